@@ -404,6 +404,20 @@ static void test_optimizers() {
   EXPECT(values_of(model)[0] == now[0] && values_of(model)[7] != now[7]);
 }
 
+/* A scale that is a power of two changes no bit; a loss that is none leaves the step out. */
+static void test_loss_scaling() {
+  Device device = Device::training("ndarray");
+  nn::Linear model(3, 2, device), twin = model.clone();
+  const auto loss = [&](const nn::Linear &m) { return m(input(device)).square().mean(); };
+  train::Sgd optimizer, plain;
+  train::GradScaler scaler(train::GradScalerConfig().growth_interval(1));
+  EXPECT(scaler.step(optimizer, model, loss(model), 0.1));
+  plain.step(twin, loss(twin), 0.1);
+  EXPECT(values_of(model) == values_of(twin) && scaler.scale() == 131072);
+  EXPECT(!scaler.step(optimizer, model, loss(model) * INFINITY, 0.1));
+  EXPECT(values_of(model) == values_of(twin) && scaler.scale() == 65536);
+}
+
 /* A step of the learner, which is C: failures travel in the tensors. */
 static BurnStepOutput line_step(void *, const void *module, BurnBatch *batch) {
   const nn::Linear &model = *static_cast<const nn::Linear *>(module);
@@ -446,6 +460,7 @@ int main() try {
   test_schedules();
   test_data();
   test_optimizers();
+  test_loss_scaling();
   test_learner();
   std::cout << (failures ? "FAILED" : "all checks passed") << "\n";
   return failures != 0;

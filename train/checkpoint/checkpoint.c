@@ -4,7 +4,8 @@
  *   model-{epoch}.mpk      the module's record, as burn_record_save writes it
  *   optim-{epoch}.mpk      the optimizer's state by parameter id
  *   learner-{epoch}.mpk    random states of the device and the one below autodiff, results of all epochs,
- *                          what the run is made from; in the middle of an epoch also how far its averages and logs are
+ *                          what the run is made from, the loss scale; in the middle of an epoch also how far
+ *                          its averages and logs are
  *
  * In the middle of an epoch, after some of its batches, they are called model-{epoch}-{batches}.mpk and so on.
  *
@@ -190,6 +191,7 @@ static BurnValue *learner_value(const BurnRun *run) {
   sound = burn_value_set(value, "history", history) && sound;
   sound = burn_value_set(value, "settings", burn__settings_value(&run->settings)) && sound;
   sound = burn_value_set(value, "stack", burn_value_text(burn_device_fingerprint(run->device))) && sound;
+  if (run->scaler) sound = burn_value_set(value, "grad_scaler", burn_grad_scaler_value(run->scaler)) && sound;
   if (run->partial.batches) sound = burn_value_set(value, "partial", partial_value(run)) && sound;
   if (sound) return value;
   burn_value_destroy(value);
@@ -402,6 +404,8 @@ static BurnStatus learner_restore(BurnRun *run, Position at, const BurnValue *va
   run->history.count = 0;
   BurnStatus status = history_restore(burn_value_get(value, "history"), at.epochs, run);
   if (status == BURN_OK) status = partial_restore(burn_value_get(value, "partial"), at, run);
+  const BurnValue *scaler = burn_value_get(value, "grad_scaler");
+  if (status == BURN_OK && run->scaler && scaler) status = burn_grad_scaler_load(run->scaler, scaler);
   if (status != BURN_OK) return status;
   if (random_restore(burn_value_get(value, "random"), run->device) &&
       random_restore(burn_value_get(value, "random_inner"), burn_device_inner(run->device))) {

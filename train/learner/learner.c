@@ -73,8 +73,10 @@ static BurnTensor *lower(BurnStepOutput *output) {
  * gradients. */
 static BurnStatus update(Learner *learner, BurnTensor *loss, const BurnModuleLearningRate *rates) {
   const size_t group = learner->config->gradient_accumulation;
+  BurnGradScaler *scaler = learner->config->grad_scaler;
   BurnGradients *gradients = NULL;
-  BurnStatus status = burn_backward(loss, &gradients);
+  bool stepped = true;
+  BurnStatus status = burn_backward(scaler ? burn_grad_scaler_scale(scaler, loss) : loss, &gradients);
   if (status != BURN_OK) return status;
   BurnGradientsParams *ready = burn_gradients_params(gradients, learner->run.module);
   if (group > 1) {
@@ -84,8 +86,10 @@ static BurnStatus update(Learner *learner, BurnTensor *loss, const BurnModuleLea
     learner->sum = NULL;
     learner->summed = 0;
   }
-  status = burn_optimizer_step_rates(learner->run.optimizer, learner->run.module, ready, rates);
-  if (status == BURN_OK) learner->result->steps++;
+  const BurnRun *run = &learner->run;
+  status = scaler ? burn_grad_scaler_step_rates(scaler, run->optimizer, run->module, ready, rates, &stepped)
+                  : burn_optimizer_step_rates(run->optimizer, run->module, ready, rates);
+  if (status == BURN_OK) (*(stepped ? &learner->result->steps : &learner->result->skipped))++;
   return status;
 }
 
@@ -433,6 +437,7 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   const BurnModuleLearningRate rates = {.groups = config->rate_groups, .group_count = config->rate_group_count};
   BurnStatus status = burn_module_learning_rate_check(&rates);
   if (status == BURN_OK && config->schedule.table) status = burn_schedule_check(&config->schedule);
+  if (status == BURN_OK && config->grad_scaler) status = burn_grad_scaler_status(config->grad_scaler);
   return burn_status_annotate(status, "learner");
 }
 
@@ -553,7 +558,10 @@ BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *tas
   BurnLearnerResult unwanted;
   Learner learner = {.config = config,
                      .task = task,
-                     .run = {.device = device, .module = module, .optimizer = optimizer},
+                     .run = {.device = device,
+                             .module = module,
+                             .optimizer = optimizer,
+                             .scaler = config ? config->grad_scaler : NULL},
                      .train = train,
                      .valid = valid,
                      .result = result ? result : &unwanted};

@@ -79,8 +79,9 @@ typedef struct BurnRun {
   BurnDevice *device;
   BurnModule module;
   BurnOptimizer *optimizer;
-  BurnHistory history; /* its length is the number of epochs done */
-  BurnPartial partial; /* of the epoch after these */
+  BurnGradScaler *scaler; /* NULL: none */
+  BurnHistory history;    /* its length is the number of epochs done */
+  BurnPartial partial;    /* of the epoch after these */
   BurnSettings settings;
 } BurnRun;
 

@@ -348,6 +348,7 @@ class Learner {
   Learner &accept_changes(bool yes = true) { return config_.accept_changes = yes, *this; }
   Learner &on_nan(BurnOnNan what) { return config_.on_nan = what, *this; }
   Learner &interrupter(Interrupter &interrupter) { return config_.interrupter = interrupter.get(), *this; }
+  Learner &grad_scaler(GradScaler &scaler) { return config_.grad_scaler = scaler.get(), *this; }  /* borrowed */
   Learner &renderer(const BurnRenderer &renderer) { return config_.renderer = &renderer, *this; } /* borrowed */
   Learner &quiet(bool yes = true) { return config_.quiet = yes, *this; }
   Learner &on_epoch(OnEpoch function) { return on_epoch_ = std::move(function), *this; } /* after each epoch */

@@ -4,6 +4,7 @@
 
 #include <burn/train/checkpoint.h>
 #include <burn/train/dataset.h>
+#include <burn/train/grad_scaler.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/lbfgs.h>
 #include <burn/train/learner.h>

@@ -151,6 +151,34 @@ BURN_INTERNAL_CPP_OPTIMIZER(Adan, adan);
 BURN_INTERNAL_CPP_OPTIMIZER(Muon, muon);
 #undef BURN_INTERNAL_CPP_OPTIMIZER
 
+/* -- loss scaling ----------------------------------------------------------------------------- */
+
+BURN_CPP_CONFIG_OPTIONAL(GradScalerConfig, BurnGradScalerConfig, BURN_GRAD_SCALER_CONFIG);
+
+/* For training in f16; see burn/train/grad_scaler.h. */
+class GradScaler {
+ public:
+  explicit GradScaler(const GradScalerConfig &config = {}) : scaler_(burn_grad_scaler(config.get())) {
+    check(burn_grad_scaler_status(&scaler_));
+  }
+  BurnGradScaler *get() noexcept { return &scaler_; } /* for a learner, which this object outlives */
+  double scale() const { return scaler_.scale; }      /* of the next loss */
+
+  /* Backward from the loss times the scale, update; false where it was left out. */
+  template <class M>
+  bool step(Optimizer &optimizer, M &model, Tensor loss, double learning_rate) {
+    Tensor scaled(burn_grad_scaler_scale(&scaler_, loss.release()));
+    GradientsParams gradients(scaled.backward(), model);
+    bool stepped = false;
+    check(burn_grad_scaler_step(&scaler_, optimizer.get(), as_module(model), gradients.release(), learning_rate,
+                                &stepped));
+    return stepped;
+  }
+
+ private:
+  BurnGradScaler scaler_;
+};
+
 /* -- schedules -------------------------------------------------------------------------------- */
 
 BURN_CPP_CONFIG(ConstantRateConfig, BurnConstantRateConfig, BURN_CONSTANT_RATE_CONFIG);

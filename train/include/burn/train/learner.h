@@ -16,6 +16,7 @@
 
 #include <burn/train/checkpoint.h>
 #include <burn/train/early_stopping.h>
+#include <burn/train/grad_scaler.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/loader.h>
 #include <burn/train/logger.h>
@@ -78,6 +79,9 @@ typedef struct BurnLearnerConfig {
   /* Called after each epoch, NULL: not. A failed status ends the run and is returned. */
   BurnStatus (*on_epoch)(void *context, const BurnEpochResult *result);
   void *context;
+  /* Scales losses for f16 (grad_scaler.h); NULL: they are not. The user's; its state is part of a checkpoint. Losses of
+   * metrics and logs are as the task gave them. */
+  BurnGradScaler *grad_scaler;
 } BurnLearnerConfig;
 
 /* The outcome of burn_learner_fit. */
@@ -85,6 +89,7 @@ typedef struct BurnLearnerResult {
   size_t epochs_done;        /* in total, earlier runs included */
   size_t epochs_resumed;     /* of these, restored from a checkpoint */
   uint64_t steps;            /* optimizer steps of this run */
+  uint64_t skipped;          /* of these left out, and not counted, as the grad_scaler met what is not finite */
   BurnEpochResult last;      /* of the last epoch */
   double mean_epoch_seconds; /* training part, over the epochs of this run; 0 if none */
   bool stopped_early;        /* early_stopping ended the run, which is complete then: the status is BURN_OK */
