@@ -1,6 +1,6 @@
-/* cuda_attention.c - attention and its gradients by kernels of ours (kernels/attention.cu), which take any dtype, width,
- * mask and bias. */
-#include "cuda_internal.h"
+/* cuda_attention.c - attention and its gradients: by cuDNN what that does well (cuda_dnn_attention.c), all else by
+ * kernels of ours (kernels/attention.cu), which take any dtype, width, mask and bias. */
+#include "cuda_dnn.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,21 +43,23 @@ static CudaAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in
   return p;
 }
 
-/* Output i, whose heads lie as those of `like` do: [batch, positions, heads, width] in memory where these come from a
- * product of all heads, so that the way back is a view. */
-static BurnStatus output_like(const CudaRun *run, uint32_t i, const BurnPrimitive *like) {
-  const BurnTensorDesc *desc = &run->call->output_descs[i];
+BurnStatus burn__cuda_new_heads(Cuda *cuda, const BurnTensorDesc *desc, const BurnPrimitive *like,
+                                BurnPrimitive **out) {
   BurnTensorDesc turned = *desc;
   BurnPrimitive *base = NULL;
-  if (like->strides[1] >= like->strides[2]) return burn__cuda_output(run, i);
+  if (like->strides[1] >= like->strides[2]) return burn__cuda_new(cuda, desc, out);
   turned.shape[1] = desc->shape[2];
   turned.shape[2] = desc->shape[1];
-  BurnStatus status = burn__cuda_new(run->cuda, &turned, &base);
+  BurnStatus status = burn__cuda_new(cuda, &turned, &base);
   if (status != BURN_OK) return status;
   const int64_t strides[] = {base->strides[0], base->strides[2], base->strides[1], base->strides[3]};
-  status = burn__cuda_view(run->cuda, base, desc, strides, 0, &run->out[i]);
-  burn__cuda_release(run->cuda, base);
+  status = burn__cuda_view(cuda, base, desc, strides, 0, out);
+  burn__cuda_release(cuda, base);
   return status;
+}
+
+static BurnStatus output_like(const CudaRun *run, uint32_t i, const BurnPrimitive *like) {
+  return burn__cuda_new_heads(run->cuda, &run->call->output_descs[i], like, &run->out[i]);
 }
 
 /* -- passes ----------------------------------------------------------------------------------- */
@@ -102,6 +104,7 @@ static BurnStatus attention(const CudaRun *run) {
   CudaAttention p = take_heads(run->call, in);
   const BurnStatus status = output_like(run, 0, in[0]);
   if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
+  if (burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention(run, &p)) return BURN_OK;
   p.out = cuda_address(run->out[0]);
   memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
   return start(run->cuda, in[0]->dtype, FORWARD, &p);
@@ -175,6 +178,8 @@ static BurnStatus attention_backward(const CudaRun *run) {
   take_strides(p.grad_strides, in[0]);
   for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[1 + i]);
   if (status == BURN_OK) status = burn__cuda_output(run, 3);
+  if (status == BURN_OK && burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention_backward(run, &p))
+    return sum_bias(run, &p, &notes);
   if (status == BURN_OK) status = make_notes(run, &p, &notes);
   if (status == BURN_OK) status = start_gradients(run, &p, &notes);
   burn__cuda_release(run->cuda, notes.statistics);

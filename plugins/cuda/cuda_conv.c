@@ -1,5 +1,5 @@
-/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Each runs by the way that is
- * the fastest for its shape: an engine of cuDNN (cuda_dnn_conv.c), a product of matrices (cuda_columns.c), the
+/* cuda_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Each runs by the way that
+ * is the fastest for its shape: an engine of cuDNN (cuda_dnn_conv.c), a product of matrices (cuda_columns.c), the
  * definition. */
 #include "cuda_dnn.h"
 

@@ -113,7 +113,7 @@ static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
 
 /* -- engines ---------------------------------------------------------------------------------- */
 
-/* Results that change from run to run are never wanted; other arithmetic than that of the dtype not where it is exact. */
+/* Results that change from run to run are never wanted, `exact` wants the arithmetic of the dtype. */
 static bool suits(DnnGraph *graph, void *config, bool exact) {
   int notes[MOST_NOTES];
   int64_t count = 0, one = 0;

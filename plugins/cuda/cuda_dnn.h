@@ -110,8 +110,8 @@ bool burn__dnn_lock(Cuda *cuda);
 void burn__dnn_unlock(Cuda *cuda);
 size_t burn__dnn_version(const Cuda *cuda);
 
-/* Within the lock: the plans of a key, made at the first call, perhaps none; NULL without memory. They stay until the lock
- * is given back. */
+/* Within the lock: the plans of a key, made at the first call, perhaps none; NULL without memory. They stay until the
+ * lock is given back. */
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish);
 /* Within the lock: runs a plan in the stream, with what its graph binds. False where cuDNN refuses. */
 bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,
@@ -125,5 +125,14 @@ bool burn__cuda_dnn_takes(const CudaConv *p, BurnDType dtype);
 DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const CudaConv *p, BurnDType dtype, int kind);
 /* Within the lock: runs it, bias and all. */
 BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const CudaConv *p, BurnDType dtype);
+
+/* -- cuda_dnn_attention.c --------------------------------------------------------------------- */
+
+/* True if cuDNN may be asked for attention, or for its gradients where p->grad is set. The inputs of the call are as
+ * the op has them. */
+bool burn__cuda_dnn_takes_attention(const CudaRun *run, const CudaAttention *p);
+/* Run it into the outputs; false where cuDNN is not there or refuses. */
+bool burn__cuda_dnn_attention(const CudaRun *run, const CudaAttention *p);
+bool burn__cuda_dnn_attention_backward(const CudaRun *run, const CudaAttention *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* cuda_dnn_graph.c - descriptors of cuDNN's graph interface, and the graphs of convolutions and of attention. Numbers are
- * those of cudnn_graph.h, under its names without the prefix. Nothing here needs a device. */
+/* cuda_dnn_graph.c - descriptors of cuDNN's graph interface, and the graphs of convolutions and of attention. Numbers
+ * are those of cudnn_graph.h, under its names without the prefix. Nothing here needs a device. */
 #include "cuda_dnn.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* cuda_driver.h - NVIDIA's libraries as they are found at run time: the driver, NVRTC, cuBLASLt, cuDNN. Nothing of them is needed to
- * build; types are those of cuda.h and nvrtc.h, handles as pointers, results as ints. */
+/* cuda_driver.h - NVIDIA's libraries as they are found at run time: the driver, NVRTC, cuBLASLt, cuDNN. Nothing of them
+ * is needed to build; types are those of cuda.h and nvrtc.h, handles as pointers, results as ints. */
 #ifndef BURN_CUDA_DRIVER_H
 #define BURN_CUDA_DRIVER_H
 
@@ -169,8 +169,8 @@ const CudaNvrtc *burn__cuda_nvrtc(char *why, size_t why_bytes);
 /* cuBLASLt, opened once, at the first large product; NULL where there is none: products then run by kernels of ours. */
 const CudaBlas *burn__cuda_blas(void);
 
-/* cuDNN 9 with all its parts, opened once, at the first convolution or attention; NULL where there is none, or where the
- * driver is another than the one that cuDNN opens itself (BURN_CUDA_DRIVER): kernels of ours do without it. */
+/* cuDNN 9 with all its parts, opened once, at the first convolution or attention; NULL where there is none, or where
+ * the driver is another than the one that cuDNN opens itself (BURN_CUDA_DRIVER): kernels of ours do without it. */
 const CudaDnnLibrary *burn__cuda_dnn_library(void);
 /* The same whatever the driver is: for what needs no device. */
 const CudaDnnLibrary *burn__cuda_dnn_library_alone(void);

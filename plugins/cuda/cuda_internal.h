@@ -268,6 +268,12 @@ bool burn__cuda_columns_pay(const CudaConv *p, bool all_at_once);
 BurnStatus burn__cuda_add_bias(Cuda *cuda, BurnDType dtype, CudaAddress x, CudaAddress bias, int64_t batch,
                                int64_t channels, int64_t places);
 
+/* -- cuda_attention.c ------------------------------------------------------------------------- */
+
+/* A new tensor whose heads lie as those of `like` do: [batch, positions, heads, width] in memory where these come from
+ * a product of all heads, so that the way back is a view. */
+BurnStatus burn__cuda_new_heads(Cuda *cuda, const BurnTensorDesc *desc, const BurnPrimitive *like, BurnPrimitive **out);
+
 /* -- cuda_sort.c ------------------------------------------------------------------------------ */
 
 /* The positions of the elements of each line in rising or falling order; equal ones keep theirs. x is row-major, `out`
