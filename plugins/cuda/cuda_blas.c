@@ -373,8 +373,7 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
 static bool may_time(const Work *work) {
   const CudaMatmul *p = work->p;
   int is_capturing = 0;
-  if (!work->cuda->timing || (double)p->batches * (double)p->m * (double)p->n * (double)p->k < TIMED_FROM)
-    return false;
+  if (!work->cuda->timing || (double)p->batches * (double)p->m * (double)p->n * (double)p->k < TIMED_FROM) return false;
   return work->cuda->driver->cuStreamIsCapturing(work->cuda->stream, &is_capturing) == CUDA_OK && !is_capturing;
 }
 

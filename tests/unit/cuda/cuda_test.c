@@ -284,10 +284,11 @@ static void test_every_call_of_the_driver_may_fail(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_machine_without_a_driver), cmocka_unit_test(test_kernels_compile),
-      cmocka_unit_test(test_wrong_options),
-      cmocka_unit_test(test_memory_is_used_again), cmocka_unit_test(test_a_full_device_gives_back),
-      cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
+                                     cmocka_unit_test(test_kernels_compile),
+                                     cmocka_unit_test(test_wrong_options),
+                                     cmocka_unit_test(test_memory_is_used_again),
+                                     cmocka_unit_test(test_a_full_device_gives_back),
+                                     cmocka_unit_test(test_every_call_of_the_driver_may_fail)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
