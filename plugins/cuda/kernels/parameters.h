@@ -114,8 +114,9 @@ typedef struct CudaColumns {
 } CudaColumns;
 
 typedef struct CudaPool {
-  uint64_t out, indices, in;
-  int64_t planes;
+  uint64_t out, indices, in; /* indices: 0 for none */
+  uint64_t ranges;           /* of the gradient of the largest: room for each block */
+  int64_t planes, slices;    /* slices: blocks of a plane, there */
   int64_t pixels[2], windows[2], kernel[2], stride[2], padding[2], dilation[2];
   int32_t count_include_pad, reserved;
 } CudaPool;
