@@ -446,6 +446,18 @@ static int check_algorithm(const Algorithm *algorithm, const CudaAddress data[4]
   return CUDA_OK;
 }
 
+EMULATED(cublasLtMatmulAlgoCheck,
+         (void *handle, void *desc, void *a, void *b, void *c, void *d, const void *algorithm, void *result)) {
+  const Algorithm *asked = algorithm;
+  Heuristic *answer = result;
+  Product product;
+  (void)handle;
+  const int error = check(desc, a, b, c, d, &product);
+  if (error != CUDA_OK || asked->magic != magic) return error != CUDA_OK ? error : INVALID_VALUE;
+  *answer = (Heuristic){.algorithm = *asked, .workspace = asked->workspace};
+  return CUDA_OK;
+}
+
 typedef int Submit(void *stream, int (*run)(const void *), const void *arguments, size_t bytes);
 
 /* The driver's, so that what is captured waits for the launch of the graph. */
@@ -479,6 +491,12 @@ EMULATED(cublasLtMatmul, (void *handle, void *desc, const void *alpha, CudaAddre
   p.beta = p.beta_at ? 0 : scalar(beta, p.desc.scale);
   Submit *submit = find_submit();
   return submit && submit(stream, run_product, &p, sizeof p) == CUDA_OK ? CUDA_OK : EXECUTION_FAILED;
+}
+
+/* 0: major, 1: minor, 2: patch. */
+EMULATED(cublasLtGetProperty, (int which, int *value)) {
+  *value = which == 0 ? 13 : 0;
+  return CUDA_OK;
 }
 
 size_t cublasLtGetVersion(void);
