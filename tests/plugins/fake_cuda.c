@@ -14,10 +14,14 @@
 #include <string.h>
 #include <time.h>
 
+static atomic_int calls; /* that could have failed */
+
+int fake_calls(void) { return atomic_load(&calls); }
+
 int fake_next_error(int error) {
-  static atomic_int calls;
   const char *failing = getenv("BURN_FAKE_CUDA_FAIL");
-  return failing && atomic_fetch_add(&calls, 1) + 1 == atoi(failing) ? error : CUDA_OK;
+  const int number = atomic_fetch_add(&calls, 1) + 1;
+  return failing && number == atoi(failing) ? error : CUDA_OK;
 }
 
 static char something;              /* what handles point at */

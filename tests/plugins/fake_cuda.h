@@ -8,6 +8,9 @@
 /* The next error: that of the call that BURN_FAKE_CUDA_FAIL names, 0 for all others. */
 int fake_next_error(int error);
 
+/* How many calls could have failed until now. */
+int fake_calls(void);
+
 /* Each function with the parameters that cuda.h, and CUDA_DRIVER_FUNCTIONS, give it. */
 #define FAKE(name, parameters) \
   int name parameters;         \
