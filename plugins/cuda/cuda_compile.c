@@ -14,6 +14,17 @@ static const char *const texts[CUDA_TEXT_COUNT] = {
 #undef CUDA_TEXT
 };
 
+/* Texts that come before several others, each before those whose bits it has. */
+#define BEFORE(KEY) (UINT64_C(1) << CUDA_TEXT_##KEY)
+static const struct {
+  uint64_t users;
+  const char *text;
+} shared_texts[] = {
+    {BEFORE(REDUCE) | BEFORE(SCAN) | BEFORE(INDEX), burn__cuda_text_join},
+    {BEFORE(INDEX) | BEFORE(LOSS), burn__cuda_text_complaint},
+    {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__cuda_text_row},
+};
+
 /* The functions that expressions call, as text. */
 static const char *const functions[] = {
 #define BURN_FUNCTION(type, name, arguments, ...) \
@@ -82,8 +93,8 @@ static void write_source(Writer *writer, const CudaKernelKey *key, const char *d
   (void)snprintf(line, sizeof line, "#define BURN_JOIN %d\n", (int)key->join);
   put(writer, line);
   if (definition) put(writer, definition);
-  if (key->text == CUDA_TEXT_REDUCE || key->text == CUDA_TEXT_SCAN || key->text == CUDA_TEXT_INDEX)
-    put(writer, burn__cuda_text_join);
+  for (size_t i = 0; i < sizeof shared_texts / sizeof shared_texts[0]; i++)
+    if (shared_texts[i].users >> key->text & 1u) put(writer, shared_texts[i].text);
   put(writer, texts[key->text]);
 }
 

@@ -274,11 +274,37 @@ BurnStatus burn__cuda_add_bias(Cuda *cuda, BurnDType dtype, CudaAddress x, CudaA
  * a product of all heads, so that the way back is a view. */
 BurnStatus burn__cuda_new_heads(Cuda *cuda, const BurnTensorDesc *desc, const BurnPrimitive *like, BurnPrimitive **out);
 
+/* -- cuda_row.c ------------------------------------------------------------------------------- */
+
+/* How threads share rows of kernels/row.cu. */
+typedef struct CudaRowShape {
+  uint32_t threads, vectors; /* of a row; vectors of 16 bytes in the registers of a thread, 0: it is read again */
+} CudaRowShape;
+/* That of rows of `size` elements, with at most `most` numbers of a row in the registers of a thread (0: none). */
+CudaRowShape burn__cuda_row_shape(BurnDType dtype, int64_t size, uint32_t most);
+/* Starts a kernel that works on rows, `lines` of them, in the stream: `key` without its variant. */
+BurnStatus burn__cuda_rows(Cuda *cuda, CudaKernelKey key, uint32_t kind, CudaRowShape shape, int64_t lines,
+                           const CudaRows *p);
+/* True if rows of `size` elements at this address are made of whole vectors. */
+bool burn__cuda_is_whole(const BurnPrimitive *x, int64_t size);
+/* What a float dtype is computed in: f64 or f32. */
+BurnDType burn__cuda_wide_float(BurnDType dtype);
+
+/* Inputs of a call in row-major order; those that are not there are NULL. Released by burn__cuda_drop_inputs, also
+ * after a failure. */
+BurnStatus burn__cuda_take_inputs(const CudaRun *run, BurnPrimitive **rows);
+void burn__cuda_drop_inputs(const CudaRun *run, BurnPrimitive *const *rows);
+/* The outputs of a call, new. */
+BurnStatus burn__cuda_outputs(const CudaRun *run);
+
 /* -- cuda_sort.c ------------------------------------------------------------------------------ */
 
 /* The positions of the elements of each line in rising or falling order; equal ones keep theirs. x is row-major, `out`
  * of its shape. */
 BurnStatus burn__cuda_argsort(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, bool descending, BurnPrimitive *out);
+/* The same, rising, for indices below `limit`: equal ones come one after the other. */
+BurnStatus burn__cuda_sort_indices(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, int64_t limit,
+                                   BurnPrimitive *out);
 
 /* -- cuda_elementwise.c ----------------------------------------------------------------------- */
 

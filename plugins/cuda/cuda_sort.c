@@ -1,46 +1,119 @@
 /* cuda_sort.c - the order of elements along an axis; also for scatter, which takes equal indices together. */
 #include "cuda_internal.h"
 
-enum { SHARED, FILL, STEP, WRITE, THREADS = 512, LONGEST_SHARED = 4096 }; /* variants of kernels/sort.cu */
+enum { SHARED, COUNT, PLACES, SPREAD }; /* variants of kernels/sort.cu */
+enum {
+  SHARED_THREADS = 512,
+  TILE_THREADS = 256,
+  PLACES_THREADS = 1024,
+  TILE = 2048,
+  DIGITS = 256,
+  LONGEST_SHARED = 4096,
+  FEW = 1024, /* a single line up to this is sorted sooner by one block than by passes */
+  MANY_LINES = 64
+};
 
-static BurnStatus start(Cuda *cuda, CudaKernelKey *key, uint32_t variant, uint64_t groups, const CudaSort *p) {
+static BurnStatus start(Cuda *cuda, CudaKernelKey *key, uint32_t variant, int64_t groups, uint32_t threads,
+                        const CudaSort *p) {
   void *function = NULL;
   key->variant = variant;
   const BurnStatus status = burn__cuda_kernel(cuda, key, NULL, &function);
-  return status == BURN_OK ? burn__cuda_launch(cuda, function, groups, THREADS, p, sizeof *p) : status;
+  return status == BURN_OK ? burn__cuda_launch(cuda, function, (uint64_t)groups, threads, p, sizeof *p) : status;
 }
 
-static uint64_t groups_of(int64_t threads) { return (uint64_t)((threads + THREADS - 1) / THREADS); }
-
-static BurnStatus sort_in_memory(Cuda *cuda, CudaKernelKey *key, CudaSort *p) {
+/* One pass over eight bits. */
+static BurnStatus pass(Cuda *cuda, CudaKernelKey *key, const CudaSort *p) {
   const int64_t lines = p->outer * p->inner;
-  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_I64, .rank = 1, .shape = {2 * lines * p->padded}};
-  BurnPrimitive *ranks = NULL;
-  BurnStatus status = burn__cuda_new(cuda, &desc, &ranks);
-  if (status != BURN_OK) return status;
-  p->ranks = cuda_address(ranks);
-  status = start(cuda, key, FILL, groups_of(lines * p->padded), p);
-  for (p->span = 2; p->span <= p->padded && status == BURN_OK; p->span *= 2)
-    for (p->distance = p->span / 2; p->distance > 0 && status == BURN_OK; p->distance /= 2)
-      status = start(cuda, key, STEP, groups_of(lines * (p->padded / 2)), p);
-  if (status == BURN_OK) status = start(cuda, key, WRITE, groups_of(lines * p->size), p);
-  burn__cuda_release(cuda, ranks);
+  BurnStatus status = start(cuda, key, COUNT, lines * p->tiles, TILE_THREADS, p);
+  if (status == BURN_OK) status = start(cuda, key, PLACES, lines, PLACES_THREADS, p);
+  return status == BURN_OK ? start(cuda, key, SPREAD, lines * p->tiles, TILE_THREADS, p) : status;
+}
+
+/* Rooms for keys and indices between passes, and for the counts. */
+typedef struct Rooms {
+  BurnPrimitive *keys[2], *indices[2], *counts;
+} Rooms;
+
+static BurnStatus make_room(Cuda *cuda, BurnDType dtype, int64_t count, BurnPrimitive **out) {
+  const BurnTensorDesc desc = {.dtype = dtype, .rank = 1, .shape = {count}};
+  return burn__cuda_new(cuda, &desc, out);
+}
+
+static BurnStatus make_rooms(Cuda *cuda, BurnDType key, const CudaSort *p, Rooms *rooms) {
+  const int64_t lines = p->outer * p->inner;
+  BurnStatus status = make_room(cuda, BURN_DTYPE_I32, lines * DIGITS * p->tiles, &rooms->counts);
+  for (int i = 0; i < 2 && status == BURN_OK; i++) {
+    status = make_room(cuda, key, lines * p->size, &rooms->keys[i]);
+    if (status == BURN_OK) status = make_room(cuda, BURN_DTYPE_I32, lines * p->size, &rooms->indices[i]);
+  }
   return status;
 }
 
-BurnStatus burn__cuda_argsort(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, bool descending, BurnPrimitive *out) {
+static void release_rooms(Cuda *cuda, const Rooms *rooms) {
+  burn__cuda_release(cuda, rooms->counts);
+  for (int i = 0; i < 2; i++) {
+    burn__cuda_release(cuda, rooms->keys[i]);
+    burn__cuda_release(cuda, rooms->indices[i]);
+  }
+}
+
+static BurnStatus sort_by_digits(Cuda *cuda, CudaKernelKey *key, int bits, CudaSort *p) {
+  const bool is_wide = burn_dtype_bytes(key->in[0]) == 8;
+  Rooms rooms = {{NULL, NULL}, {NULL, NULL}, NULL};
+  if (p->size > INT32_MAX)
+    return CUDA_FAIL(cuda, INVALID_ARGUMENT, "lines of %lld elements are too long to sort: 2147483647 is the most",
+                     (long long)p->size);
+  p->tiles = (p->size + TILE - 1) / TILE;
+  BurnStatus status = make_rooms(cuda, is_wide ? BURN_DTYPE_I64 : BURN_DTYPE_I32, p, &rooms);
+  if (status == BURN_OK) p->counts = cuda_address(rooms.counts);
+  for (int turn = 0; turn * 8 < bits && status == BURN_OK; turn++) {
+    const bool is_first = turn == 0, is_last = turn * 8 + 8 >= bits;
+    p->shift = turn * 8;
+    p->keys_in = is_first ? 0 : cuda_address(rooms.keys[1 - turn % 2]);
+    p->indices_in = is_first ? 0 : cuda_address(rooms.indices[1 - turn % 2]);
+    p->keys_out = is_last ? 0 : cuda_address(rooms.keys[turn % 2]);
+    p->indices_out = is_last ? 0 : cuda_address(rooms.indices[turn % 2]);
+    status = pass(cuda, key, p);
+  }
+  release_rooms(cuda, &rooms);
+  return status;
+}
+
+/* Keys as kernels/sort.cu makes them have a sign, but those of u8 and bool. */
+static uint64_t flip_of(BurnDType dtype, int bits, bool descending) {
+  const bool has_sign = dtype != BURN_DTYPE_U8 && dtype != BURN_DTYPE_BOOL;
+  const uint64_t sign = has_sign ? UINT64_C(1) << (bits - 1) : 0;
+  return descending ? ~sign : sign;
+}
+
+static BurnStatus sort(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, int bits, CudaSort *p, BurnPrimitive *out) {
   CudaKernelKey key = {.text = CUDA_TEXT_SORT, .out = out->dtype, .in = {x->dtype, x->dtype, x->dtype}};
-  CudaSort p = {.out = cuda_address(out),
-                .in = cuda_address(x),
-                .outer = axis->outer,
-                .size = axis->size,
-                .inner = axis->inner,
-                .padded = 2,
-                .descending = descending};
-  if (axis->outer * axis->size * axis->inner == 0) return BURN_OK;
-  while (p.padded < p.size) p.padded *= 2;
-  if (p.padded <= LONGEST_SHARED) return start(cuda, &key, SHARED, (uint64_t)(p.outer * p.inner), &p);
-  return sort_in_memory(cuda, &key, &p);
+  const int64_t lines = axis->outer * axis->inner;
+  p->out = cuda_address(out);
+  p->in = cuda_address(x);
+  p->outer = axis->outer;
+  p->size = axis->size;
+  p->inner = axis->inner;
+  if (lines * axis->size == 0) return BURN_OK;
+  for (p->padded = 2; p->padded < p->size;) p->padded *= 2;
+  if (p->padded <= FEW || (p->padded <= LONGEST_SHARED && lines >= MANY_LINES))
+    return start(cuda, &key, SHARED, lines, SHARED_THREADS, p);
+  return sort_by_digits(cuda, &key, bits, p);
+}
+
+BurnStatus burn__cuda_argsort(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, bool descending, BurnPrimitive *out) {
+  const int bits = 8 * (int)burn_dtype_bytes(x->dtype);
+  CudaSort p = {.descending = descending, .flip = flip_of(x->dtype, bits, descending)};
+  return sort(cuda, x, axis, bits, &p, out);
+}
+
+BurnStatus burn__cuda_sort_indices(Cuda *cuda, BurnPrimitive *x, const CudaAxis *axis, int64_t limit,
+                                   BurnPrimitive *out) {
+  const int all = 8 * (int)burn_dtype_bytes(x->dtype);
+  int bits = 1;
+  CudaSort p = {.descending = 0};
+  while (bits < all && limit >> bits > 0) bits++;
+  return sort(cuda, x, axis, bits, &p, out);
 }
 
 static BurnStatus argsort(const CudaRun *run) {

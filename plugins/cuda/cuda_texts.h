@@ -2,7 +2,8 @@
 #ifndef BURN_CUDA_TEXTS_H
 #define BURN_CUDA_TEXTS_H
 
-extern const char burn__cuda_text_prelude[], burn__cuda_text_parameters[], burn__cuda_text_join[];
+extern const char burn__cuda_text_prelude[], burn__cuda_text_parameters[], burn__cuda_text_join[],
+    burn__cuda_text_row[], burn__cuda_text_complaint[];
 
 typedef enum CudaText {
 #define CUDA_TEXT(KEY, name) CUDA_TEXT_##KEY,

@@ -53,22 +53,58 @@ typedef struct CudaScan {
   int64_t outer, size, inner;
 } CudaScan;
 
-/* A step of a bitonic sort of lines of `padded` ranks each, a power of two. */
+/* The order of lines. `padded`: of a bitonic sort, a power of two; the rest: a pass over eight bits of keys, from
+ * `shift` on. keys_in and indices_in are 0 in the first pass, keys_out in the last. */
 typedef struct CudaSort {
-  uint64_t out, in, ranks;
-  int64_t outer, size, inner, padded;
-  int64_t span, distance; /* of the step */
-  int32_t descending, reserved;
+  uint64_t out, in, keys_in, keys_out, indices_in, indices_out, counts;
+  int64_t outer, size, inner, padded, tiles;
+  uint64_t flip; /* bits that make a key sortable without a sign; all others too where the order falls */
+  int32_t shift, descending;
 } CudaSort;
 
 /* x [outer, size, inner], indices, values or out [outer, picks, inner]. */
 typedef struct CudaIndex {
-  uint64_t out, x, indices, values, order, complaint;
-  int64_t outer, size, inner, picks;
+  uint64_t out, x, indices, values, order, partial, complaint;
+  int64_t outer, size, inner, picks, pieces;
   int64_t dim;
   uint32_t op;
-  int32_t per_element; /* indices [outer, picks, inner], not [picks] */
+  int32_t per_element;        /* indices [outer, picks, inner], not [picks] */
+  int32_t is_small, reserved; /* fewer than 2^31 threads */
 } CudaIndex;
+
+/* Rows of [outer, size], or lines along the middle of [outer, size, inner]. What a kind of kernels/softmax.cu,
+ * layer_norm.cu or loss.cu does not have is 0; `y` is the second of x's shape, or the targets of losses. */
+typedef struct CudaRows {
+  uint64_t out, x, y, grad, gamma, beta, gamma_out, beta_out, partial, complaint;
+  int64_t outer, size, inner;
+  int64_t parts, part_size, count;
+  double epsilon;
+  uint32_t op;
+  int32_t whole; /* rows are made of vectors of 16 bytes at addresses of such */
+} CudaRows;
+
+/* x [samples, channels, rest], the rest [channels]; what a kind of kernels/batch_norm.cu does not have is 0. */
+typedef struct CudaBatchNorm {
+  uint64_t out, x, grad, gamma, beta, mean, var, mean_out, var_out, gamma_out, beta_out, partial;
+  int64_t samples, channels, rest;
+  int64_t parts, part_size; /* of the samples * rest elements of a channel */
+  double epsilon;
+  int32_t is_small; /* samples * rest is less than 2^32 */
+  int32_t is_wide;  /* rest is made of vectors of 16 bytes */
+  int32_t whole;    /* and these can be read at once */
+  int32_t reserved;
+} CudaBatchNorm;
+
+/* A step of an lstm; all are of what it is computed in. `left` times the weight, or the weight transposed, is the
+ * product of the step: rows `left_row` apart. What a kind of kernels/lstm.cu does not have is 0. */
+typedef struct CudaLstm {
+  uint64_t left, weight, product;
+  uint64_t outputs, cells, activations, gates, hidden, cell;
+  uint64_t grad, grad_cells, grad_activations, gates_out, hidden_out, cell_out, states;
+  int64_t samples, steps, units, step, left_row;
+  int32_t is_first; /* backward: no step comes after this one */
+  int32_t whole;    /* rows of all begin where vectors can be read at once */
+} CudaLstm;
 
 /* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. */
 typedef struct CudaMatmul {

@@ -1,8 +1,9 @@
-/* sort.cu - the order of the elements of each line, by a bitonic sort of keys and indices: equal keys keep their order,
- * as the index decides. A line is padded to a power of two with keys above all.
+/* sort.cu - the order of the elements of each line; equal ones keep theirs. BURN_VARIANT 0: by a bitonic sort of keys and
+ * indices in one block's shared memory, lines of at most 4,096, padded to a power of two with keys above all.
  *
- * BURN_VARIANT 0: all in one block's shared memory, lines of at most 4,096. Longer ones lie in memory: 1 writes keys
- * and indices, 2 is one step of the sort, 3 writes the result. */
+ * Longer ones by eight bits of the key after another, from the lowest, in tiles of 2,048: 1 counts the digits of each
+ * tile, 2 adds up the counts of a line to the place of the first of each digit and tile, 3 puts keys and indices there.
+ * Within a tile a warp has 256 elements in a row, 32 at a time, so the order is kept. */
 static __device__ inline int64_t burn_key(f16_t x) {
   const int16_t bits = (int16_t)x.bits;
   return bits < 0 ? bits ^ 0x7fff : bits;
@@ -29,6 +30,8 @@ static __device__ inline int64_t burn_key_at(const CudaSort &p, int64_t line, in
   const int64_t key = burn_key(((const IN0 *)p.in)[burn_place(p, line, k)]);
   return p.descending ? ~key : key;
 }
+
+#if BURN_VARIANT == 0
 /* Puts elements i and j, where i < j, in the order that the sort wants there. */
 template <class I>
 static __device__ inline void burn_exchange(int64_t *keys, I *indices, int64_t i, int64_t j, bool rising) {
@@ -43,7 +46,6 @@ static __device__ inline void burn_exchange(int64_t *keys, I *indices, int64_t i
 }
 
 extern "C" __global__ void __launch_bounds__(512) kernel(const CudaSort p) {
-#if BURN_VARIANT == 0
   __shared__ int64_t keys[4096];
   __shared__ int32_t indices[4096];
   const int64_t line = blockIdx.x;
@@ -63,22 +65,121 @@ extern "C" __global__ void __launch_bounds__(512) kernel(const CudaSort p) {
   __syncthreads();
   for (int64_t k = threadIdx.x; k < p.size; k += blockDim.x)
     burn_put(((OUT *)p.out)[burn_place(p, line, k)], indices[k]);
-#else
-  int64_t *keys = (int64_t *)p.ranks, *indices = keys + p.outer * p.inner * p.padded;
-  const int64_t t = burn_thread();
-#if BURN_VARIANT == 1
-  if (t >= p.outer * p.inner * p.padded) return;
-  keys[t] = burn_key_at(p, t / p.padded, t % p.padded);
-  indices[t] = t % p.padded;
-#elif BURN_VARIANT == 2
-  if (t >= p.outer * p.inner * (p.padded / 2)) return;
-  const int64_t line = t / (p.padded / 2), pair = t % (p.padded / 2);
-  const int64_t i = pair / p.distance * 2 * p.distance + pair % p.distance;
-  burn_exchange(keys + line * p.padded, indices + line * p.padded, i, i + p.distance, (i & p.span) == 0);
-#else
-  if (t >= p.outer * p.inner * p.size) return;
-  const int64_t line = t / p.size, k = t % p.size;
-  burn_put(((OUT *)p.out)[burn_place(p, line, k)], indices[line * p.padded + k]);
-#endif
-#endif
 }
+#else
+enum { T = 256, WARPS = T / 32, TILE = 2048, ROUNDS = TILE / T, DIGITS = 256 };
+template <int BYTES> struct Unsigned { typedef uint32_t Key; };
+template <> struct Unsigned<8> { typedef uint64_t Key; };
+typedef Unsigned<sizeof(IN0)>::Key Key;
+
+/* Element k of a line as it came from the pass before, or, in the first one, from the tensor. */
+static __device__ inline Key burn_sortable(const CudaSort &p, int64_t line, int64_t k) {
+  if (p.keys_in != 0) return ((const Key *)p.keys_in)[line * p.size + k];
+  return (Key)burn_key(((const IN0 *)p.in)[burn_place(p, line, k)]) ^ (Key)p.flip;
+}
+static __device__ inline uint32_t burn_index(const CudaSort &p, int64_t line, int64_t k) {
+  return p.indices_in != 0 ? ((const uint32_t *)p.indices_in)[line * p.size + k] : (uint32_t)k;
+}
+static __device__ inline uint32_t burn_digit(const CudaSort &p, Key key) { return (uint32_t)(key >> p.shift) & 255u; }
+
+/* The lanes of the warp that have the same digit; those that are not there have none. */
+static __device__ inline uint32_t burn_equals(uint32_t digit, bool is_there) {
+  uint32_t lanes = __ballot_sync(0xffffffffu, is_there);
+  for (int bit = 0; bit < 8; bit++) {
+    const bool has = (digit >> bit & 1u) != 0;
+    const uint32_t set = __ballot_sync(0xffffffffu, has);
+    lanes &= has ? set : ~set;
+  }
+  return lanes;
+}
+
+/* The place of each of a thread's elements among those of its digit in its warp's part of the tile; counts[w][d] becomes
+ * how many of digit d warp w has. */
+static __device__ inline void burn_rank(const CudaSort &p, int64_t line, int64_t start, uint32_t counts[][DIGITS],
+                                        Key *keys, uint32_t *ranks) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (int d = threadIdx.x; d < WARPS * DIGITS; d += T) counts[d / DIGITS][d % DIGITS] = 0;
+  __syncthreads();
+  for (int round = 0; round < ROUNDS; round++) {
+    const int64_t k = start + warp * (TILE / WARPS) + round * 32 + lane;
+    const bool is_there = k < p.size;
+    keys[round] = is_there ? burn_sortable(p, line, k) : (Key)0;
+    const uint32_t digit = burn_digit(p, keys[round]), equals = burn_equals(digit, is_there);
+    const uint32_t before = __popc(equals & ((1u << lane) - 1u));
+    if (is_there) ranks[round] = counts[warp][digit] + before;
+    __syncwarp();
+    if (is_there && before == 0) counts[warp][digit] += __popc(equals);
+    __syncwarp();
+  }
+  __syncthreads();
+}
+
+#if BURN_VARIANT == 1
+extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
+  __shared__ uint32_t counts[WARPS][DIGITS];
+  Key keys[ROUNDS];
+  uint32_t ranks[ROUNDS];
+  const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles;
+  burn_rank(p, line, tile * TILE, counts, keys, ranks);
+  uint32_t sum = 0;
+  for (int w = 0; w < WARPS; w++) sum += counts[w][threadIdx.x];
+  ((uint32_t *)p.counts)[(line * DIGITS + threadIdx.x) * p.tiles + tile] = sum;
+}
+#elif BURN_VARIANT == 2
+/* A block per line: each thread's count is the sum of those before it, 1,024 at a time. */
+extern "C" __global__ void __launch_bounds__(1024) kernel(const CudaSort p) {
+  __shared__ uint32_t ends[32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t size = DIGITS * p.tiles;
+  uint32_t *counts = (uint32_t *)p.counts + (int64_t)blockIdx.x * size, before = 0;
+  for (int64_t start = 0; start < size; start += 1024) {
+    const int64_t k = start + threadIdx.x;
+    const uint32_t count = k < size ? counts[k] : 0;
+    uint32_t sum = count;
+    for (int step = 1; step < 32; step *= 2) {
+      const uint32_t left = __shfl_up_sync(0xffffffffu, sum, step);
+      if (lane >= step) sum += left;
+    }
+    if (lane == 31) ends[warp] = sum;
+    __syncthreads();
+    uint32_t warps = ends[lane];
+    for (int step = 1; step < 32; step *= 2) {
+      const uint32_t left = __shfl_up_sync(0xffffffffu, warps, step);
+      if (lane >= step) warps += left;
+    }
+    const uint32_t left = warp > 0 ? __shfl_sync(0xffffffffu, warps, warp - 1) : 0;
+    if (k < size) counts[k] = before + left + sum - count;
+    before += __shfl_sync(0xffffffffu, warps, 31);
+    __syncthreads();
+  }
+}
+#else
+extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
+  __shared__ uint32_t counts[WARPS][DIGITS];
+  Key keys[ROUNDS];
+  uint32_t ranks[ROUNDS];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles, start = tile * TILE;
+  burn_rank(p, line, start, counts, keys, ranks);
+  uint32_t place = ((const uint32_t *)p.counts)[(line * DIGITS + threadIdx.x) * p.tiles + tile];
+  for (int w = 0; w < WARPS; w++) {
+    const uint32_t count = counts[w][threadIdx.x];
+    counts[w][threadIdx.x] = place;
+    place += count;
+  }
+  __syncthreads();
+  for (int round = 0; round < ROUNDS; round++) {
+    const int64_t k = start + warp * (TILE / WARPS) + round * 32 + lane;
+    if (k >= p.size) continue;
+    const int64_t to = (int64_t)counts[warp][burn_digit(p, keys[round])] + ranks[round];
+    const uint32_t index = burn_index(p, line, k);
+    if (p.keys_out == 0) {
+      burn_put(((OUT *)p.out)[burn_place(p, line, to)], (int64_t)index);
+      continue;
+    }
+    ((Key *)p.keys_out)[line * p.size + to] = keys[round];
+    ((uint32_t *)p.indices_out)[line * p.size + to] = index;
+  }
+}
+#endif
+#endif
