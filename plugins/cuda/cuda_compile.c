@@ -261,6 +261,8 @@ BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *d
   BurnStatus status = BURN_OK;
   *function = burn__cuda_known_kernel(cuda, key);
   if (*function) return BURN_OK;
+  if (cuda->recording)
+    return CUDA_FAIL(cuda, FAILED_PRECONDITION, "a kernel that is not compiled yet cannot be recorded");
   (void)pthread_mutex_lock(&kernels->mutex);
   Slot *slot = find_slot(kernels, key);
   if (!slot) status = CUDA_FAIL(cuda, INTERNAL, "more than %d kernels", SLOTS);
@@ -278,9 +280,12 @@ BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32
   if (groups == 0) return BURN_OK;
   if (groups > INT32_MAX)
     return CUDA_FAIL(cuda, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
+  const CudaStart start = {function, (uint32_t)groups, threads, parameters, bytes};
+  if (cuda->is_patching) return burn__cuda_replay_change(cuda, &start);
+  const int error = cuda->driver->cuLaunchKernel(function, start.groups, 1, 1, threads, 1, 1, 0, cuda->stream, NULL,
+                                                 (void **)(uintptr_t)extra);
+  if (error != CUDA_OK) return burn__cuda_check(cuda, error, "start a kernel");
+  if (cuda->is_recording) return burn__cuda_replay_started(cuda, &start);
   atomic_fetch_add_explicit(&cuda->launches, 1, memory_order_relaxed);
-  return burn__cuda_check(cuda,
-                          cuda->driver->cuLaunchKernel(function, (unsigned)groups, 1, 1, threads, 1, 1, 0, cuda->stream,
-                                                       NULL, (void **)(uintptr_t)extra),
-                          "start a kernel");
+  return BURN_OK;
 }

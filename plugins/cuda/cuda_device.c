@@ -108,7 +108,14 @@ BurnStatus burn__cuda_complaint(Cuda *cuda) {
                           (long long)what.dim);
 }
 
+BurnStatus burn__cuda_refuse_recording(Cuda *cuda, const char *what) {
+  if (!cuda->recording) return BURN_OK;
+  return CUDA_FAIL(cuda, FAILED_PRECONDITION, "%s cannot be recorded", what);
+}
+
 BurnStatus burn__cuda_wait(Cuda *cuda) {
+  const BurnStatus refused = burn__cuda_refuse_recording(cuda, "a wait for the device");
+  if (refused != BURN_OK) return refused;
   atomic_fetch_add(&cuda->host_waits, 1);
   const BurnStatus status = burn__cuda_check(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "wait");
   return status == BURN_OK ? burn__cuda_complaint(cuda) : status;
@@ -130,7 +137,8 @@ static BurnStatus make_true(Cuda *cuda, BurnPrimitive **x) {
 static BurnStatus upload(Cuda *cuda, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   const uint64_t bytes = (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   BurnPrimitive *x = NULL;
-  BurnStatus status = burn__cuda_new(cuda, desc, &x);
+  BurnStatus status = data ? burn__cuda_refuse_recording(cuda, "a copy from the host") : BURN_OK;
+  if (status == BURN_OK) status = burn__cuda_new(cuda, desc, &x);
   if (status == BURN_OK && data && bytes > 0)
     status = burn__cuda_check(cuda, cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream),
                               "copy to the device");
@@ -152,7 +160,8 @@ BurnStatus BURN_API_CALL burn__cuda_create(void *self, const BurnTensorDesc *des
 
 static BurnStatus download(Cuda *cuda, BurnPrimitive *x, void *data, uint64_t bytes) {
   BurnPrimitive *rows = NULL;
-  BurnStatus status = burn__cuda_row_major(cuda, x, &rows);
+  BurnStatus status = burn__cuda_refuse_recording(cuda, "a copy to the host");
+  if (status == BURN_OK) status = burn__cuda_row_major(cuda, x, &rows);
   if (status == BURN_OK && bytes > 0)
     status = burn__cuda_check(cuda, cuda->driver->cuMemcpyDtoHAsync_v2(data, cuda_address(rows), bytes, cuda->stream),
                               "copy to the host");
@@ -175,7 +184,9 @@ BurnStatus BURN_API_CALL burn__cuda_read(void *self, BurnPrimitive *x, void *dat
 /* A BurnEvent is the driver's event itself. */
 static BurnStatus record(Cuda *cuda, BurnEvent **out) {
   void *event = NULL;
-  BurnStatus status = burn__cuda_check(cuda, cuda->driver->cuEventCreate(&event, CUDA_EVENT_WITHOUT_TIMING), "event");
+  BurnStatus status = burn__cuda_refuse_recording(cuda, "an event");
+  if (status != BURN_OK) return status;
+  status = burn__cuda_check(cuda, cuda->driver->cuEventCreate(&event, CUDA_EVENT_WITHOUT_TIMING), "event");
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuEventRecord(event, cuda->stream), "event");
   if (status == BURN_OK) *out = event;
@@ -259,6 +270,8 @@ static BurnStatus BURN_API_CALL read_async(void *self, BurnPrimitive *x, void *d
 }
 
 static BurnStatus write_elements(Cuda *cuda, BurnPrimitive *x, const void *data, uint64_t bytes) {
+  const BurnStatus refused = burn__cuda_refuse_recording(cuda, "a copy from the host");
+  if (refused != BURN_OK) return refused;
   const int error = cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream);
   return burn__cuda_check(cuda, error, "copy to the device");
 }

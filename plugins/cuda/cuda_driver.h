@@ -65,6 +65,7 @@ typedef struct CudaPoolProperties {
   X(cuMemHostGetDevicePointer_v2, (CudaAddress * out, void *memory, unsigned flags))                                  \
   X(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream))                             \
   X(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream))                                   \
+  X(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream))                             \
   X(cuMemcpyPeerAsync,                                                                                                \
     (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream))             \
   X(cuStreamCreate, (void **stream, unsigned flags))                                                                  \
@@ -72,6 +73,16 @@ typedef struct CudaPoolProperties {
   X(cuStreamSynchronize, (void *stream))                                                                              \
   X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                                   \
   X(cuStreamIsCapturing, (void *stream, int *is_capturing))                                                           \
+  X(cuStreamBeginCapture_v2, (void *stream, int mode))                                                                \
+  X(cuStreamEndCapture, (void *stream, void **graph))                                                                 \
+  X(cuStreamGetCaptureInfo_v2,                                                                                        \
+    (void *stream, int *status, uint64_t *id, void **graph, void *const **dependencies, size_t *count))               \
+  X(cuGraphGetNodes, (void *graph, void **nodes, size_t *count))                                                      \
+  X(cuGraphInstantiateWithFlags, (void **executable, void *graph, uint64_t flags))                                    \
+  X(cuGraphExecKernelNodeSetParams_v2, (void *executable, void *node, const void *parameters))                        \
+  X(cuGraphLaunch, (void *executable, void *stream))                                                                  \
+  X(cuGraphExecDestroy, (void *executable))                                                                           \
+  X(cuGraphDestroy, (void *graph))                                                                                    \
   X(cuEventCreate, (void **event, unsigned flags))                                                                    \
   X(cuEventDestroy_v2, (void *event))                                                                                 \
   X(cuEventRecord, (void *event, void *stream))                                                                       \

@@ -7,6 +7,7 @@
 
 #include "cuda_driver.h"
 #include "cuda_memory.h"
+#include "cuda_replay.h"
 #include "cuda_texts.h"
 #include "kernels/parameters.h"
 
@@ -51,18 +52,20 @@ typedef struct Cuda {
   bool has_asked_dnn;
   CudaDnn *dnn; /* NULL: nothing has asked yet, or cuDNN is not there */
   CudaMemory *memory;
-  _Atomic int64_t live_tensors, host_waits, launches;
-  _Atomic uint32_t broken;                  /* the driver's error that ended this instance; 0: it works */
-  _Atomic uint32_t recent[CUDA_RECENT_OPS]; /* the last ops, for messages of late failures */
-  _Atomic uint32_t submitted;               /* ops so far */
-  CudaComplaint *complaint;                 /* host memory where kernels say what was wrong */
-  CudaAddress complaint_address;            /* as the device sees it */
-  const CudaRow *rows[BURN_OP_LIMIT];       /* by op; NULL: the host decomposes it */
-  _Atomic uint32_t inside;                  /* threads between enter and leave */
-  _Atomic(const void *) recorder;           /* the thread that alone may enter; NULL: any */
-  pthread_mutex_t recorder_mutex;           /* held by that thread; others wait for it */
-  bool is_recording;                        /* the stream is being captured */
-  void *side_stream;                        /* for what must not be captured; NULL: nothing was recorded yet */
+  _Atomic int64_t live_tensors, host_waits;
+  _Atomic int64_t launches, recordings, runs, patches; /* as in BurnReplayStatistics */
+  _Atomic uint32_t broken;                             /* the driver's error that ended this instance; 0: it works */
+  _Atomic uint32_t recent[CUDA_RECENT_OPS];            /* the last ops, for messages of late failures */
+  _Atomic uint32_t submitted;                          /* ops so far */
+  CudaComplaint *complaint;                            /* host memory where kernels say what was wrong */
+  CudaAddress complaint_address;                       /* as the device sees it */
+  const CudaRow *rows[BURN_OP_LIMIT];                  /* by op; NULL: the host decomposes it */
+  _Atomic uint32_t inside;                             /* threads between enter and leave */
+  _Atomic(const void *) recorder;                      /* the thread that alone may enter; NULL: any */
+  pthread_mutex_t recorder_mutex;                      /* held by that thread; others wait for it */
+  bool is_recording, is_patching;                      /* of `recorder`; the stream is captured */
+  CudaRecording *recording;                            /* which; NULL: neither */
+  void *side_stream; /* for what must not be captured; NULL: nothing was recorded yet */
 } Cuda;
 
 /* A tensor: the public header, then ours. */
@@ -70,6 +73,7 @@ typedef struct CudaTensor {
   BurnPrimitive header;
   atomic_uint references;
   CudaStorage *storage;
+  bool is_stand_in; /* it belongs to a recording, which ends it */
   int64_t shape[BURN_MAX_RANK], strides[BURN_MAX_RANK];
 } CudaTensor;
 
@@ -118,6 +122,9 @@ void burn__cuda_let_in(Cuda *cuda);
  * survive marks the instance, whose later calls then fail with it. */
 BurnStatus burn__cuda_check(Cuda *cuda, int error, const char *what);
 
+/* While this thread records or patches: FAILED_PRECONDITION, "what cannot be recorded". Else BURN_OK. */
+BurnStatus burn__cuda_refuse_recording(Cuda *cuda, const char *what);
+
 /* Waits for all work, counts that, and tells what a kernel complained about. */
 BurnStatus burn__cuda_wait(Cuda *cuda);
 /* The complaint of a kernel that has run, once; BURN_OK if there is none. */
@@ -148,6 +155,9 @@ static inline CudaAddress cuda_address(const BurnPrimitive *x) {
 }
 static inline bool cuda_is_float(const BurnPrimitive *x) { return burn_dtype_kind(x->dtype) == BURN_KIND_FLOAT; }
 
+/* A tensor over a storage, whose reference it takes over, also on failure. */
+BurnStatus burn__cuda_tensor_over(Cuda *cuda, const BurnTensorDesc *desc, const int64_t *strides, CudaStorage *storage,
+                                  int64_t byte_offset, BurnPrimitive **out);
 /* A new row-major tensor with undefined elements. */
 BurnStatus burn__cuda_new(Cuda *cuda, const BurnTensorDesc *desc, BurnPrimitive **out);
 /* Output `i` of the call, new. */

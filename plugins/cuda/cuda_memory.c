@@ -285,9 +285,27 @@ static BurnStatus take_block(Cuda *cuda, uint64_t bytes, Block **out) {
   return BURN_OK;
 }
 
+static BurnStatus remember(Cuda *cuda, CudaStorage **storage) {
+  const BurnStatus status = burn__cuda_replay_taken(cuda, *storage);
+  if (status == BURN_OK) return BURN_OK;
+  burn__cuda_storage_release(cuda, *storage);
+  *storage = NULL;
+  return status;
+}
+
+/* In a patch: what the recorded call took. */
+static BurnStatus take_again(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
+  CudaAddress address = 0;
+  const BurnStatus status = burn__cuda_replay_take_again(cuda, bytes, &address);
+  if (status != BURN_OK) return status;
+  *out = burn__cuda_storage_over(cuda, address, bytes);
+  return *out ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
+}
+
 BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
   CudaMemory *memory = cuda->memory;
   Block *block = NULL;
+  if (cuda->is_patching) return take_again(cuda, bytes, out);
   (void)pthread_mutex_lock(&memory->mutex);
   const BurnStatus status = take_block(cuda, bytes, &block);
   if (status == BURN_OK) {
@@ -297,7 +315,7 @@ BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out)
     *out = &block->storage;
   }
   (void)pthread_mutex_unlock(&memory->mutex);
-  return status;
+  return status == BURN_OK && cuda->is_recording ? remember(cuda, out) : status;
 }
 
 CudaStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t bytes) {
@@ -314,7 +332,7 @@ CudaStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t b
 
 void burn__cuda_storage_release(Cuda *cuda, CudaStorage *storage) {
   CudaMemory *memory = cuda->memory;
-  if (atomic_fetch_sub(&storage->references, 1u) != 1) return;
+  if (atomic_fetch_sub(&storage->references, 1u) != 1 || storage->is_stand_in) return;
   Block *block = block_of(storage);
   (void)pthread_mutex_lock(&memory->mutex);
   if (storage->is_counted) memory->figures.in_use -= storage->bytes;

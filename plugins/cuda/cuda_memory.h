@@ -24,7 +24,8 @@ typedef struct CudaCache CudaCache;
 /* Memory of the device, shared by views of it. */
 typedef struct CudaStorage {
   atomic_uint references;
-  bool is_counted; /* among the bytes in use: what a recording keeps for itself is not */
+  bool is_counted;  /* among the bytes in use: what a recording keeps for itself is not */
+  bool is_stand_in; /* it belongs to a recording, which ends it */
   CudaAddress address;
   uint64_t bytes;
 } CudaStorage;

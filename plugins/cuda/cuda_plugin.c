@@ -33,7 +33,7 @@ static BurnStatus run_call(Cuda *cuda, const BurnOpCall *call) {
   BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
   const CudaRun run = {cuda, cuda->rows[call->op], call, out};
   BurnStatus status = run.row->function(&run);
-  if (status == BURN_OK) status = burn__cuda_complaint(cuda); /* of a kernel before this call */
+  if (status == BURN_OK && !cuda->recording) status = burn__cuda_complaint(cuda); /* of a kernel before this call */
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status == BURN_OK) call->outputs[i] = out[i];
     if (status != BURN_OK) burn__cuda_release(cuda, out[i]);
@@ -110,8 +110,10 @@ static BurnStatus BURN_API_CALL trim(void *self) {
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
-                                             {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface}};
-  return burn_common_offer(rows, 2, name, min_version, self, out);
+                                             {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface},
+
+                                             {BURN_REPLAY_INTERFACE, &burn__cuda_replay_interface}};
+  return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
 
 /* -- open and close --------------------------------------------------------------------------- */
@@ -129,6 +131,7 @@ static void BURN_API_CALL close_device(void *self) {
     burn__cuda_memory_destroy(cuda);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
+    if (cuda->side_stream) (void)d->cuStreamDestroy_v2(cuda->side_stream);
     if (cuda->stream) (void)d->cuStreamDestroy_v2(cuda->stream);
     (void)d->cuCtxPopCurrent_v2(&popped);
   }

@@ -27,6 +27,15 @@ static BurnStatus tensor_new(Cuda *cuda, const BurnTensorDesc *desc, CudaStorage
   return BURN_OK;
 }
 
+BurnStatus burn__cuda_tensor_over(Cuda *cuda, const BurnTensorDesc *desc, const int64_t *strides, CudaStorage *storage,
+                                  int64_t byte_offset, BurnPrimitive **out) {
+  const BurnStatus status = tensor_new(cuda, desc, storage, out);
+  if (status != BURN_OK) return status;
+  memcpy(cuda_tensor(*out)->strides, strides, desc->rank * sizeof *strides);
+  (*out)->byte_offset = byte_offset;
+  return BURN_OK;
+}
+
 BurnStatus burn__cuda_new(Cuda *cuda, const BurnTensorDesc *desc, BurnPrimitive **out) {
   CudaStorage *storage = NULL;
   const uint64_t bytes = (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
@@ -48,12 +57,8 @@ BurnStatus burn__cuda_view(Cuda *cuda, const BurnPrimitive *x, const BurnTensorD
                            int64_t offset, BurnPrimitive **out) {
   CudaStorage *storage = cuda_const_tensor(x)->storage;
   atomic_fetch_add(&storage->references, 1u);
-  const BurnStatus status = tensor_new(cuda, desc, storage, out);
-  if (status != BURN_OK) return status;
-  CudaTensor *view = cuda_tensor(*out);
-  memcpy(view->strides, strides, desc->rank * sizeof *strides);
-  view->header.byte_offset = x->byte_offset + offset * (int64_t)burn_dtype_bytes(x->dtype);
-  return BURN_OK;
+  return burn__cuda_tensor_over(cuda, desc, strides, storage,
+                                x->byte_offset + offset * (int64_t)burn_dtype_bytes(x->dtype), out);
 }
 
 void burn__cuda_retain(BurnPrimitive *x) { atomic_fetch_add(&cuda_tensor(x)->references, 1u); }
@@ -61,6 +66,7 @@ void burn__cuda_retain(BurnPrimitive *x) { atomic_fetch_add(&cuda_tensor(x)->ref
 void burn__cuda_release(Cuda *cuda, BurnPrimitive *x) {
   if (!x || atomic_fetch_sub(&cuda_tensor(x)->references, 1u) != 1) return;
   burn__cuda_storage_release(cuda, cuda_tensor(x)->storage);
+  if (cuda_tensor(x)->is_stand_in) return;
   atomic_fetch_sub(&cuda->live_tensors, 1);
   cuda->host->free(x, sizeof(CudaTensor));
 }

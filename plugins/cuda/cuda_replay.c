@@ -1,0 +1,589 @@
+/* cuda_replay.c - "burn.replay": recordings as graphs of the driver.
+ *
+ * The stream is captured while calls are recorded, and storages come from a cache of the recording. Every start of a
+ * kernel is remembered with its node and parameters, every storage with its address, both by the mark of their call. A
+ * patch makes a call once more with stand-ins: it finds the same addresses, and what it would start is compared with
+ * what was started; where parameters differ, the node gets the new ones. Meanwhile the stream is captured, too, into a
+ * graph that is thrown away: it must be empty, or the call did something that cannot be patched. */
+#include "cuda_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPTURE_RELAXED = 2, ALIGNMENT = 512 };
+
+/* CUDA_KERNEL_NODE_PARAMS_v2. */
+typedef struct KernelNode {
+  void *function;
+  unsigned groups[3], threads[3], shared_bytes;
+  void **parameters, **extra;
+  void *kernel, *context;
+} KernelNode;
+
+typedef struct Started {
+  void *node, *function;
+  uint32_t groups, threads;
+  uint32_t first, bytes; /* of the parameters */
+} Started;
+
+typedef struct Taken {
+  CudaAddress address;
+  uint64_t bytes;
+} Taken;
+
+/* Where the parts of a call begin; those of the next one end them. */
+typedef struct Mark {
+  uint32_t index, started, taken;
+} Mark;
+
+/* References are those of the real storage when the stand-in was made. */
+typedef struct StorageStandIn {
+  CudaStorage storage; /* first: see input_of */
+  struct StorageStandIn *next;
+  const CudaStorage *real;
+  uint32_t index, input;
+} StorageStandIn;
+
+typedef struct TensorStandIn {
+  CudaTensor tensor;
+  struct TensorStandIn *next;
+} TensorStandIn;
+
+typedef struct Slot {
+  CudaAddress address;
+  uint64_t bytes;
+  uint32_t rank, reserved;
+  int64_t strides[BURN_MAX_RANK];
+} Slot;
+
+typedef struct Held {
+  BurnTensorDesc desc;
+  int64_t strides[BURN_MAX_RANK];
+  CudaAddress address;
+  CudaStorage *storage; /* one reference; NULL: that of an input */
+} Held;
+
+/* An array that grows. */
+#define LIST(Type)            \
+  struct {                    \
+    Type *items;              \
+    uint32_t count, capacity; \
+  }
+
+struct CudaRecording {
+  CudaCache *cache;
+  void *graph, *executable;
+  LIST(Started) started;
+  LIST(char) parameters;
+  LIST(Taken) taken;
+  LIST(Mark) marks;
+  LIST(Slot) slots;
+  LIST(Held) held;
+  StorageStandIn *storages;
+  TensorStandIn *tensors;
+  uint32_t next_started, last_started, next_taken, last_taken; /* of the call that is patched */
+  bool differs;                                                /* a patch asked for something else */
+};
+
+static BurnRecording *outside(CudaRecording *recording) { return (BurnRecording *)(void *)recording; }
+static CudaRecording *inside(BurnRecording *recording) { return (CudaRecording *)(void *)recording; }
+
+static BurnStatus no_host_memory(Cuda *cuda) {
+  return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a recording");
+}
+
+/* Room for `more` items behind the last. */
+static bool reserve(void **items, uint32_t count, uint32_t *capacity, uint64_t more, size_t item_bytes) {
+  if (more <= *capacity - count) return true;
+  uint64_t wanted = *capacity ? *capacity : 64u;
+  while (wanted < count + more) wanted *= 2u;
+  void *grown = wanted <= UINT32_MAX ? realloc(*items, (size_t)wanted * item_bytes) : NULL;
+  if (!grown) return false;
+  *items = grown;
+  *capacity = (uint32_t)wanted;
+  return true;
+}
+#define RESERVE(list, more) \
+  reserve((void **)(void *)&(list).items, (list).count, &(list).capacity, (more), sizeof *(list).items)
+
+/* -- what is recorded ------------------------------------------------------------------------- */
+
+/* The node that was captured last. */
+static BurnStatus last_node(Cuda *cuda, void **node) {
+  int capture = 0;
+  size_t count = 0;
+  uint64_t id = 0;
+  void *graph = NULL, *const *nodes = NULL;
+  const int error = cuda->driver->cuStreamGetCaptureInfo_v2(cuda->stream, &capture, &id, &graph, &nodes, &count);
+  if (error != CUDA_OK) return burn__cuda_check(cuda, error, "look at a capture");
+  if (count != 1) return CUDA_FAIL(cuda, INTERNAL, "a captured kernel is %zu nodes", count);
+  *node = nodes[0];
+  return BURN_OK;
+}
+
+BurnStatus burn__cuda_replay_started(Cuda *cuda, const CudaStart *start) {
+  CudaRecording *r = cuda->recording;
+  if (!RESERVE(r->started, 1) || !RESERVE(r->parameters, start->bytes)) return no_host_memory(cuda);
+  Started started = {.function = start->function,
+                     .groups = start->groups,
+                     .threads = start->threads,
+                     .first = r->parameters.count,
+                     .bytes = (uint32_t)start->bytes};
+  const BurnStatus status = last_node(cuda, &started.node);
+  if (status != BURN_OK) return status;
+  memcpy(r->parameters.items + r->parameters.count, start->parameters, start->bytes);
+  r->parameters.count += (uint32_t)start->bytes;
+  r->started.items[r->started.count++] = started;
+  return BURN_OK;
+}
+
+BurnStatus burn__cuda_replay_taken(Cuda *cuda, const CudaStorage *storage) {
+  CudaRecording *r = cuda->recording;
+  if (!RESERVE(r->taken, 1)) return no_host_memory(cuda);
+  r->taken.items[r->taken.count++] = (Taken){storage->address, storage->bytes};
+  return BURN_OK;
+}
+
+/* -- patches ---------------------------------------------------------------------------------- */
+
+static BurnStatus differ(Cuda *cuda, const char *what) {
+  cuda->recording->differs = true;
+  return CUDA_FAIL(cuda, FAILED_PRECONDITION, "with other numbers a recorded call %s", what);
+}
+
+static BurnStatus set_parameters(Cuda *cuda, const Started *started, const CudaStart *start) {
+  size_t bytes = start->bytes;
+  const void *const extra[] = {(void *)1, start->parameters, (void *)2, &bytes, NULL};
+  const KernelNode node = {.function = start->function,
+                           .groups = {start->groups, 1, 1},
+                           .threads = {start->threads, 1, 1},
+                           .extra = (void **)(uintptr_t)extra};
+  const int error = cuda->driver->cuGraphExecKernelNodeSetParams_v2(cuda->recording->executable, started->node, &node);
+  atomic_fetch_add_explicit(&cuda->patches, 1, memory_order_relaxed);
+  return burn__cuda_check(cuda, error, "change a recorded kernel");
+}
+
+BurnStatus burn__cuda_replay_change(Cuda *cuda, const CudaStart *start) {
+  CudaRecording *r = cuda->recording;
+  if (r->next_started == r->last_started) return differ(cuda, "starts more kernels");
+  const Started *started = &r->started.items[r->next_started++];
+  char *recorded = r->parameters.items + started->first;
+  if (started->function != start->function || started->groups != start->groups || started->threads != start->threads ||
+      started->bytes != start->bytes)
+    return differ(cuda, "starts another kernel");
+  if (memcmp(recorded, start->parameters, start->bytes) == 0) return BURN_OK;
+  const BurnStatus status = set_parameters(cuda, started, start);
+  if (status == BURN_OK) memcpy(recorded, start->parameters, start->bytes);
+  if (status != BURN_OK) r->differs = true;
+  return status;
+}
+
+BurnStatus burn__cuda_replay_take_again(Cuda *cuda, uint64_t bytes, CudaAddress *out) {
+  CudaRecording *r = cuda->recording;
+  if (r->next_taken == r->last_taken || r->taken.items[r->next_taken].bytes != bytes)
+    return differ(cuda, "takes other memory");
+  *out = r->taken.items[r->next_taken++].address;
+  return BURN_OK;
+}
+
+static void check_call_is_whole(CudaRecording *r) {
+  if (r->next_started != r->last_started || r->next_taken != r->last_taken) r->differs = true;
+}
+
+/* What is asked for from now on is compared with what call `index` asked for. */
+static BurnStatus find_call(Cuda *cuda, CudaRecording *r, uint32_t index) {
+  uint32_t low = 0, high = r->marks.count;
+  check_call_is_whole(r);
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2u;
+    if (r->marks.items[middle].index < index) low = middle + 1u;
+    if (r->marks.items[middle].index >= index) high = middle;
+  }
+  if (low == r->marks.count || r->marks.items[low].index != index)
+    return CUDA_FAIL(cuda, INVALID_ARGUMENT, "mark: there is no call %u in the recording", index);
+  const Mark *mark = &r->marks.items[low];
+  const bool is_last = low + 1u == r->marks.count;
+  r->next_started = mark->started;
+  r->next_taken = mark->taken;
+  r->last_started = is_last ? r->started.count : mark[1].started;
+  r->last_taken = is_last ? r->taken.count : mark[1].taken;
+  return BURN_OK;
+}
+
+static BurnStatus BURN_API_CALL mark(void *self, BurnRecording *recording, uint32_t index) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  if (cuda->is_patching) return find_call(cuda, r, index);
+  if (!RESERVE(r->marks, 1)) return no_host_memory(cuda);
+  r->marks.items[r->marks.count++] = (Mark){index, r->started.count, r->taken.count};
+  return BURN_OK;
+}
+
+/* Captures what is not patched into a graph of its own. */
+static BurnStatus BURN_API_CALL patch_begin(void *self, BurnRecording *recording) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  burn__cuda_shut_out(cuda);
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status == BURN_OK) {
+    status = burn__cuda_check(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED), "patch");
+    burn__cuda_leave(cuda);
+  }
+  if (status != BURN_OK) {
+    burn__cuda_let_in(cuda);
+    return status;
+  }
+  r->next_started = r->last_started = r->next_taken = r->last_taken = 0;
+  r->differs = false;
+  cuda->recording = r;
+  cuda->is_patching = true;
+  return BURN_OK;
+}
+
+/* Ends the capture that patch_begin began; how much was captured. */
+static BurnStatus end_patch(Cuda *cuda, size_t *count) {
+  const CudaDriver *d = cuda->driver;
+  void *graph = NULL;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  int error = d->cuStreamEndCapture(cuda->stream, &graph);
+  if (error == CUDA_OK) error = d->cuGraphGetNodes(graph, NULL, count);
+  if (graph) (void)d->cuGraphDestroy(graph);
+  burn__cuda_leave(cuda);
+  return burn__cuda_check(cuda, error, "patch");
+}
+
+static BurnStatus BURN_API_CALL patch_end(void *self, BurnRecording *recording) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  size_t count = 0;
+  check_call_is_whole(r);
+  BurnStatus status = end_patch(cuda, &count);
+  cuda->is_patching = false;
+  cuda->recording = NULL;
+  burn__cuda_let_in(cuda);
+  if (status == BURN_OK && count > 0)
+    status = CUDA_FAIL(cuda, FAILED_PRECONDITION, "a call with other numbers does work that cannot be patched");
+  if (status == BURN_OK && r->differs)
+    status = CUDA_FAIL(cuda, FAILED_PRECONDITION, "with other numbers a recorded call does other work");
+  return status;
+}
+
+/* -- begin and end ---------------------------------------------------------------------------- */
+
+static void free_stand_ins(CudaRecording *r) {
+  for (StorageStandIn *storage = r->storages, *next = NULL; storage; storage = next) {
+    next = storage->next;
+    free(storage);
+  }
+  for (TensorStandIn *tensor = r->tensors, *next = NULL; tensor; tensor = next) {
+    next = tensor->next;
+    free(tensor);
+  }
+}
+
+/* In the context, with no run of it in the queue. */
+static void destroy(Cuda *cuda, CudaRecording *r) {
+  if (r->executable) (void)cuda->driver->cuGraphExecDestroy(r->executable);
+  if (r->graph) (void)cuda->driver->cuGraphDestroy(r->graph);
+  for (uint32_t i = 0; i < r->held.count; i++)
+    if (r->held.items[i].storage) burn__cuda_storage_release(cuda, r->held.items[i].storage);
+  burn__cuda_cache_end(cuda, r->cache);
+  free_stand_ins(r);
+  free(r->started.items);
+  free(r->parameters.items);
+  free(r->taken.items);
+  free(r->marks.items);
+  free(r->slots.items);
+  free(r->held.items);
+  free(r);
+}
+
+static BurnStatus start_capture(Cuda *cuda) {
+  const CudaDriver *d = cuda->driver;
+  int error = CUDA_OK;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  if (!cuda->side_stream) error = d->cuStreamCreate(&cuda->side_stream, CUDA_STREAM_NON_BLOCKING);
+  if (error == CUDA_OK) error = d->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED);
+  burn__cuda_leave(cuda);
+  return burn__cuda_check(cuda, error, "record");
+}
+
+static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
+  Cuda *cuda = self;
+  CudaRecording *r = calloc(1, sizeof *r);
+  if (r) r->cache = burn__cuda_cache_create(cuda);
+  if (!r || !r->cache) {
+    free(r);
+    return no_host_memory(cuda);
+  }
+  burn__cuda_shut_out(cuda);
+  const BurnStatus status = start_capture(cuda);
+  if (status != BURN_OK) {
+    burn__cuda_let_in(cuda);
+    destroy(cuda, r);
+    return status;
+  }
+  burn__cuda_cache_choose(cuda, r->cache);
+  cuda->recording = r;
+  cuda->is_recording = true;
+  *out = outside(r);
+  return BURN_OK;
+}
+
+/* Always ends the capture: a stream that is left captured is of no use any more. */
+static BurnStatus end_capture(Cuda *cuda, CudaRecording *r, bool ok) {
+  const CudaDriver *d = cuda->driver;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  int error = d->cuStreamEndCapture(cuda->stream, &r->graph);
+  if (error == CUDA_OK && ok) error = d->cuGraphInstantiateWithFlags(&r->executable, r->graph, 0);
+  burn__cuda_leave(cuda);
+  return burn__cuda_check(cuda, error, "record");
+}
+
+static BurnStatus BURN_API_CALL end(void *self, BurnRecording *recording, int32_t ok) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  const BurnStatus status = end_capture(cuda, r, ok != 0);
+  cuda->is_recording = false;
+  cuda->recording = NULL;
+  burn__cuda_cache_choose(cuda, NULL);
+  burn__cuda_let_in(cuda);
+  if (status == BURN_OK && ok) atomic_fetch_add_explicit(&cuda->recordings, 1, memory_order_relaxed);
+  if (status != BURN_OK || !ok) destroy(cuda, r);
+  return status;
+}
+
+/* The last run may still be in the queue. */
+static void BURN_API_CALL drop(void *self, BurnRecording *recording) {
+  Cuda *cuda = self;
+  if (!recording) return;
+  const bool entered = burn__cuda_enter(cuda) == BURN_OK;
+  if (entered) {
+    atomic_fetch_add(&cuda->host_waits, 1);
+    (void)cuda->driver->cuStreamSynchronize(cuda->stream);
+  }
+  destroy(cuda, inside(recording));
+  if (entered) burn__cuda_leave(cuda);
+}
+
+/* -- stand-ins -------------------------------------------------------------------------------- */
+
+static StorageStandIn *find_storage(const CudaRecording *r, const CudaStorage *real, uint32_t index) {
+  StorageStandIn *at = r->storages;
+  while (at && (at->real != real || at->index != index)) at = at->next;
+  return at;
+}
+
+static StorageStandIn *storage_stand_in(CudaRecording *r, CudaStorage *real, uint32_t index, uint32_t input) {
+  StorageStandIn *known = find_storage(r, real, index);
+  if (known) return known;
+  StorageStandIn *storage = calloc(1, sizeof *storage);
+  if (!storage) return NULL;
+  storage->storage.address = real->address;
+  storage->storage.bytes = real->bytes;
+  storage->storage.is_stand_in = true;
+  atomic_init(&storage->storage.references, atomic_load(&real->references));
+  storage->real = real;
+  storage->index = index;
+  storage->input = input;
+  if (real->is_stand_in) storage->input = ((const StorageStandIn *)(const void *)real)->input;
+  storage->next = r->storages;
+  r->storages = storage;
+  return storage;
+}
+
+static BurnStatus BURN_API_CALL stand_in(void *self, BurnRecording *recording, uint32_t index, uint32_t input,
+                                         BurnPrimitive *x, BurnPrimitive **out) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  const CudaTensor *real = cuda_const_tensor(x);
+  StorageStandIn *storage = storage_stand_in(r, real->storage, index, input);
+  TensorStandIn *made = storage ? malloc(sizeof *made) : NULL;
+  if (!made) return no_host_memory(cuda);
+  CudaTensor *tensor = &made->tensor;
+  memcpy(tensor->shape, real->shape, sizeof tensor->shape);
+  memcpy(tensor->strides, real->strides, sizeof tensor->strides);
+  tensor->header = real->header;
+  tensor->header.shape = tensor->shape;
+  tensor->header.strides = tensor->strides;
+  tensor->header.buffer = &storage->storage;
+  tensor->storage = &storage->storage;
+  tensor->is_stand_in = true;
+  atomic_init(&tensor->references, atomic_load(&real->references));
+  made->next = r->tensors;
+  r->tensors = made;
+  *out = &tensor->header;
+  return BURN_OK;
+}
+
+/* -- slots ------------------------------------------------------------------------------------ */
+
+/* Bytes from the first element to the end of the last; 0 if some lie before the first. */
+static uint64_t span_of(const BurnPrimitive *x) {
+  int64_t last = 0;
+  if (burn_primitive_count(x) == 0) return 0;
+  for (uint32_t axis = 0; axis < x->rank; axis++) {
+    if (x->strides[axis] < 0) return 0;
+    last += (x->shape[axis] - 1) * x->strides[axis];
+  }
+  return (uint64_t)(last + 1) * burn_dtype_bytes(x->dtype);
+}
+
+/* As far from a multiple of ALIGNMENT as x, so that kernels are chosen alike. */
+static BurnStatus make_slot(Cuda *cuda, const BurnPrimitive *x, Slot *slot, BurnPrimitive **out) {
+  const uint64_t offset = cuda_address(x) % ALIGNMENT;
+  const BurnTensorDesc desc = burn_primitive_desc(x);
+  CudaStorage *storage = NULL;
+  slot->bytes = span_of(x);
+  if (slot->bytes == 0) return CUDA_FAIL(cuda, INVALID_ARGUMENT, "slot: no element, or some before the first");
+  BurnStatus status = burn__cuda_storage_new(cuda, offset + slot->bytes, &storage);
+  if (status != BURN_OK) return status;
+  slot->address = storage->address + offset;
+  slot->rank = x->rank;
+  memcpy(slot->strides, x->strides, x->rank * sizeof *slot->strides);
+  return burn__cuda_tensor_over(cuda, &desc, x->strides, storage, (int64_t)offset, out);
+}
+
+static BurnStatus BURN_API_CALL slot(void *self, BurnRecording *recording, BurnPrimitive *x, BurnPrimitive **out,
+                                     uint32_t *number) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  if (!RESERVE(r->slots, 1)) return no_host_memory(cuda);
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = make_slot(cuda, x, &r->slots.items[r->slots.count], out);
+  burn__cuda_leave(cuda);
+  if (status == BURN_OK) *number = r->slots.count++;
+  return status;
+}
+
+static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint32_t number, BurnPrimitive *x) {
+  Cuda *cuda = self;
+  const Slot *to = &inside(recording)->slots.items[number];
+  if (x->rank != to->rank || memcmp(x->strides, to->strides, to->rank * sizeof *to->strides) != 0 ||
+      cuda_address(x) % ALIGNMENT != to->address % ALIGNMENT)
+    return CUDA_FAIL(cuda, FAILED_PRECONDITION, "fill: the tensor has other strides or alignment than the slot");
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = burn__cuda_check(
+      cuda, cuda->driver->cuMemcpyDtoDAsync_v2(to->address, cuda_address(x), to->bytes, cuda->stream), "fill a slot");
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnPrimitive *x, uint32_t *number,
+                                     uint32_t *input) {
+  Cuda *cuda = self;
+  CudaRecording *r = inside(recording);
+  CudaStorage *storage = cuda_tensor(x)->storage;
+  if (!RESERVE(r->held, 1)) return no_host_memory(cuda);
+  Held *held = &r->held.items[r->held.count];
+  *held = (Held){.desc = burn_primitive_desc(x), .address = cuda_address(x)};
+  memcpy(held->strides, x->strides, x->rank * sizeof *held->strides);
+  *input = storage->is_stand_in ? ((const StorageStandIn *)(const void *)storage)->input : BURN_REPLAY_NONE;
+  if (!storage->is_stand_in) {
+    atomic_fetch_add(&storage->references, 1u);
+    held->storage = storage;
+  }
+  *number = r->held.count++;
+  return BURN_OK;
+}
+
+/* `input` lies where that of the recording lay. */
+static BurnStatus over_memory(Cuda *cuda, const Held *held, BurnPrimitive *input, BurnPrimitive **out) {
+  CudaStorage *storage = held->storage ? held->storage : cuda_tensor(input)->storage;
+  atomic_fetch_add(&storage->references, 1u);
+  return burn__cuda_tensor_over(cuda, &held->desc, held->strides, storage, (int64_t)(held->address - storage->address),
+                                out);
+}
+
+static BurnStatus copy_of(Cuda *cuda, BurnPrimitive *x, BurnPrimitive **out) {
+  const BurnTensorDesc desc = burn_primitive_desc(x);
+  BurnPrimitive *copy = NULL;
+  BurnStatus status = burn__cuda_new(cuda, &desc, &copy);
+  if (status == BURN_OK) status = burn__cuda_copy(cuda, copy, x);
+  if (status == BURN_OK) *out = copy;
+  if (status != BURN_OK) burn__cuda_release(cuda, copy);
+  return status;
+}
+
+static BurnStatus BURN_API_CALL take(void *self, BurnRecording *recording, uint32_t number, BurnPrimitive *input,
+                                     int32_t copies, BurnPrimitive **out) {
+  Cuda *cuda = self;
+  BurnPrimitive *shared = NULL;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = over_memory(cuda, &inside(recording)->held.items[number], input, &shared);
+  if (status == BURN_OK && copies) {
+    status = copy_of(cuda, shared, out);
+    burn__cuda_release(cuda, shared);
+  } else if (status == BURN_OK) {
+    *out = shared;
+  }
+  burn__cuda_leave(cuda);
+  return status;
+}
+
+static int32_t BURN_API_CALL is_free(void *self, BurnRecording *recording, uint32_t number) {
+  const Held *held = &inside(recording)->held.items[number];
+  (void)self;
+  return !held->storage || atomic_load(&held->storage->references) == 1u;
+}
+
+/* -- running, and questions ------------------------------------------------------------------- */
+
+static BurnStatus BURN_API_CALL run(void *self, BurnRecording *recording) {
+  Cuda *cuda = self;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = burn__cuda_check(cuda, cuda->driver->cuGraphLaunch(inside(recording)->executable, cuda->stream),
+                            "run a recording");
+  burn__cuda_leave(cuda);
+  if (status == BURN_OK) atomic_fetch_add_explicit(&cuda->runs, 1, memory_order_relaxed);
+  return status;
+}
+
+static void BURN_API_CALL where(void *self, BurnPrimitive *x, BurnReplayPlace *out) {
+  const CudaTensor *tensor = cuda_const_tensor(x);
+  const CudaStorage *storage = tensor->storage;
+  BurnReplayPlace place = {.struct_size = out->struct_size};
+  (void)self;
+  place.holders = atomic_load(&tensor->references) + atomic_load(&storage->references) - 1u;
+  place.address = cuda_address(x);
+  place.memory = storage->address;
+  place.bytes = storage->bytes;
+  memcpy(out, &place, out->struct_size < sizeof place ? out->struct_size : sizeof place);
+}
+
+static void BURN_API_CALL statistics(void *self, BurnReplayStatistics *out) {
+  Cuda *cuda = self;
+  const BurnReplayStatistics all = {.struct_size = out->struct_size,
+                                    .launches = (uint64_t)atomic_load(&cuda->launches),
+                                    .recordings = (uint64_t)atomic_load(&cuda->recordings),
+                                    .runs = (uint64_t)atomic_load(&cuda->runs),
+                                    .patches = (uint64_t)atomic_load(&cuda->patches)};
+  memcpy(out, &all, out->struct_size < sizeof all ? out->struct_size : sizeof all);
+}
+
+const BurnReplayInterface burn__cuda_replay_interface = {.struct_size = (uint32_t)sizeof(BurnReplayInterface),
+                                                         .version = 1,
+                                                         .begin = begin,
+                                                         .mark = mark,
+                                                         .stand_in = stand_in,
+                                                         .slot = slot,
+                                                         .hold = hold,
+                                                         .end = end,
+                                                         .patch_begin = patch_begin,
+                                                         .patch_end = patch_end,
+                                                         .fill = fill,
+                                                         .run = run,
+                                                         .take = take,
+                                                         .is_free = is_free,
+                                                         .drop = drop,
+                                                         .where = where,
+                                                         .statistics = statistics};
