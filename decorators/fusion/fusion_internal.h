@@ -20,6 +20,7 @@
 #include <burn/plugin/calls.h>
 #include <burn/plugin/fused.h>
 #include <burn/plugin/fusion_statistics.h>
+#include <burn/plugin/replay.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,6 +28,7 @@
 #include <stddef.h>
 
 typedef struct FusionLayer FusionLayer;
+typedef struct FusionReplay FusionReplay; /* fusion_replay.c: what a plan's runs had in common, and their recording */
 typedef struct FusionQueue FusionQueue;
 
 /* Why a tensor has no contents: shared by everything computed from it. */
@@ -96,9 +98,11 @@ struct FusionQueue {
   FusionList values; /* FusionValue */
   FusionList key;    /* uint32_t: what a plan depends on, see fusion_queue.c */
   FusionArena arena;
-  uint64_t bytes;  /* of all values */
-  uint32_t window; /* hash of the last four ops */
-  bool cut;        /* flush before the next op */
+  uint64_t bytes;         /* of all values */
+  uint32_t window;        /* hash of the last four ops */
+  bool cut;               /* flush before the next op */
+  BurnRecording *trial;   /* launches are made with stand-ins to record or patch it; NULL: they are meant */
+  char trial_reason[200]; /* why the trial, or running a recording, has failed; "": it has not */
 };
 
 /* Some ops that run as one: a call below, or several, or one kernel. Arrays lie in the plan's words. */
@@ -118,10 +122,22 @@ typedef struct FusionPlan {
   uint32_t key_count;
   uint64_t hash, used; /* used: time stamp for the cache */
   uint32_t *key;
-  FusionList launches;     /* FusionLaunch */
-  FusionList words;        /* uint32_t */
-  struct FusionPlan *next; /* in its bucket */
+  FusionList launches;      /* FusionLaunch */
+  FusionList words;         /* uint32_t */
+  struct FusionPlan *next;  /* in its bucket */
+  _Atomic uint32_t is_busy; /* 1: a thread uses what follows */
+  FusionReplay *replay;     /* NULL: not yet */
 } FusionPlan;
+
+enum { FUSION_RECORDINGS = 32 };
+
+/* The plans that have recordings. */
+typedef struct FusionReplays {
+  pthread_mutex_t mutex;
+  FusionPlan *plans[FUSION_RECORDINGS];
+  uint32_t count;
+  uint64_t clock;
+} FusionReplays;
 
 enum { FUSION_BUCKETS = 256 };
 
@@ -139,7 +155,7 @@ typedef struct FusionCache {
 
 /* BurnFusionStatistics in the making. */
 typedef struct FusionStatistics {
-  _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, dead_ops;
+  _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, dead_ops, recordings, replays;
 } FusionStatistics;
 
 struct FusionLayer {
@@ -150,7 +166,11 @@ struct FusionLayer {
   void *fused_self;
   const BurnCallsInterface *calls; /* NULL: calls are made one by one */
   BurnCallsInterface calls_table;
-  bool joins[BURN_OP_LIMIT]; /* ops whose calls `calls` takes together */
+  bool joins[BURN_OP_LIMIT];         /* ops whose calls `calls` takes together */
+  const BurnReplayInterface *replay; /* NULL: nothing is recorded */
+  BurnReplayInterface replay_table;
+  void *replay_self;
+  FusionReplays replays;
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */
   uint64_t max_bytes; /* option max_bytes */
@@ -221,6 +241,8 @@ void burn__fusion_flush_locked(FusionQueue *queue);
 /* Forgets everything recorded, after its values have been settled. */
 void burn__fusion_queue_reset(FusionQueue *queue);
 BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
+/* True for attributes that a plan's key leaves out. */
+bool burn__fusion_varies(const FusionLayer *decorator, uint32_t op, uint32_t number, const BurnAttr *attr);
 
 static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
 static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
@@ -230,11 +252,28 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
   return op->input_count ? fusion_slots(queue) + op->first_input : NULL;
 }
 
+/* -- fusion_run.c ----------------------------------------------------------------------------- */
+
+/* Makes one launch. In a trial a failure is kept in the queue, and changes no tensor. */
+void burn__fusion_run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch);
+/* Lets go the contents of those among these slots whose tensors nobody wants. */
+void burn__fusion_release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count);
+/* A result could not be had. */
+void burn__fusion_fail_value(FusionQueue *queue, uint32_t slot, BurnStatus status);
+
+/* -- fusion_replay.c -------------------------------------------------------------------------- */
+
+/* Runs the plan by its recording, which is made where it is time. False: nothing has run, and nothing has changed. */
+bool burn__fusion_replay(FusionQueue *queue, FusionPlan *plan);
+void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan);
+/* Their memory goes back. True if there were any that were not in use. */
+bool burn__fusion_replay_drop_all(FusionLayer *decorator);
+
 /* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------- */
 
 /* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
-void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan); /* NULL is allowed */
+void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan); /* NULL is allowed */
 
 static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) {
   return (const FusionLaunch *)plan->launches.items;
@@ -262,9 +301,9 @@ uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, con
 /* -- fusion_cache.c --------------------------------------------------------------------------- */
 
 void burn__fusion_cache_open(FusionCache *cache, uint32_t limit);
-void burn__fusion_cache_close(const FusionLayer *decorator, FusionCache *cache);
+void burn__fusion_cache_close(FusionLayer *decorator, FusionCache *cache);
 /* Forgets all plans. */
-void burn__fusion_cache_clear(const FusionLayer *decorator, FusionCache *cache);
+void burn__fusion_cache_clear(FusionLayer *decorator, FusionCache *cache);
 /* The plan for the queue's key, made if there is none yet, with one reference; NULL without memory. */
 FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue);
 
@@ -273,6 +312,8 @@ FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue);
 void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan);
 /* Why ops that would form a group stay apart. */
 void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, const char *why);
+/* What became of the recording of a plan, and why. */
+void burn__fusion_log_replay(const FusionLayer *decorator, const FusionPlan *plan, const char *what, const char *why);
 void burn__fusion_log_totals(const FusionLayer *decorator);
 
 #endif

@@ -50,10 +50,15 @@ void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, co
   fprintf(stderr, ": %s\n", why);
 }
 
+void burn__fusion_log_replay(const FusionLayer *decorator, const FusionPlan *plan, const char *what, const char *why) {
+  if (decorator->log) fprintf(stderr, "fusion: a plan of %u launches is %s: %s\n", plan->launches.count, what, why);
+}
+
 void burn__fusion_log_totals(const FusionLayer *decorator) {
   const BurnFusionStatistics s = burn__fusion_statistics(decorator);
   fprintf(stderr,
           "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64
-          " of them, %" PRIu64 " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made\n",
-          s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.dead_ops, s.plans);
+          " of them, %" PRIu64 " calls, %" PRIu64 " were not needed; %" PRIu64 " plans made, %" PRIu64
+          " recorded, %" PRIu64 " flushes replayed\n",
+          s.ops, s.flushes, s.kernels, s.fused_ops, s.calls, s.dead_ops, s.plans, s.recordings, s.replays);
 }

@@ -426,6 +426,7 @@ static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
   if (!plan) return NULL;
   *plan = (FusionPlan){.key_count = queue->key.count, .hash = hash};
   atomic_init(&plan->references, 1u);
+  atomic_init(&plan->is_busy, 0u);
   plan->key = (uint32_t *)host->allocate(queue->key.count * sizeof *plan->key);
   if (!plan->key) {
     host->free(plan, sizeof *plan);
@@ -435,8 +436,9 @@ static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
   return plan;
 }
 
-void burn__fusion_plan_release(const FusionLayer *decorator, FusionPlan *plan) {
+void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan) {
   if (!plan || atomic_fetch_sub_explicit(&plan->references, 1u, memory_order_acq_rel) != 1u) return;
+  burn__fusion_replay_free(decorator, plan);
   for (uint32_t i = 0; i < plan->launches.count; i++)
     if (fusion_launches(plan)[i].kernel)
       decorator->fused->release(decorator->fused_self, fusion_launches(plan)[i].kernel);

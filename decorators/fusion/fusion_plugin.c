@@ -58,6 +58,7 @@ static void BURN_API_CALL layer_close(void *self) {
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_close(&decorator->queues[i]);
   if (decorator->log) burn__fusion_log_totals(decorator);
   burn__fusion_cache_close(decorator, &decorator->cache);
+  (void)pthread_mutex_destroy(&decorator->replays.mutex);
   burn__fusion_failure_release(decorator, atomic_load(&decorator->unreported));
   decorator->host->free(decorator, sizeof *decorator);
 }
@@ -75,7 +76,9 @@ BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
                                 .kernels = count(&s->kernels),
                                 .fused_ops = count(&s->fused_ops),
                                 .calls = count(&s->calls),
-                                .dead_ops = count(&s->dead_ops)};
+                                .dead_ops = count(&s->dead_ops),
+                                .recordings = count(&s->recordings),
+                                .replays = count(&s->replays)};
 }
 
 static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
@@ -102,6 +105,8 @@ static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, u
   X(MAX_BYTES, "max_bytes", "1..1125899906842624", "1073741824", BURN_OPTION_HARMLESS,              \
     "bytes that a queue may hold on to")                                                            \
   X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled")  \
+  X(REPLAY, "replay", "true|false", "true", BURN_OPTION_HARMLESS,                                   \
+    "records what repeats and runs it as one, where the backend can")                               \
   X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS,                                        \
     "tells on stderr what became of each queue; BURN_FUSION_LOG, too")
 
@@ -116,7 +121,7 @@ static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) 
   return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "fusion", "log=%.64s is unknown; it is true or false", text);
 }
 
-static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options) {
+static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options, bool *replays) {
   uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
   const char *values[OPTION_COUNT];
   burn_options_ask(decorator->host, options, &options_interface, values);
@@ -124,6 +129,7 @@ static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *option
   BurnStatus status = burn_common_number(&given, OPTION_MAX_OPS, &max_ops);
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_MAX_BYTES, &max_bytes);
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_PLANS, &plans);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_REPLAY, replays);
   if (status == BURN_OK) status = log_option(decorator->host, values[OPTION_LOG], &decorator->log);
   decorator->max_ops = (uint32_t)max_ops;
   decorator->max_bytes = max_bytes;
@@ -156,6 +162,15 @@ static void find_joins(FusionLayer *decorator) {
     decorator->joins[op] =
         next->op_support(next->self, op) == BURN_SUPPORT_YES && decorator->calls->joins(next->self, op) != 0;
   }
+}
+
+static void find_replay(FusionLayer *decorator) {
+  BurnInterface found = {NULL, NULL};
+  if (!decorator->next->get_interface(decorator->next->self, BURN_REPLAY_INTERFACE, 1, &found)) return;
+  burn_struct_copy(&decorator->replay_table, sizeof decorator->replay_table, found.table);
+  if (decorator->replay_table.struct_size < BURN_REPLAY_INTERFACE_MIN_BYTES) return;
+  decorator->replay = &decorator->replay_table;
+  decorator->replay_self = found.self;
 }
 
 static void fill_table(FusionLayer *decorator, BurnBackend *out) {
@@ -198,7 +213,8 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   decorator->host = host;
   decorator->next = next;
   decorator->owner = owner;
-  const BurnStatus status = read_options(decorator, options);
+  bool replays = true;
+  const BurnStatus status = read_options(decorator, options, &replays);
   if (status != BURN_OK) {
     burn__fusion_cache_close(decorator, &decorator->cache);
     host->free(decorator, sizeof *decorator);
@@ -210,7 +226,9 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   (void)snprintf(decorator->out_of_memory.message, sizeof decorator->out_of_memory.message, "fusion: out of memory");
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) decorator->varying[op] = varying_attrs(host->op_info(op));
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
+  (void)pthread_mutex_init(&decorator->replays.mutex, NULL);
   find_bodies(decorator);
+  if (replays) find_replay(decorator);
   find_joins(decorator);
   fill_table(decorator, out);
   return BURN_OK;

@@ -71,6 +71,10 @@ static void put_desc(FusionQueue *queue, const BurnTensorDesc *desc) {
   for (uint32_t i = 0; i < desc->rank; i++) put_i64(queue, desc->shape[i]);
 }
 
+bool burn__fusion_varies(const FusionLayer *decorator, uint32_t op, uint32_t number, const BurnAttr *attr) {
+  return op < BURN_OP_LIMIT ? (decorator->varying[op] >> number & 1u) != 0 : attr->tag == BURN_ATTR_F64;
+}
+
 static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool varies) {
   put(queue, attr->tag << 24 | attr->count);
   if (varies) return;
@@ -203,10 +207,8 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
   put(queue, call->input_count);
   for (uint32_t i = 0; i < call->input_count; i++)
     fusion_slots(queue)[queue->slots.count++] = slot_of(queue, call->inputs[i]);
-  for (uint32_t i = 0; i < call->attr_count; i++) {
-    put_attr(queue, &attrs[i],
-             in_table ? (decorator->varying[call->op] >> i & 1u) != 0 : attrs[i].tag == BURN_ATTR_F64);
-  }
+  for (uint32_t i = 0; i < call->attr_count; i++)
+    put_attr(queue, &attrs[i], burn__fusion_varies(decorator, call->op, i, &attrs[i]));
   /* Shapes of results follow from the rest where the rule is ours. */
   for (uint32_t i = 0; !in_table && i < call->output_count; i++) put_desc(queue, &call->output_descs[i]);
   op->first_output = queue->values.count;

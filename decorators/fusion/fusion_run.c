@@ -58,6 +58,13 @@ static void report(FusionLayer *decorator, FusionFailure *failure) {
     burn__fusion_failure_release(decorator, failure);
 }
 
+void burn__fusion_fail_value(FusionQueue *queue, uint32_t slot, BurnStatus status) {
+  const FusionOp *op = &fusion_ops(queue)[fusion_values(queue)[slot].producer];
+  FusionFailure *failure = burn__fusion_failure_new(queue->decorator, status, op->op);
+  report(queue->decorator, failure);
+  set_failure(queue, &slot, 1, failure);
+}
+
 static void fail_op(FusionQueue *queue, const FusionOp *op, FusionFailure *failure) {
   uint32_t outputs[BURN_MAX_OUTPUTS];
   for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = op->first_output + i;
@@ -109,6 +116,18 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
   return status;
 }
 
+/* A trial changes nothing but this. */
+static void keep_reason(FusionQueue *queue, BurnStatus status) {
+  if (status == BURN_OK || !queue->trial) return;
+  queue->decorator->host->status_message(status, queue->trial_reason, sizeof queue->trial_reason);
+}
+
+/* Recordings keep memory that a call may need more. */
+static bool may_try_again(const FusionQueue *queue, BurnStatus status) {
+  if (status == BURN_OK || queue->trial || burn_status_code(status) != BURN_STATUS_OUT_OF_MEMORY) return false;
+  return burn__fusion_replay_drop_all(queue->decorator);
+}
+
 static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
   FusionLayer *decorator = queue->decorator;
   const uint32_t *slots = fusion_inputs(queue, op);
@@ -120,11 +139,15 @@ static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
   }
   const uint64_t bytes = op->input_count * sizeof *inputs;
   if (op->input_count > INLINE_INPUTS) inputs = (BurnPrimitive **)decorator->host->allocate(bytes);
-  const BurnStatus status = inputs ? call_below(queue, op, inputs, donations(queue, slots, op->input_count, last_use))
-                                   : FUSION_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for %u inputs",
-                                                 burn__fusion_op_name(decorator, op->op), op->input_count);
+  const uint64_t donate = donations(queue, slots, op->input_count, last_use);
+  BurnStatus status = inputs ? call_below(queue, op, inputs, donate)
+                             : FUSION_FAIL(decorator, OUT_OF_MEMORY, "%s: no memory for %u inputs",
+                                           burn__fusion_op_name(decorator, op->op), op->input_count);
+  if (may_try_again(queue, status)) status = call_below(queue, op, inputs, donate);
   if (inputs != few) decorator->host->free(inputs, bytes);
   if (status == BURN_OK) return;
+  keep_reason(queue, status);
+  if (queue->trial) return;
   failure = burn__fusion_failure_new(decorator, status, op->op);
   report(decorator, failure);
   fail_op(queue, op, failure);
@@ -164,6 +187,7 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
                               .donate = donations(queue, slots, launch->input_count, launch->last_use)};
   const BurnStatus status = decorator->fused->run(decorator->fused_self, &call);
   if (attrs != few) decorator->host->free((void *)attrs, bytes);
+  keep_reason(queue, status);
   if (status != BURN_OK) return false;
   for (uint32_t i = 0; i < launch->output_count; i++) fusion_values(queue)[results[i]].inner = outputs[i];
   return true;
@@ -192,30 +216,31 @@ static bool run_joined(FusionQueue *queue, const FusionPlan *plan, const FusionL
     one->call = call_of(queue, op, one->inputs, one->outputs, one->descs, donate);
     calls[i] = &one->call;
   }
-  const bool done = decorator->calls->submit_many(decorator->next->self, calls, launch->op_count) == BURN_OK;
-  for (uint32_t i = 0; done && i < launch->op_count; i++)
+  const BurnStatus status = decorator->calls->submit_many(decorator->next->self, calls, launch->op_count);
+  keep_reason(queue, status);
+  for (uint32_t i = 0; status == BURN_OK && i < launch->op_count; i++)
     take_outputs(queue, &fusion_ops(queue)[ops[i]], joined[i].outputs);
   decorator->host->free(joined, bytes);
-  return done;
+  return status == BURN_OK;
 }
 
 /* After a failure, of an input or of the launch, the ops run one by one: so it is known which of them fails, and what
  * does not depend on it succeeds. */
-static void run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
-  bool whole = launch->kernel || launch->joined;
-  whole = whole && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
+void burn__fusion_run_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const bool is_one = launch->kernel || launch->joined;
+  bool whole = is_one && !failure_among(queue, fusion_words(plan, launch->inputs), launch->input_count);
   if (whole) whole = launch->kernel ? run_kernel(queue, plan, launch) : run_joined(queue, plan, launch);
-  if (!whole) run_ops(queue, plan, launch);
+  if (!whole && (!is_one || !queue->trial)) run_ops(queue, plan, launch);
 }
 
-static void release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {
+void burn__fusion_release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {
   const FusionLayer *decorator = queue->decorator;
   for (uint32_t i = 0; i < count; i++) {
     FusionValue *value = &fusion_values(queue)[slots[i]];
     if (!value->dead || !value->inner) continue;
     decorator->next->release(decorator->next->self, value->inner);
     value->inner = NULL;
-    value->tensor->inner = NULL;
+    if (!queue->trial) value->tensor->inner = NULL;
   }
 }
 
@@ -223,13 +248,11 @@ static void add(_Atomic uint64_t *counter, uint64_t count) {
   atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
 }
 
-static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
+static void count_launches(FusionQueue *queue, const FusionPlan *plan) {
   FusionStatistics *statistics = &queue->decorator->statistics;
   uint64_t kernels = 0, fused = 0, calls = 0;
   for (uint32_t i = 0; i < plan->launches.count; i++) {
     const FusionLaunch *launch = &fusion_launches(plan)[i];
-    run_launch(queue, plan, launch);
-    release_dead(queue, fusion_words(plan, launch->releases), launch->release_count);
     kernels += launch->kernel != NULL;
     fused += launch->kernel ? launch->op_count : 0;
     calls += launch->kernel ? 0 : launch->op_count;
@@ -238,6 +261,21 @@ static void run_plan(FusionQueue *queue, const FusionPlan *plan) {
   add(&statistics->fused_ops, fused);
   add(&statistics->calls, calls);
   add(&statistics->dead_ops, queue->ops.count - fused - calls);
+}
+
+static void run_launches(FusionQueue *queue, const FusionPlan *plan) {
+  for (uint32_t i = 0; i < plan->launches.count; i++) {
+    const FusionLaunch *launch = &fusion_launches(plan)[i];
+    burn__fusion_run_launch(queue, plan, launch);
+    burn__fusion_release_dead(queue, fusion_words(plan, launch->releases), launch->release_count);
+  }
+}
+
+static void run_plan(FusionQueue *queue, FusionPlan *plan) {
+  const bool replayed = burn__fusion_replay(queue, plan);
+  if (!replayed) run_launches(queue, plan);
+  add(&queue->decorator->statistics.replays, replayed);
+  count_launches(queue, plan);
 }
 
 /* Without memory for a plan: everything in the order of recording. */

@@ -1,0 +1,563 @@
+/* fusion_replay.c - plans that repeat, as recordings of the backend (burn/plugin/replay.h).
+ *
+ * A plan that has run twice, with its inputs given away alike, is recorded at the third run: its launches are made once
+ * more with stand-ins while nothing runs. From then on a flush that finds the plan starts the recording instead.
+ *
+ * Inputs that lay at the same place all the time (parameters and moments, which are updated in place) stay where they
+ * are, and the recording is of use only as long as they do; others, such as a batch, are copied into slots before each
+ * run. Results are handed out in the recording's own memory, and a result that is still held when the plan comes again
+ * gets memory of its own from then on. What a plan's key leaves out (numbers, seeds) is compared with what was
+ * recorded, and launches with other numbers are patched.
+ *
+ * Whenever something does not fit, the launches are made as ever, which is always right. */
+#include "fusion_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  RUNS_BEFORE = 3,    /* the run that is recorded */
+  LEAST_LAUNCHES = 3, /* below, starting a recording gains nothing */
+  WINDOW = 16,        /* runs ... */
+  MOST_MISSES = 3,    /* ... in which so many misses end it */
+  MOST_MOVES = 2,     /* an input that has moved so often gets a slot */
+  STALE = 1024 /* a recording may be thrown out for another one when so many runs of others came after its last */
+};
+
+typedef struct Input {
+  BurnReplayPlace place;
+  int64_t strides[BURN_MAX_RANK];
+  uint32_t value; /* number in the queue */
+  uint32_t dead;
+  uint32_t moves; /* times that it made the recording useless */
+  uint32_t slot;  /* number in the recording; BURN_REPLAY_NONE: it stays where it is */
+  bool varies;
+} Input;
+
+typedef struct Output {
+  uint32_t value, held;
+  uint32_t input; /* number among the inputs, or BURN_REPLAY_NONE */
+  bool copies;
+} Output;
+
+struct FusionReplay {
+  BurnRecording *recording; /* NULL: none yet */
+  uint32_t input_count, output_count, attr_count, stand_in_count;
+  Input *inputs;
+  Output *outputs;
+  BurnAttr *attrs;             /* of all ops, one after the other, as they are in the recording */
+  BurnPrimitive **stand_ins;   /* of the inputs of all launches; belong to the recording */
+  uint64_t used;               /* time stamp */
+  uint32_t seen;               /* runs with inputs given away alike */
+  uint32_t runs, misses;       /* in this window */
+  bool is_refused, is_blocked; /* blocked: a result of the last run was still held when the plan came again */
+};
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+static uint32_t count_inputs(const FusionQueue *queue) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < queue->values.count; i++) count += fusion_values(queue)[i].producer == FUSION_NONE;
+  return count;
+}
+
+static uint32_t count_outputs(const FusionQueue *queue) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < queue->values.count; i++)
+    count += fusion_values(queue)[i].producer != FUSION_NONE && !fusion_values(queue)[i].dead;
+  return count;
+}
+
+static void free_parts(const FusionLayer *decorator, FusionReplay *r) {
+  decorator->host->free(r->inputs, (r->input_count + 1u) * sizeof *r->inputs);
+  decorator->host->free(r->outputs, (r->output_count + 1u) * sizeof *r->outputs);
+  decorator->host->free(r->attrs, (r->attr_count + 1u) * sizeof *r->attrs);
+  decorator->host->free(r->stand_ins, (r->stand_in_count + 1u) * sizeof(BurnPrimitive *));
+  decorator->host->free(r, sizeof *r);
+}
+
+static void *cleared(const FusionLayer *decorator, uint64_t bytes) {
+  void *memory = decorator->host->allocate(bytes);
+  if (memory) memset(memory, 0, bytes);
+  return memory;
+}
+
+/* NULL without memory. Arrays have an item more than they need, so none of them is empty. */
+static FusionReplay *replay_new(const FusionQueue *queue, const FusionPlan *plan) {
+  const FusionLayer *decorator = queue->decorator;
+  FusionReplay *r = (FusionReplay *)cleared(decorator, sizeof *r);
+  if (!r) return NULL;
+  r->input_count = count_inputs(queue);
+  r->output_count = count_outputs(queue);
+  for (uint32_t i = 0; i < queue->ops.count; i++) r->attr_count += fusion_ops(queue)[i].attr_count;
+  for (uint32_t i = 0; i < plan->launches.count; i++) r->stand_in_count += fusion_launches(plan)[i].input_count;
+  r->inputs = (Input *)cleared(decorator, (r->input_count + 1u) * sizeof *r->inputs);
+  r->outputs = (Output *)cleared(decorator, (r->output_count + 1u) * sizeof *r->outputs);
+  r->attrs = (BurnAttr *)cleared(decorator, (r->attr_count + 1u) * sizeof *r->attrs);
+  r->stand_ins = (BurnPrimitive **)cleared(decorator, (r->stand_in_count + 1u) * sizeof(BurnPrimitive *));
+  if (r->inputs && r->outputs && r->attrs && r->stand_ins) {
+    uint32_t input = 0;
+    for (uint32_t i = 0; i < queue->values.count; i++)
+      if (fusion_values(queue)[i].producer == FUSION_NONE) r->inputs[input++].value = i;
+    return r;
+  }
+  free_parts(decorator, r);
+  return NULL;
+}
+
+/* -- all recordings of the decorator ---------------------------------------------------------- */
+
+static void drop_locked(FusionLayer *decorator, FusionPlan *plan) {
+  FusionReplays *replays = &decorator->replays;
+  if (plan->replay->recording) decorator->replay->drop(decorator->replay_self, plan->replay->recording);
+  plan->replay->recording = NULL;
+  plan->replay->seen = 0;
+  for (uint32_t i = 0; i < replays->count; i++)
+    if (replays->plans[i] == plan) replays->plans[i--] = replays->plans[--replays->count];
+}
+
+static void drop(FusionLayer *decorator, FusionPlan *plan) {
+  pthread_mutex_lock(&decorator->replays.mutex);
+  drop_locked(decorator, plan);
+  pthread_mutex_unlock(&decorator->replays.mutex);
+}
+
+void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan) {
+  if (!plan->replay) return;
+  drop(decorator, plan);
+  free_parts(decorator, plan->replay);
+}
+
+/* Not while another thread uses it. */
+static bool drop_if_idle(FusionLayer *decorator, FusionPlan *plan) {
+  if (atomic_exchange(&plan->is_busy, 1u)) return false;
+  drop_locked(decorator, plan);
+  atomic_store(&plan->is_busy, 0u);
+  return true;
+}
+
+bool burn__fusion_replay_drop_all(FusionLayer *decorator) {
+  FusionReplays *replays = &decorator->replays;
+  bool any = false;
+  pthread_mutex_lock(&replays->mutex);
+  for (uint32_t i = replays->count; i-- > 0;) any = drop_if_idle(decorator, replays->plans[i]) || any;
+  pthread_mutex_unlock(&replays->mutex);
+  return any;
+}
+
+/* The one used longest ago goes, unless it is in use all the time, too. */
+static bool make_room(FusionLayer *decorator) {
+  FusionReplays *replays = &decorator->replays;
+  FusionPlan *oldest = NULL;
+  if (replays->count < FUSION_RECORDINGS) return true;
+  for (uint32_t i = 0; i < replays->count; i++)
+    if (!oldest || replays->plans[i]->replay->used < oldest->replay->used) oldest = replays->plans[i];
+  return replays->clock - oldest->replay->used > STALE && drop_if_idle(decorator, oldest);
+}
+
+/* False if there are enough. */
+static bool enlist(FusionLayer *decorator, FusionPlan *plan, BurnRecording *recording) {
+  FusionReplays *replays = &decorator->replays;
+  pthread_mutex_lock(&replays->mutex);
+  const bool fits = make_room(decorator);
+  if (fits) {
+    replays->plans[replays->count++] = plan;
+    plan->replay->recording = recording;
+  }
+  pthread_mutex_unlock(&replays->mutex);
+  if (!fits) decorator->replay->drop(decorator->replay_self, recording);
+  return fits;
+}
+
+static bool is_full(FusionLayer *decorator) {
+  FusionReplays *replays = &decorator->replays;
+  pthread_mutex_lock(&replays->mutex);
+  const bool full = !make_room(decorator);
+  pthread_mutex_unlock(&replays->mutex);
+  return full;
+}
+
+/* -- inputs ----------------------------------------------------------------------------------- */
+
+static BurnReplayPlace where(const FusionLayer *decorator, BurnPrimitive *x) {
+  BurnReplayPlace place = {.struct_size = (uint32_t)sizeof place};
+  decorator->replay->where(decorator->replay_self, x, &place);
+  return place;
+}
+
+/* Is it given away as before, with the strides that it had? */
+static bool is_alike(const Input *input, const FusionValue *value, const BurnReplayPlace *place) {
+  const BurnPrimitive *x = value->inner;
+  return input->dead == value->dead && input->place.holders == place->holders &&
+         memcmp(input->strides, x->strides, x->rank * sizeof *x->strides) == 0;
+}
+
+static bool is_there(const Input *input, const BurnReplayPlace *place) {
+  return input->place.address == place->address && input->place.memory == place->memory &&
+         input->place.bytes == place->bytes;
+}
+
+static void remember(Input *input, const FusionValue *value, const BurnReplayPlace *place) {
+  input->place = *place;
+  input->dead = value->dead;
+  memcpy(input->strides, value->inner->strides, value->inner->rank * sizeof *input->strides);
+}
+
+/* Counts a run whose inputs are given away as at the last one; others start again. */
+static void observe(const FusionQueue *queue, FusionReplay *r) {
+  bool alike = true;
+  for (uint32_t i = 0; i < r->input_count && r->seen > 0; i++) {
+    const FusionValue *value = &fusion_values(queue)[r->inputs[i].value];
+    const BurnReplayPlace place = where(queue->decorator, value->inner);
+    alike = alike && is_alike(&r->inputs[i], value, &place);
+  }
+  if (!alike) r->seen = 0;
+  for (uint32_t i = 0; i < r->input_count; i++) {
+    Input *input = &r->inputs[i];
+    const FusionValue *value = &fusion_values(queue)[input->value];
+    const BurnReplayPlace place = where(queue->decorator, value->inner);
+    if (r->seen == 0) input->varies = input->moves >= MOST_MOVES;
+    if (r->seen > 0 && !is_there(input, &place)) input->varies = true;
+    remember(input, value, &place);
+  }
+  r->seen++;
+}
+
+/* Why the recording cannot be run with these inputs; NULL if it can. */
+static const char *misfit(const FusionQueue *queue, FusionReplay *r) {
+  for (uint32_t i = 0; i < r->input_count; i++) {
+    Input *input = &r->inputs[i];
+    const FusionValue *value = &fusion_values(queue)[input->value];
+    const BurnReplayPlace place = where(queue->decorator, value->inner);
+    if (!is_alike(input, value, &place)) return "an input is held, or laid out, in another way";
+    if (input->slot != BURN_REPLAY_NONE || is_there(input, &place)) continue;
+    input->moves++;
+    return "an input lies elsewhere";
+  }
+  return NULL;
+}
+
+/* -- recording -------------------------------------------------------------------------------- */
+
+static bool has_numbers(const FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const uint32_t *ops = fusion_words(plan, launch->ops);
+  for (uint32_t i = 0; i < launch->op_count; i++) {
+    const FusionOp *op = &fusion_ops(queue)[ops[i]];
+    for (uint32_t k = 0; k < op->attr_count; k++)
+      if (burn__fusion_varies(queue->decorator, op->op, k, &op->attrs[k])) return true;
+  }
+  return false;
+}
+
+static void keep_reason(FusionQueue *queue, BurnStatus status) {
+  const BurnHost *host = queue->decorator->host;
+  host->status_message(status, queue->trial_reason, sizeof queue->trial_reason);
+}
+
+/* A function of the backend in a trial. */
+static bool works(FusionQueue *queue, BurnStatus status) {
+  if (status != BURN_OK) keep_reason(queue, status);
+  return status == BURN_OK;
+}
+
+static bool put_stand_ins(FusionQueue *queue, FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  const BurnReplayInterface *replay = decorator->replay;
+  bool ok = true;
+  for (uint32_t i = 0; i < r->input_count; i++) fusion_values(queue)[r->inputs[i].value].inner = NULL;
+  for (uint32_t i = 0; i < r->input_count && ok; i++) {
+    Input *input = &r->inputs[i];
+    FusionValue *value = &fusion_values(queue)[input->value];
+    BurnPrimitive *x = value->tensor->inner;
+    input->slot = BURN_REPLAY_NONE;
+    ok = works(queue, input->varies ? replay->slot(decorator->replay_self, queue->trial, x, &value->inner, &input->slot)
+                                    : replay->stand_in(decorator->replay_self, queue->trial, BURN_REPLAY_INPUT, i, x,
+                                                       &value->inner));
+  }
+  return ok;
+}
+
+/* Stand-ins for the inputs of a launch whose numbers may change. */
+static bool keep_inputs(FusionQueue *queue, const FusionPlan *plan, uint32_t number, BurnPrimitive **out) {
+  const FusionLayer *decorator = queue->decorator;
+  const FusionLaunch *launch = &fusion_launches(plan)[number];
+  const uint32_t *slots = fusion_words(plan, launch->inputs);
+  bool ok = true;
+  for (uint32_t i = 0; i < launch->input_count && ok; i++) {
+    out[i] = NULL;
+    if (slots[i] == FUSION_NONE) continue;
+    ok = works(queue, decorator->replay->stand_in(decorator->replay_self, queue->trial, number, i,
+                                                  fusion_values(queue)[slots[i]].inner, &out[i]));
+  }
+  return ok;
+}
+
+static bool try_launches(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  BurnPrimitive **stand_ins = r->stand_ins;
+  bool ok = true;
+  for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
+    const FusionLaunch *launch = &fusion_launches(plan)[i];
+    ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i));
+    if (ok && has_numbers(queue, plan, launch)) ok = keep_inputs(queue, plan, i, stand_ins);
+    if (ok) burn__fusion_run_launch(queue, plan, launch);
+    ok = ok && queue->trial_reason[0] == '\0';
+    burn__fusion_release_dead(queue, fusion_words(plan, launch->releases), launch->release_count);
+    stand_ins += launch->input_count;
+  }
+  return ok;
+}
+
+static bool hold_outputs(FusionQueue *queue, FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  bool ok = true;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < queue->values.count && ok; i++) {
+    const FusionValue *value = &fusion_values(queue)[i];
+    if (value->producer == FUSION_NONE || value->dead) continue;
+    Output *output = &r->outputs[count++];
+    *output = (Output){.value = i, .copies = output->copies};
+    ok = works(queue, decorator->replay->hold(decorator->replay_self, queue->trial, value->inner, &output->held,
+                                              &output->input));
+  }
+  return ok;
+}
+
+/* What the trial has put into values goes; the inputs are what they were. */
+static void put_back(FusionQueue *queue) {
+  const BurnBackend *next = queue->decorator->next;
+  for (uint32_t i = 0; i < queue->values.count; i++) {
+    FusionValue *value = &fusion_values(queue)[i];
+    if (value->inner) next->release(next->self, value->inner);
+    value->inner = value->producer == FUSION_NONE ? value->tensor->inner : NULL;
+  }
+}
+
+static void copy_attrs(const FusionQueue *queue, FusionReplay *r) {
+  BurnAttr *to = r->attrs;
+  for (uint32_t i = 0; i < queue->ops.count; i++) {
+    const FusionOp *op = &fusion_ops(queue)[i];
+    if (op->attr_count > 0) memcpy(to, op->attrs, op->attr_count * sizeof *to);
+    to += op->attr_count;
+  }
+}
+
+/* False with the reason in the queue; then nothing has changed. */
+static bool record(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  FusionLayer *decorator = queue->decorator;
+  queue->trial_reason[0] = '\0';
+  if (!works(queue, decorator->replay->begin(decorator->replay_self, &queue->trial))) return false;
+  const bool ok = put_stand_ins(queue, r) && try_launches(queue, plan, r) && hold_outputs(queue, r);
+  put_back(queue);
+  BurnRecording *recording = queue->trial;
+  queue->trial = NULL;
+  const BurnStatus ended = decorator->replay->end(decorator->replay_self, recording, ok);
+  if (ok && !works(queue, ended)) return false;
+  if (!ok) return false;
+  copy_attrs(queue, r);
+  if (enlist(decorator, plan, recording)) return true;
+  (void)snprintf(queue->trial_reason, sizeof queue->trial_reason, "there are %d recordings in use", FUSION_RECORDINGS);
+  return false;
+}
+
+/* -- other numbers ---------------------------------------------------------------------------- */
+
+static bool has_changed(const FusionQueue *queue, const FusionOp *op, const BurnAttr *recorded) {
+  for (uint32_t i = 0; i < op->attr_count; i++)
+    if (burn__fusion_varies(queue->decorator, op->op, i, &op->attrs[i]) &&
+        memcmp(&op->attrs[i], &recorded[i], sizeof *recorded) != 0)
+      return true;
+  return false;
+}
+
+/* Makes a launch once more with the stand-ins of its inputs. */
+static void patch_launch(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch,
+                         BurnPrimitive *const *stand_ins) {
+  const BurnBackend *next = queue->decorator->next;
+  const uint32_t *inputs = fusion_words(plan, launch->inputs), *outputs = fusion_words(plan, launch->outputs);
+  for (uint32_t i = 0; i < launch->input_count; i++)
+    if (inputs[i] != FUSION_NONE) fusion_values(queue)[inputs[i]].inner = stand_ins[i];
+  burn__fusion_run_launch(queue, plan, launch);
+  for (uint32_t i = 0; i < launch->output_count; i++) {
+    FusionValue *value = &fusion_values(queue)[outputs[i]];
+    if (value->inner) next->release(next->self, value->inner);
+    value->inner = NULL;
+  }
+  for (uint32_t i = 0; i < launch->input_count; i++) {
+    if (inputs[i] == FUSION_NONE) continue;
+    FusionValue *value = &fusion_values(queue)[inputs[i]];
+    value->inner = value->producer == FUSION_NONE ? value->tensor->inner : NULL;
+  }
+}
+
+/* Ops whose numbers differ from those recorded, as flags; the recorded ones become theirs. */
+static uint32_t find_changes(const FusionQueue *queue, const FusionReplay *r, uint8_t *changed) {
+  BurnAttr *recorded = r->attrs;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < queue->ops.count; i++) {
+    const FusionOp *op = &fusion_ops(queue)[i];
+    changed[i] = has_changed(queue, op, recorded);
+    if (changed[i]) memcpy(recorded, op->attrs, op->attr_count * sizeof *recorded);
+    count += changed[i];
+    recorded += op->attr_count;
+  }
+  return count;
+}
+
+static bool patch_changed(FusionQueue *queue, const FusionPlan *plan, const FusionReplay *r, const uint8_t *changed) {
+  const FusionLayer *decorator = queue->decorator;
+  BurnPrimitive *const *stand_ins = r->stand_ins;
+  bool ok = true;
+  for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
+    const FusionLaunch *launch = &fusion_launches(plan)[i];
+    const uint32_t *ops = fusion_words(plan, launch->ops);
+    bool differs = false;
+    for (uint32_t k = 0; k < launch->op_count; k++) differs = differs || changed[ops[k]];
+    if (differs) ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i));
+    if (differs && ok) patch_launch(queue, plan, launch, stand_ins);
+    ok = ok && queue->trial_reason[0] == '\0';
+    stand_ins += launch->input_count;
+  }
+  return ok;
+}
+
+/* False if the recording cannot do with these numbers: then it is of no use any more. */
+static bool patch(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  uint8_t *changed = (uint8_t *)decorator->host->allocate(queue->ops.count);
+  bool ok = changed != NULL;
+  queue->trial_reason[0] = '\0';
+  if (ok && find_changes(queue, r, changed) > 0) {
+    ok = works(queue, decorator->replay->patch_begin(decorator->replay_self, r->recording));
+    if (ok) {
+      queue->trial = r->recording;
+      ok = patch_changed(queue, plan, r, changed);
+      queue->trial = NULL;
+      ok = works(queue, decorator->replay->patch_end(decorator->replay_self, r->recording)) && ok;
+    }
+  }
+  decorator->host->free(changed, queue->ops.count);
+  return ok;
+}
+
+/* -- running ---------------------------------------------------------------------------------- */
+
+/* False if a result of the last run is still held: it keeps its memory, and gets copies from now on. */
+static bool results_are_free(const FusionQueue *queue, const FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  bool all = true;
+  for (uint32_t i = 0; i < r->output_count; i++) {
+    Output *output = &r->outputs[i];
+    if (output->input != BURN_REPLAY_NONE ||
+        decorator->replay->is_free(decorator->replay_self, r->recording, output->held))
+      continue;
+    output->copies = true;
+    all = false;
+  }
+  return all;
+}
+
+static bool fill_slots(FusionQueue *queue, const FusionReplay *r) {
+  const FusionLayer *decorator = queue->decorator;
+  bool ok = true;
+  for (uint32_t i = 0; i < r->input_count && ok; i++)
+    if (r->inputs[i].slot != BURN_REPLAY_NONE)
+      ok = works(queue, decorator->replay->fill(decorator->replay_self, r->recording, r->inputs[i].slot,
+                                                fusion_values(queue)[r->inputs[i].value].inner));
+  return ok;
+}
+
+static void take_results(FusionQueue *queue, const FusionReplay *r) {
+  FusionLayer *decorator = queue->decorator;
+  for (uint32_t i = 0; i < r->output_count; i++) {
+    const Output *output = &r->outputs[i];
+    FusionValue *value = &fusion_values(queue)[output->value];
+    BurnPrimitive *input =
+        output->input == BURN_REPLAY_NONE ? NULL : fusion_values(queue)[r->inputs[output->input].value].inner;
+    const BurnStatus status = decorator->replay->take(decorator->replay_self, r->recording, output->held, input,
+                                                      output->copies, &value->inner);
+    if (status != BURN_OK) burn__fusion_fail_value(queue, output->value, status);
+  }
+}
+
+static void release_inputs(FusionQueue *queue, const FusionReplay *r) {
+  for (uint32_t i = 0; i < r->input_count; i++) burn__fusion_release_dead(queue, &r->inputs[i].value, 1);
+}
+
+/* False if nothing has run, with the reason in the queue where the recording is of no use any more. */
+static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  FusionLayer *decorator = queue->decorator;
+  if (!results_are_free(queue, r)) {
+    if (r->is_blocked) drop(decorator, plan); /* the holder keeps the memory, the next recording gets other */
+    r->is_blocked = !r->is_blocked;
+    return false;
+  }
+  r->is_blocked = false;
+  if (!patch(queue, plan, r) || !fill_slots(queue, r)) return false;
+  if (!works(queue, decorator->replay->run(decorator->replay_self, r->recording))) return false;
+  take_results(queue, r);
+  release_inputs(queue, r);
+  pthread_mutex_lock(&decorator->replays.mutex);
+  r->used = ++decorator->replays.clock;
+  pthread_mutex_unlock(&decorator->replays.mutex);
+  return true;
+}
+
+/* -- the flush -------------------------------------------------------------------------------- */
+
+/* The recording goes; after too many in a short time there will be no other. */
+static void miss(FusionLayer *decorator, FusionPlan *plan, const char *why) {
+  FusionReplay *r = plan->replay;
+  drop(decorator, plan);
+  r->seen = 0;
+  r->is_refused = ++r->misses >= MOST_MISSES;
+  burn__fusion_log_replay(decorator, plan, r->is_refused ? "not replayed any more" : "not replayed", why);
+}
+
+static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  FusionLayer *decorator = queue->decorator;
+  observe(queue, r);
+  if (r->seen < RUNS_BEFORE || is_full(decorator)) return false;
+  if (!record(queue, plan, r)) {
+    miss(decorator, plan, queue->trial_reason);
+    return false;
+  }
+  uint32_t slots = 0;
+  char text[64];
+  for (uint32_t i = 0; i < r->input_count; i++) slots += r->inputs[i].slot != BURN_REPLAY_NONE;
+  (void)snprintf(text, sizeof text, "%u of %u inputs are copied", slots, r->input_count);
+  burn__fusion_log_replay(decorator, plan, "recorded", text);
+  atomic_fetch_add_explicit(&decorator->statistics.recordings, 1u, memory_order_relaxed);
+  return run(queue, plan, r);
+}
+
+static bool further_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  const char *why = misfit(queue, r);
+  queue->trial_reason[0] = '\0';
+  if (!why && run(queue, plan, r)) return true;
+  if (!why && queue->trial_reason[0]) why = queue->trial_reason;
+  if (why) miss(queue->decorator, plan, why);
+  return false;
+}
+
+static bool has_failed_input(const FusionQueue *queue, const FusionReplay *r) {
+  for (uint32_t i = 0; i < r->input_count; i++)
+    if (fusion_values(queue)[r->inputs[i].value].failure) return true;
+  return false;
+}
+
+static bool replay(FusionQueue *queue, FusionPlan *plan) {
+  if (!plan->replay) plan->replay = replay_new(queue, plan);
+  FusionReplay *r = plan->replay;
+  if (!r || r->is_refused || has_failed_input(queue, r)) return false;
+  if (++r->runs >= WINDOW) r->runs = r->misses = 0;
+  return r->recording ? further_run(queue, plan, r) : first_run(queue, plan, r);
+}
+
+bool burn__fusion_replay(FusionQueue *queue, FusionPlan *plan) {
+  if (!queue->decorator->replay || plan->launches.count < LEAST_LAUNCHES) return false;
+  if (atomic_exchange(&plan->is_busy, 1u)) return false;
+  const bool done = replay(queue, plan);
+  atomic_store(&plan->is_busy, 0u);
+  return done;
+}
