@@ -379,20 +379,6 @@ static BurnStatus BURN_API_CALL native_queue(void *self, BurnNativeQueue *out) {
 
 /* -- what the device is ----------------------------------------------------------------------- */
 
-/* "CUDA 13.0, driver 580.159". */
-static void driver_text(const CudaDriver *driver, char *text, size_t bytes) {
-  int version = 0;
-  char module[32] = "";
-  (void)driver->cuDriverGetVersion(&version);
-  FILE *file = fopen("/sys/module/nvidia/version", "re");
-  if (file) {
-    if (fscanf(file, "%31s", module) != 1) module[0] = '\0';
-    (void)fclose(file);
-  }
-  (void)snprintf(text, bytes, "CUDA %d.%d%s%s", version / 1000, version % 1000 / 10, module[0] ? ", driver " : "",
-                 module);
-}
-
 static BurnStatus BURN_API_CALL describe(void *self, BurnDeviceDescription *out) {
   Cuda *cuda = self;
   const CudaDriver *d = cuda->driver;
@@ -408,7 +394,7 @@ static BurnStatus BURN_API_CALL describe(void *self, BurnDeviceDescription *out)
   (void)d->cuDeviceGetUuid_v2(full.uuid, cuda->device);
   (void)d->cuDeviceGetPCIBusId(full.pci_address, (int)sizeof full.pci_address, cuda->device);
   (void)d->cuDeviceGetName(full.name, (int)sizeof full.name, cuda->device);
-  driver_text(d, full.driver, sizeof full.driver);
+  burn__cuda_driver_text(d, full.driver, sizeof full.driver);
   (void)snprintf(full.architecture, sizeof full.architecture, "sm_%d", cuda->architecture);
   burn__cuda_leave(cuda);
   full.struct_size = out->struct_size;

@@ -155,6 +155,45 @@ int burn__cuda_nvrtc_exists(void) {
   return find_library(&nvrtc_library, path);
 }
 
+/* The digits after ".so." of the file that a link leads to: "13.0.88"; false if it is no link to a longer name. */
+static int version_of_link(const char *path, char *version, size_t bytes) {
+  char file[PATH_BYTES];
+  const ssize_t length = readlink(path, file, sizeof file - 1);
+  if (length <= 0) return 0;
+  file[length] = '\0';
+  const char *digits = strstr(file, ".so.");
+  if (!digits || !strchr(digits + 4, '.')) return 0;
+  (void)snprintf(version, bytes, "%s", digits + 4);
+  return 1;
+}
+
+/* A wheel says it in the name of the folder beside nvidia/: "nvidia_cudnn_cu13-9.19.1.2.dist-info". */
+static int version_of_wheel(const char *path, const char *wheel, char *version, size_t bytes) {
+  char pattern[PATH_BYTES + 64], found[PATH_BYTES];
+  const char *inside = strstr(path, "/site-packages/nvidia/");
+  if (!inside) return 0;
+  (void)snprintf(pattern, sizeof pattern, "%.*s/site-packages/nvidia_%s*-[0-9]*.dist-info", (int)(inside - path), path,
+                 wheel);
+  if (!find_file(pattern, found)) return 0;
+  const char *end = strstr(found, ".dist-info"), *begin = end;
+  while (begin[-1] != '-') begin--;
+  (void)snprintf(version, bytes, "%.*s", (int)(end - begin), begin);
+  return 1;
+}
+
+int burn__cuda_look_for(CudaPart part, CudaFound *out) {
+  static const Library *const libraries[] = {&nvrtc_library, &blas_library, &dnn_library};
+  char path[PATH_BYTES];
+  memset(out, 0, sizeof *out);
+  if (!find_library(libraries[part], path)) return 0;
+  if (!version_of_link(path, out->version, sizeof out->version) &&
+      !version_of_wheel(path, libraries[part]->wheel, out->version, sizeof out->version))
+    (void)snprintf(out->version, sizeof out->version, "%s", strstr(path, ".so.") + 4);
+  const char *end = strrchr(path, '/');
+  (void)snprintf(out->folder, sizeof out->folder, "%.*s", (int)(end - path), path);
+  return 1;
+}
+
 /* -- NVRTC and cuBLASLt ----------------------------------------------------------------------- */
 
 static CudaNvrtc nvrtc;

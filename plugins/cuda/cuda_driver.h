@@ -174,6 +174,20 @@ const CudaDriver *burn__cuda_driver(char *why, size_t why_bytes);
 /* True if there is a file of NVRTC where burn__cuda_nvrtc would find it: opens nothing. */
 int burn__cuda_nvrtc_exists(void);
 
+/* Which library, of which version, in which folder: by the names of files; opens nothing. False if it is in none of the
+ * places. */
+typedef enum CudaPart { CUDA_PART_NVRTC, CUDA_PART_BLAS, CUDA_PART_DNN } CudaPart;
+typedef struct CudaFound {
+  char version[32]; /* "13.0.88", or what is known of it */
+  char folder[512];
+} CudaFound;
+int burn__cuda_look_for(CudaPart part, CudaFound *out);
+
+/* "CUDA 13.0, driver 580.159". */
+void burn__cuda_driver_text(const CudaDriver *driver, char *text, size_t bytes);
+/* The same, then the libraries with versions and folders, and how to get those that are missing. Opens nothing. */
+void burn__cuda_report(const CudaDriver *driver, char *text, size_t bytes);
+
 /* NVRTC, opened once; NULL with the reason in `why`. */
 const CudaNvrtc *burn__cuda_nvrtc(char *why, size_t why_bytes);
 

@@ -309,14 +309,10 @@ static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
     (void)snprintf(out->reason, sizeof out->reason, "the NVIDIA driver knows no device");
     return;
   }
-  if (!burn__cuda_nvrtc_exists()) {
-    (void)snprintf(out->reason, sizeof out->reason,
-                   "libnvrtc.so of CUDA 12 or 13 is not found (BURN_CUDA_LIBS names its folder)");
-    return;
-  }
+  burn__cuda_report(driver, out->reason, sizeof out->reason);
+  if (!burn__cuda_nvrtc_exists()) return;
   for (int i = 0; i < count; i++) add_device(driver, i, out);
   out->score = 1000;
-  (void)snprintf(out->reason, sizeof out->reason, "%d device%s of NVIDIA's driver", count, count == 1 ? "" : "s");
 }
 
 static const BurnBackendInterface backend = {(uint32_t)sizeof(BurnBackendInterface), 1, probe, open_device};

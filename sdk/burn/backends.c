@@ -25,7 +25,8 @@ static void print_plugin(const BurnPluginInfo *info) {
     printf("%s %s:%u %s", i ? "," : ";", info->name, i, info->devices[i]);
   if (strcmp(info->kind, "backend") == 0) putchar('\n');
   for (size_t i = 0; i < info->option_count; i++) print_option("             ", &info->options[i]);
-  if (!info->usable && info->reason[0]) printf("             why not: %s\n", info->reason);
+  if (info->reason[0])
+    printf("             %s: %s\n", info->usable && info->score > 0 ? "found" : "why not", info->reason);
   char since[SINCE_BYTES];
   if (info->quarantined_since)
     printf("             in quarantine since %s; 'burn doctor --retry' tries it again\n",

@@ -46,6 +46,7 @@ typedef struct Opened {
   char name[1024];        /* of the device; "" if it did not open */
   char problem[1024];     /* what is in the way; "" if nothing is */
   char passed_over[1024]; /* burn_device_passed_over */
+  char device[256];       /* what computes: "NVIDIA H200, sm_90, CUDA 13.0, driver 580.159" */
 } Opened;
 Opened command_try_open(const char *stack, const Need *need);
 

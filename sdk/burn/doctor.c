@@ -70,6 +70,7 @@ static cJSON *environment(void) {
       {"BURN_PLUGIN_PATH_ONLY", "1: search no other folders"},
       {"BURN_PROBE", "child or in-process: where plugins are looked at"},
       {"BURN_PROBE_SECONDS", "time limit for looking at one plugin, 5 where not set"},
+      {"BURN_CUDA_LIBS", "folders with NVRTC, cuBLASLt and cuDNN, before all others"},
       {"BURN_THREADS", "threads for work on the processor"},
       {"BURN_LOG", "off, error, warn, info or debug"},
   };
@@ -158,6 +159,7 @@ static cJSON *candidates(const Need *need) {
     cJSON_AddNumberToObject(object, "score", info->score);
     cJSON_AddBoolToObject(object, "suits", info->usable && !problem[0]);
     cJSON_AddStringToObject(object, "problem", problem);
+    cJSON_AddStringToObject(object, "device", opened.device);
     cJSON_AddItemToArray(list, object);
   }
   return list;

@@ -105,6 +105,7 @@ static void print_choice(const cJSON *choice) {
     printf(
         "    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"),
         is(candidate, "suits") ? "suits" : "does not suit: ", is(candidate, "suits") ? "" : text(candidate, "problem"));
+    if (text(candidate, "device")[0]) printf("                 %s\n", text(candidate, "device"));
   }
 }
 

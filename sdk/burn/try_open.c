@@ -4,6 +4,7 @@
 #include "system.h"
 
 #include <burn/plugin/backend.h>
+#include <burn/transfer.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,16 @@ typedef struct Wish {
   const Need *need;
 } Wish;
 
+/* What the backend says of its device. */
+static void describe(BurnDevice *device, char *text, size_t bytes) {
+  BurnDeviceDescription description = {.struct_size = (uint32_t)sizeof description};
+  if (burn_device_describe(device, &description) != BURN_OK) return;
+  const char *const parts[] = {description.name, description.architecture, description.driver};
+  for (size_t i = 0, used = 0; i < sizeof parts / sizeof parts[0] && used < bytes; i++) {
+    if (parts[i][0]) used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", parts[i]);
+  }
+}
+
 static void open_here(const void *context, void *result) {
   const Wish *wish = context;
   Opened *out = result;
@@ -24,6 +35,7 @@ static void open_here(const void *context, void *result) {
   snprintf(out->name, sizeof out->name, "%s", status == BURN_OK ? burn_device_name(device) : "");
   snprintf(out->problem, sizeof out->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
   snprintf(out->passed_over, sizeof out->passed_over, "%s", burn_device_passed_over(device));
+  if (status == BURN_OK) describe(device, out->device, sizeof out->device);
   const BurnBackend *top = burn_device_backend(device);
   for (size_t i = 0; top && i < wish->need->dtype_count && !out->problem[0]; i++) {
     const uint32_t wanted = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;

@@ -32,6 +32,43 @@ static void test_a_machine_without_a_driver(void **state) {
   forked(without_driver, NULL);
 }
 
+/* -- what there is ---------------------------------------------------------------------------- */
+
+/* Libraries by the names of their files, which nobody opens for it: these are none. */
+static void libraries_told(void *context) {
+  const char *folder = context;
+  char path[128], expected[256];
+  use_fake_driver();
+  setenv("BURN_CUDA_LIBS", folder, 1);
+  static const char *const links[][2] = {{"libnvrtc.so.13.0.88", "libnvrtc.so.13"},
+                                         {"libcudnn.so.9.19.1", "libcudnn.so.9"}};
+  for (size_t i = 0; i < 2; i++) {
+    (void)snprintf(path, sizeof path, "%s/%s", folder, links[i][0]);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fclose(file) == 0, "no file %s", path);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, links[i][1]);
+    CHECK(symlink(links[i][0], path) == 0, "no link %s", path);
+  }
+  const BurnPluginInfo *info = find_cuda();
+  CHECK(info && info->score == 1000, "the score is %d", info ? info->score : -1);
+  check_contains(info->reason, "CUDA 13.0");
+  (void)snprintf(expected, sizeof expected, "NVRTC 13.0.88 in %s", folder);
+  if (!strstr(info->reason, "cuBLASLt")) check_contains(info->reason, "no cuBLASLt (pip install nvidia-cublas, or ");
+  if (!strstr(info->reason, ", cuBLASLt")) check_contains(info->reason, expected);
+  (void)snprintf(expected, sizeof expected, "cuDNN 9.19.1 in %s", folder);
+  check_contains(info->reason, expected);
+}
+
+static void test_libraries_are_told(void **state) {
+  static char folder[64];
+  char command[128];
+  (void)state;
+  make_folder(folder);
+  forked(libraries_told, folder);
+  (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
 /* -- with one --------------------------------------------------------------------------------- */
 
 static bool has_nvrtc;
@@ -233,6 +270,7 @@ static void test_a_full_device_gives_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
+                                     cmocka_unit_test(test_libraries_are_told),
                                      cmocka_unit_test(test_kernels_compile), cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_memory_is_used_again),
                                      cmocka_unit_test(test_a_full_device_gives_back)};
