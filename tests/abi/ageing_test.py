@@ -18,7 +18,7 @@ TRACE = "trace:format=count,file=/dev/null"
 def plugin_sources(tree):
     def at(pattern):
         return [path for path in sorted(building.glob.glob(os.path.join(tree, pattern))) if not path.endswith("_windows.c")]
-    return {"reference": at("plugins/reference/reference_*.c"), "autodiff": at("decorators/autodiff/*.c"),
+    return {"reference": at("plugins/reference/reference_*.c"), "autocast": at("decorators/autocast/*.c"), "autodiff": at("decorators/autodiff/*.c"),
             "fusion": at("decorators/fusion/*.c"), "trace": at("decorators/trace/*.c"), "validate": at("decorators/validate/*.c"),
             "my_decorator": at("sdk/templates/decorator/my_decorator.c"), "my_kernels": at("sdk/templates/kernels/my_kernels.c"),
             "mini": [os.path.join(SOURCE, "tests/plugins/mini_backend.c")]}

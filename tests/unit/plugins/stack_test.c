@@ -28,6 +28,7 @@ static const struct {
     {"autodiff+trace:format=count,file=/dev/null+ndarray:isa=baseline", "autodiff<trace<ndarray>>"},
     {"trace:format=count,file=/dev/null+autodiff<ndarray>", "trace<autodiff<ndarray>>"},
     {"autodiff<validate<reference>>", "autodiff<validate<reference>>"},
+    {"autocast:dtype=f16+autodiff+ndarray", "autocast<autodiff<ndarray>>"},
     {"validate:finite=false,promises=true,ownership=false,determinism=true,action=warn,save=/tmp<ndarray>",
      "validate<ndarray>"},
 };
@@ -112,7 +113,7 @@ static const struct {
      "the stack computes gradients twice, in autodiff and in autodiff; once is enough"},
     {"fusion<autodiff<ndarray>>", INVALID, "the stack has fusion above autodiff; write autodiff<fusion<..>>"},
     {"nosuch", BURN_STATUS_NOT_FOUND, "there is no backend 'nosuch'. There are: ndarray"},
-    {"nosuch<ndarray>", BURN_STATUS_NOT_FOUND, "there is no decorator 'nosuch'. There are: autodiff, "},
+    {"nosuch<ndarray>", BURN_STATUS_NOT_FOUND, "there is no decorator 'nosuch'. There are: autocast, autodiff, "},
     {"nosuch", BURN_STATUS_NOT_FOUND, "Searched: " BURN_BUILD_DIR "/lib/burn/plugins"},
 };
 
@@ -176,6 +177,8 @@ static void test_open_training(void **state) {
       {"autodiff<ndarray>", "autodiff<ndarray>"},
       {"trace:format=count,file=/dev/null<ndarray>", "autodiff<trace<ndarray>>"},
       {"trace:format=count,file=/dev/null<autodiff<ndarray>>", "trace<autodiff<ndarray>>"},
+      {"autocast<ndarray>", "autodiff<autocast<ndarray>>"},
+      {"trace:format=count,file=/dev/null<autocast<autodiff<ndarray>>>", "trace<autocast<autodiff<ndarray>>>"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     BurnDevice *device = burn_device_open_training(rows[i][0]);

@@ -33,6 +33,21 @@ static void right_stacks_pass(void **state) {
   expect_pass("ndarray --level train --op add,sum_dim,slice,conv2d,matmul,dropout", 500);
 }
 
+/* What autocast does not run in halves is untouched, its graphs, faults and threads included. */
+static void autocast_changes_products_only(void **state) {
+  (void)state;
+  static const char products[] =
+      "matmul,linear,linear_backward,conv2d,conv2d_weight_backward,conv_transpose2d,conv3d,"
+      "conv_transpose3d,attention,attention_backward,lstm,lstm_backward";
+  static const char *const stacks[] = {"autocast<autodiff<ndarray>>", "autodiff<autocast:dtype=f16<ndarray>>",
+                                       "validate:finite=false<autocast<validate:finite=false<ndarray>>>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    char arguments[512];
+    snprintf(arguments, sizeof arguments, "'%s' --level core --skip %s", stacks[i], products);
+    expect_pass(arguments, 11000);
+  }
+}
+
 /* validate calls nothing wrong that an op's definition allows. */
 static void validate_finds_nothing_in_a_right_backend(void **state) {
   (void)state;
@@ -290,6 +305,7 @@ static void a_stack_that_does_not_open_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(autocast_changes_products_only),
       cmocka_unit_test(validate_finds_nothing_in_a_right_backend),
       cmocka_unit_test(late_failures_are_failures),
       cmocka_unit_test(hangs_end),
