@@ -271,7 +271,8 @@ static void test_a_full_device_gives_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
                                      cmocka_unit_test(test_libraries_are_told),
-                                     cmocka_unit_test(test_kernels_compile), cmocka_unit_test(test_wrong_options),
+                                     cmocka_unit_test(test_kernels_compile),
+                                     cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_memory_is_used_again),
                                      cmocka_unit_test(test_a_full_device_gives_back)};
   return cmocka_run_group_tests(tests, set_up, NULL);
