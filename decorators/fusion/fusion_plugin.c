@@ -164,9 +164,12 @@ static void find_joins(FusionLayer *decorator) {
   }
 }
 
+/* A decorator that only passes the question on goes on seeing every call. */
 static void find_replay(FusionLayer *decorator) {
   BurnInterface found = {NULL, NULL};
-  if (!decorator->next->get_interface(decorator->next->self, BURN_REPLAY_INTERFACE, 1, &found)) return;
+  if (!decorator->next->get_interface(decorator->next->self, BURN_REPLAY_INTERFACE, 1, &found) ||
+      found.self != decorator->next->self)
+    return;
   burn_struct_copy(&decorator->replay_table, sizeof decorator->replay_table, found.table);
   if (decorator->replay_table.struct_size < BURN_REPLAY_INTERFACE_MIN_BYTES) return;
   decorator->replay = &decorator->replay_table;

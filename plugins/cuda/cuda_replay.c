@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURE_RELAXED = 2, ALIGNMENT = 512 };
+enum { CAPTURE_RELAXED = 2, ALIGNMENT = 256 }; /* more than any kernel or library asks for */
 
 /* CUDA_KERNEL_NODE_PARAMS_v2. */
 typedef struct KernelNode {
@@ -92,7 +92,7 @@ static BurnStatus no_host_memory(Cuda *cuda) {
   return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a recording");
 }
 
-/* Room for `more` items behind the last. */
+/* Room for `more` items after the last. */
 static bool reserve(void **items, uint32_t count, uint32_t *capacity, uint64_t more, size_t item_bytes) {
   if (more <= *capacity - count) return true;
   uint64_t wanted = *capacity ? *capacity : 64u;

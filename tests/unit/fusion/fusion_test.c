@@ -156,7 +156,7 @@ static void test_wrong_options(void **state) {
       {"fusion:max_bytes=much<ndarray>", "fusion: max_bytes=much is not a number from 1 to"},
       {"fusion:plans=-1<ndarray>", "fusion: plans=-1 is not a number from 1 to"},
       {"fusion:log=loud<ndarray>", "fusion: log=loud is unknown; it is true or false"},
-      {"fusion:speed=high<ndarray>", "'fusion' has no option 'speed'; it has: max_ops, max_bytes, plans, log"},
+      {"fusion:speed=high<ndarray>", "'fusion' has no option 'speed'; it has: max_ops, max_bytes, plans, replay, log"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     BurnDevice *device = burn_device_open(texts[i][0]);
