@@ -1,0 +1,349 @@
+/* cuda_emulated_rows_test.c - kernels of the CUDA backend whose way depends on lengths, on the CPU
+ * (tests/plugins/emulated_cuda): rows of every tier, with infinities and NaN, norms by channel, lstm, sorting and
+ * scatter have ndarray's values; views that are no vectors have the bits of their copies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/burn.h>
+#include <burn/op_call.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CUDA, NDARRAY, DEVICES, MOST_INPUTS = 8, MOST_OUTPUTS = 4, MOST = 1 << 19 };
+
+static BurnDevice *devices[DEVICES];
+static double *found[DEVICES];
+
+static int set_up(void **state) {
+  static const char *const stacks[] = {"cuda", "ndarray"};
+  (void)state;
+  setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
+  setenv("BURN_CUDA_LIBS", EMULATED_LIBRARIES, 1);
+  setenv("BURN_FAKE_CUDA_FILL", "255", 1);
+  for (int i = 0; i < DEVICES; i++) {
+    devices[i] = burn_device_open(stacks[i]);
+    found[i] = malloc(MOST * sizeof *found[i]);
+    if (burn_device_status(devices[i]) == BURN_OK) continue;
+    print_error("%s\n", burn_status_message(burn_device_status(devices[i])));
+    return -1;
+  }
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  for (int i = 0; i < DEVICES; i++) {
+    burn_device_close(devices[i]);
+    free(found[i]);
+  }
+  return 0;
+}
+
+/* -- calls on both ---------------------------------------------------------------------------- */
+
+/* An input: numbers of this shape and kind. */
+typedef enum Kind { PLAIN, WITH_INFINITIES, POSITIVE, SHARES, LOGARITHMS, INDICES } Kind;
+typedef struct Input {
+  BurnShape shape;
+  Kind kind;
+  int64_t limit; /* of indices */
+} Input;
+
+typedef struct Call {
+  const char *op;
+  size_t inputs, attrs;
+  Input in[MOST_INPUTS];
+  BurnAttr attr[3];
+} Call;
+
+static uint32_t next_word(uint32_t *seed) {
+  *seed ^= *seed << 13;
+  *seed ^= *seed >> 17;
+  return *seed ^= *seed << 5;
+}
+
+static int64_t count_of(const BurnShape *shape) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < shape->rank; i++) count *= shape->dims[i];
+  return count;
+}
+
+/* Some rows have one infinity, one NaN, or nothing but -infinity. */
+static double number_of(const Input *input, int64_t i, uint32_t word) {
+  const int64_t width = input->shape.dims[input->shape.rank - 1], row = i / width, column = i % width;
+  const double x = ldexp((double)(int32_t)word, -30);
+  if (input->kind == INDICES) return (double)(word % (uint32_t)input->limit);
+  if (input->kind == POSITIVE) return 0.25 + fabs(x);
+  if (input->kind == SHARES) return (0.25 + fabs(x)) / (double)width;
+  if (input->kind == LOGARITHMS) return log((0.25 + fabs(x)) / (double)width);
+  if (input->kind == PLAIN) return x;
+  if (row % 7 == 2) return -(double)INFINITY;
+  if (row % 7 == 3 && column % 5 == 1) return -(double)INFINITY;
+  if (row % 7 == 4 && column == width / 2) return (double)INFINITY;
+  if (row % 7 == 5 && column == width - 1) return (double)NAN;
+  return 4 * x;
+}
+
+static BurnTensor *make(const Input *input, BurnDType dtype, BurnDevice *device, uint32_t seed) {
+  const int64_t count = count_of(&input->shape);
+  double *numbers = malloc((size_t)count * sizeof *numbers + 1);
+  assert_non_null(numbers);
+  for (int64_t i = 0; i < count; i++) numbers[i] = number_of(input, i, next_word(&seed));
+  BurnTensor *x = burn_tensor_from(device, numbers, BURN_DTYPE_F64, input->shape);
+  free(numbers);
+  return burn_cast(x, input->kind == INDICES ? (BurnDType)BURN_DTYPE_I32 : dtype);
+}
+
+static size_t run(const Call *call, BurnDType dtype, int device, BurnTensor **outputs) {
+  const BurnOpInfo *op = NULL;
+  BurnTensor *inputs[MOST_INPUTS] = {NULL};
+  assert_int_equal(burn_op_find(call->op, &op), BURN_OK);
+  for (size_t i = 0; i < call->inputs; i++)
+    if (call->in[i].shape.rank > 0) inputs[i] = make(&call->in[i], dtype, devices[device], (uint32_t)i + 1);
+  burn_op_call(devices[device], op, inputs, call->inputs, call->attr, call->attrs, outputs);
+  return op->output_count;
+}
+
+static int64_t read_numbers(const Call *call, BurnTensor *x, double *out) {
+  const int64_t count = burn_element_count(x);
+  assert_true(count <= MOST);
+  const BurnStatus status = burn_read(burn_cast(x, BURN_DTYPE_F64), out, (size_t)count * sizeof *out);
+  if (status != BURN_OK) fail_msg("%s: %s", call->op, burn_status_message(status));
+  return count;
+}
+
+static bool is_near(double a, double b, double tolerance) {
+  if (a != a || b != b) return a != a && b != b;
+  return a == b || fabs(a - b) <= tolerance * (1 + fabs(b));
+}
+
+static double tolerance_of(BurnDType dtype) {
+  return dtype == BURN_DTYPE_F64 ? 1e-11 : dtype == BURN_DTYPE_F32 ? 2e-5 : dtype == BURN_DTYPE_F16 ? 2e-3 : 1.6e-2;
+}
+
+static void compare(const Call *call, BurnDType dtype) {
+  BurnTensor *outputs[DEVICES][MOST_OUTPUTS];
+  const double tolerance = burn_dtype_kind(dtype) == BURN_KIND_FLOAT ? tolerance_of(dtype) : 0;
+  size_t count = 0;
+  for (int i = 0; i < DEVICES; i++) count = run(call, dtype, i, outputs[i]);
+  for (size_t k = 0; k < count; k++) {
+    int64_t numbers = 0;
+    for (int i = 0; i < DEVICES; i++) numbers = read_numbers(call, outputs[i][k], found[i]);
+    for (int64_t i = 0; i < numbers; i++)
+      if (!is_near(found[CUDA][i], found[NDARRAY][i], tolerance))
+        fail_msg("%s, %s, first input of %lld: element %lld of result %zu is %.17g on cuda, %.17g on ndarray", call->op,
+                 burn_dtype_name(dtype), (long long)count_of(&call->in[0].shape), (long long)i, k, found[CUDA][i],
+                 found[NDARRAY][i]);
+  }
+}
+
+static const BurnDType floats[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F16, BURN_DTYPE_F64};
+
+static void compare_floats(const Call *call) {
+  for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) compare(call, floats[i]);
+}
+
+/* f32, and one of the others. */
+static void compare_two(const Call *call, size_t which) {
+  compare(call, floats[0]);
+  compare(call, floats[1 + which % 3]);
+}
+
+/* -- rows ------------------------------------------------------------------------------------- */
+
+/* Every tier of burn__cuda_row_shape, its ends, and rows that are read again. */
+static const int64_t widths[] = {1,    2,    31,   32,   33,   127,  128,   1023, 1024,
+                                 1025, 2050, 4096, 4099, 8192, 8200, 16400, 50304};
+#define EACH_WIDTH(i) (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+
+static int64_t rows_for(int64_t width) { return width > 5000 ? 3 : 9; }
+
+static void test_softmax_and_its_kin(void **state) {
+  static const char *const names[] = {"softmax", "log_softmax", "quiet_softmax", "softmin"};
+  (void)state;
+  for
+    EACH_WIDTH(i) {
+      const BurnShape shape = BURN_SHAPE(rows_for(widths[i]), widths[i]);
+      for (size_t k = 0; k < 4; k++)
+        compare_two(&(Call){names[k], 1, 1, {{shape, WITH_INFINITIES, 0}}, {burn_attr_i64(1)}}, i + k);
+      compare_two(&(Call){"softmax_backward", 2, 1, {{shape, PLAIN, 0}, {shape, SHARES, 0}}, {burn_attr_i64(1)}}, i);
+      compare_two(
+          &(Call){"log_softmax_backward", 2, 1, {{shape, PLAIN, 0}, {shape, LOGARITHMS, 0}}, {burn_attr_i64(1)}}, i);
+    }
+}
+
+static void test_softmax_along_other_axes(void **state) {
+  static const char *const names[] = {"softmax", "log_softmax", "quiet_softmax", "softmin"};
+  static const int64_t sizes[] = {1, 7, 8, 9, 300};
+  (void)state;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    const BurnShape shape = BURN_SHAPE(2, sizes[i], 37);
+    for (size_t k = 0; k < 4; k++)
+      compare_floats(&(Call){names[k], 1, 1, {{shape, WITH_INFINITIES, 0}}, {burn_attr_i64(1)}});
+    compare_floats(&(Call){"softmax_backward", 2, 1, {{shape, PLAIN, 0}, {shape, PLAIN, 0}}, {burn_attr_i64(1)}});
+  }
+}
+
+static void test_layer_norm(void **state) {
+  (void)state;
+  for
+    EACH_WIDTH(i) {
+      const BurnShape shape = BURN_SHAPE(rows_for(widths[i]), widths[i]), wide = BURN_SHAPE(widths[i]);
+      const Input x = {shape, PLAIN, 0}, gamma = {wide, PLAIN, 0};
+      if (widths[i] < 8) continue; /* rows of few, near each other: any error is a large one */
+      compare_two(&(Call){"layer_norm", 3, 0, {{shape, WITH_INFINITIES, 0}, gamma, gamma}, {{0}}}, i);
+      compare_two(&(Call){"layer_norm", 3, 0, {x, gamma, {{0}, PLAIN, 0}}, {{0}}}, i + 1);
+      compare_two(&(Call){"layer_norm_backward", 3, 0, {x, x, gamma}, {{0}}}, i + 2);
+    }
+  const Input rows = {BURN_SHAPE(5000, 24), PLAIN, 0}, gamma = {BURN_SHAPE(24), PLAIN, 0};
+  compare(&(Call){"layer_norm_backward", 3, 0, {rows, rows, gamma}, {{0}}}, BURN_DTYPE_F64);
+  const Input few = {BURN_SHAPE(600, 513), PLAIN, 0}, factors = {BURN_SHAPE(513), PLAIN, 0};
+  compare(&(Call){"layer_norm_backward", 3, 0, {few, few, factors}, {{0}}}, BURN_DTYPE_F64);
+}
+
+static void test_losses(void **state) {
+  (void)state;
+  for
+    EACH_WIDTH(i) {
+      const int64_t rows = rows_for(widths[i]);
+      const Input logits = {BURN_SHAPE(rows, widths[i]), PLAIN, 0}, one = {BURN_SHAPE(1), POSITIVE, 0};
+      const Input targets = {BURN_SHAPE(rows), INDICES, widths[i]};
+      compare_two(&(Call){"cross_entropy", 2, 0, {logits, targets}, {{0}}}, i);
+      compare_two(&(Call){"cross_entropy_backward", 3, 0, {one, logits, targets}, {{0}}}, i);
+      compare_two(&(Call){"mse", 2, 0, {logits, logits}, {{0}}}, i);
+      compare_two(&(Call){"mse_backward", 3, 0, {one, logits, logits}, {{0}}}, i);
+    }
+}
+
+static void test_a_target_outside_is_told(void **state) {
+  const int32_t outside[] = {0, 5, 1};
+  (void)state;
+  BurnTensor *targets = burn_tensor_from(devices[CUDA], outside, BURN_DTYPE_I32, BURN_SHAPE(3));
+  BurnTensor *loss = burn_cross_entropy(burn_zeros(devices[CUDA], BURN_SHAPE(3, 5), BURN_DTYPE_F32), targets);
+  float number = 0;
+  const BurnStatus status = burn_read(loss, &number, sizeof number);
+  assert_int_not_equal(status, BURN_OK);
+  if (!strstr(burn_status_message(status), "index 5 at position 1 is outside 0..4"))
+    fail_msg("%s", burn_status_message(status));
+}
+
+static void test_views_have_the_bits_of_copies(void **state) {
+  static float numbers[2][64 * 1000];
+  static const int64_t sizes[] = {37, 1000};
+  (void)state;
+  for (size_t k = 0; k < 2; k++) {
+    const Input input = {BURN_SHAPE(9, sizes[k] + 1), PLAIN, 0};
+    BurnTensor *x = burn_flatten(make(&input, BURN_DTYPE_F32, devices[CUDA], 1), 0, 1);
+    for (int i = 0; i < 2; i++) { /* from the second number on, and the same moved to a place of its own */
+      BurnTensor *part = burn_slice_dim(burn_clone(x), 0, (BurnRange){.start = 1, .end = 1 + 8 * sizes[k], .step = 1});
+      if (i == 1) part = burn_mul_scalar(part, 1.0);
+      part = burn_log_softmax(burn_reshape(part, BURN_SHAPE(8, sizes[k])), 1);
+      assert_int_equal(burn_read(part, numbers[i], (size_t)(8 * sizes[k]) * sizeof(float)), BURN_OK);
+    }
+    burn_drop(x);
+    assert_memory_equal(numbers[0], numbers[1], (size_t)(8 * sizes[k]) * sizeof(float));
+  }
+}
+
+/* -- channels --------------------------------------------------------------------------------- */
+
+static void test_batch_norm(void **state) {
+  /* beside each other or not, vectors or not, in one part or several */
+  static const int64_t shapes[][3] = {{3, 5, 1},   {40, 33, 1},   {7, 3, 4},     {2, 3, 49},   {64, 2, 196},
+                                      {5, 70, 16}, {33, 2, 2048}, {40000, 3, 1}, {200, 1, 333}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const int64_t *s = shapes[i];
+    const Input x = {BURN_SHAPE(s[0], s[1], s[2]), PLAIN, 0}, each = {BURN_SHAPE(s[1]), POSITIVE, 0};
+    compare_floats(&(Call){"batch_norm", 5, 0, {x, each, each, each, each}, {{0}}});
+    compare_floats(&(Call){"batch_norm_train", 3, 0, {x, each, each}, {{0}}});
+    compare_floats(&(Call){"batch_norm_train_backward", 5, 0, {x, x, each, each, each}, {{0}}});
+  }
+}
+
+/* -- lstm ------------------------------------------------------------------------------------- */
+
+static void test_lstm(void **state) {
+  static const int64_t shapes[][3] = {{1, 3, 1},   {33, 2, 5}, {3, 4, 36}, {65, 2, 8},
+                                      {2, 3, 130}, {2, 0, 3},  {70, 0, 3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const int64_t n = shapes[i][0], t = shapes[i][1], h = shapes[i][2];
+    const Input gates = {BURN_SHAPE(n, t, 4 * h), PLAIN, 0}, steps = {BURN_SHAPE(n, t, h), PLAIN, 0};
+    const Input start = {BURN_SHAPE(n, h), PLAIN, 0}, weight = {BURN_SHAPE(h, 4 * h), PLAIN, 0}, none = {{0}, PLAIN, 0};
+    if (h < 100) compare_floats(&(Call){"lstm", 4, 0, {gates, start, start, weight}, {{0}}});
+    compare(&(Call){"lstm", 4, 0, {gates, start, start, weight}, {{0}}}, BURN_DTYPE_F64);
+    for (int k = 0; k < 4; k++)
+      compare(&(Call){"lstm_backward",
+                      8,
+                      0,
+                      {steps, steps, gates, start, start, weight, k % 2 ? steps : none, k / 2 ? gates : none},
+                      {{0}}},
+              BURN_DTYPE_F64);
+  }
+}
+
+/* -- sorting and scatter ---------------------------------------------------------------------- */
+
+static void test_sorting(void **state) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64, BURN_DTYPE_F16, BURN_DTYPE_BF16,
+                                     BURN_DTYPE_I64, BURN_DTYPE_I32, BURN_DTYPE_I8,  BURN_DTYPE_U8};
+  static const int64_t shapes[][3] = {{1, 1024, 1}, {1, 1025, 1}, {2, 2048, 1},
+                                      {1, 2049, 3}, {1, 9000, 1}, {70, 1030, 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
+      const bool is_float = burn_dtype_kind(dtypes[k]) == BURN_KIND_FLOAT;
+      Call call = {
+          "argsort", 1, 2, {{BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), PLAIN, 0}}, {burn_attr_i64(1)}};
+      if (is_float) call.in[0].kind = WITH_INFINITIES;
+      for (int falls = 0; falls < 2; falls++) {
+        call.attr[1] = burn_attr_bool(falls == 1);
+        compare(&call, dtypes[k]);
+      }
+    }
+  }
+}
+
+static void test_scatter(void **state) {
+  /* picks among places: many equals, in runs over several pieces; few; all for one place */
+  static const int64_t shapes[][3] = {{5000, 7, 5}, {300, 1000, 2}, {64, 1, 3},
+                                      {65, 1, 3},   {1000, 1, 1},   {2100, 70000, 1}};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F64, BURN_DTYPE_I32, BURN_DTYPE_U8};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const int64_t picks = shapes[i][0], places = shapes[i][1], inner = shapes[i][2];
+    const Input x = {BURN_SHAPE(places, inner), PLAIN, 0}, indices = {BURN_SHAPE(picks), INDICES, places};
+    const Input values = {BURN_SHAPE(picks, inner), PLAIN, 0}, each = {BURN_SHAPE(picks, inner), INDICES, places};
+    for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
+      for (int64_t update = 0; update < BURN_UPDATE_LIMIT; update++) {
+        if (update == BURN_UPDATE_MUL && burn_dtype_kind(dtypes[k]) == BURN_KIND_FLOAT) continue; /* out of range */
+        compare(&(Call){"select_assign", 3, 2, {x, indices, values}, {burn_attr_i64(0), burn_attr_i64(update)}},
+                dtypes[k]);
+        compare(&(Call){"scatter", 3, 2, {x, each, values}, {burn_attr_i64(0), burn_attr_i64(update)}}, dtypes[k]);
+      }
+    }
+    compare_floats(&(Call){"select", 2, 1, {x, indices}, {burn_attr_i64(0)}});
+    compare_floats(&(Call){"embedding", 2, 0, {x, {BURN_SHAPE(1, picks), INDICES, places}}, {{0}}});
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax_and_its_kin),
+                                     cmocka_unit_test(test_softmax_along_other_axes),
+                                     cmocka_unit_test(test_layer_norm),
+                                     cmocka_unit_test(test_losses),
+                                     cmocka_unit_test(test_a_target_outside_is_told),
+                                     cmocka_unit_test(test_views_have_the_bits_of_copies),
+                                     cmocka_unit_test(test_batch_norm),
+                                     cmocka_unit_test(test_lstm),
+                                     cmocka_unit_test(test_sorting),
+                                     cmocka_unit_test(test_scatter)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
