@@ -2,7 +2,7 @@
  * Groups are batches of the product. A weight's gradient takes the columns of all examples at once. */
 #include "cuda_internal.h"
 
-enum { FROM_PIXELS, TO_PIXELS, ADD_BIAS, THREADS = 256 }; /* variants of kernels/columns.cu */
+enum { FROM_PIXELS, TO_PIXELS, ADD_BIAS, WIDE = 4, THREADS = 256 }; /* variants of kernels/columns.cu */
 
 /* Columns of one product take at most that. */
 static const uint64_t MOST_BYTES = (uint64_t)256 << 20;
@@ -29,8 +29,16 @@ bool burn__cuda_columns_pay(const CudaConv *p, bool all_at_once) {
 
 /* -- kernels ---------------------------------------------------------------------------------- */
 
+/* True if 32 bits do not count the pixels. */
+static bool is_wide(const CudaColumns *c) {
+  return c->batch * c->channels * c->pixels[0] * c->pixels[1] > INT32_MAX / 4;
+}
+
 static BurnStatus start(Cuda *cuda, BurnDType dtype, uint32_t variant, int64_t threads, const CudaColumns *c) {
-  const CudaKernelKey key = {.text = CUDA_TEXT_COLUMNS, .out = dtype, .in = {dtype, dtype, dtype}, .variant = variant};
+  const CudaKernelKey key = {.text = CUDA_TEXT_COLUMNS,
+                             .out = dtype,
+                             .in = {dtype, dtype, dtype},
+                             .variant = variant + (threads > INT32_MAX / 4 || is_wide(c) ? WIDE : 0)};
   void *function = NULL;
   const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
   if (status != BURN_OK) return status;

@@ -3,7 +3,8 @@
  * definition. */
 #include "cuda_dnn.h"
 
-enum { FORWARD, TRANSPOSED, WEIGHT, THREADS = 256 }; /* variants of kernels/conv.cu */
+enum { FORWARD, TRANSPOSED, WEIGHT, PARTS, WIDE, THREADS = 256 }; /* variants of kernels/conv.cu */
+enum { CHANNELS = 8, TAPS = 9, LEAST_PART = 1024, BLOCKS = 512, MOST_PARTS = 64 };
 
 /* Where row-major inputs lie; absent ones are NULL. */
 typedef struct Inputs {
@@ -41,17 +42,54 @@ static void take_shapes(CudaConv *p, const int64_t *pixels, const int64_t *windo
   }
 }
 
-/* By the definition: a thread for each result, or a block for each weight. */
-static BurnStatus by_definition(const CudaRun *run, const CudaConv *p) {
-  const BurnPrimitive *out = run->out[0];
+/* True if 32 bits do not count what a kernel goes through. */
+static bool is_wide(const CudaConv *p) {
+  const int64_t pixels = p->batch * p->in_channels * p->in[0] * p->in[1];
+  const int64_t windows = p->batch * p->out_channels * p->windows[0] * p->windows[1];
+  return (pixels > windows ? pixels : windows) > INT32_MAX / 4;
+}
+
+static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+
+static BurnStatus start_variant(const CudaRun *run, const CudaConv *p, uint32_t variant, int64_t groups) {
   const BurnDType dtype = run->call->inputs[0]->dtype;
-  const CudaKernelKey key = {
-      .text = CUDA_TEXT_CONV, .out = out->dtype, .in = {dtype, dtype, dtype}, .variant = (uint32_t)run->row->detail};
-  const int64_t count = burn_primitive_count(out);
-  const int64_t groups = run->row->detail == WEIGHT ? count : (count + THREADS - 1) / THREADS;
+  const CudaKernelKey key = {.text = CUDA_TEXT_CONV,
+                             .out = run->out[0]->dtype,
+                             .in = {dtype, dtype, dtype},
+                             .variant = variant + (is_wide(p) ? WIDE : 0)};
   void *function = NULL;
   const BurnStatus status = burn__cuda_kernel(run->cuda, &key, NULL, &function);
   return status == BURN_OK ? burn__cuda_launch(run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
+}
+
+/* Where weights are few, parts of the places give the device enough to do; how many, the shape decides alone. */
+static BurnStatus weight_by_definition(const CudaRun *run, CudaConv p) {
+  const BurnDType wide = run->out[0]->dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  const int64_t pairs = p.out_channels * (p.in_channels / p.groups), taps = p.kernel[0] * p.kernel[1];
+  const int64_t blocks = pairs * rounded_up(taps, TAPS), places = p.batch * p.windows[0] * p.windows[1];
+  int64_t parts = blocks >= BLOCKS ? 1 : rounded_up(BLOCKS, blocks);
+  if (parts > MOST_PARTS) parts = MOST_PARTS;
+  p.part_size = rounded_up(places, parts) < LEAST_PART ? LEAST_PART : rounded_up(places, parts);
+  p.parts = places == 0 ? 1 : rounded_up(places, p.part_size);
+  if (p.parts == 1) return start_variant(run, &p, WEIGHT, blocks);
+  const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {p.parts, pairs * taps}};
+  BurnPrimitive *sums = NULL;
+  BurnStatus status = burn__cuda_new(run->cuda, &desc, &sums);
+  if (status != BURN_OK) return status;
+  p.bias = cuda_address(sums);
+  status = start_variant(run, &p, WEIGHT, blocks * p.parts);
+  if (status == BURN_OK) status = start_variant(run, &p, PARTS, rounded_up(pairs * taps, THREADS));
+  burn__cuda_release(run->cuda, sums);
+  return status;
+}
+
+static BurnStatus by_definition(const CudaRun *run, const CudaConv *p) {
+  const bool is_forward = run->row->detail == FORWARD;
+  const int64_t *planes = is_forward ? p->windows : p->in;
+  const int64_t channels = (is_forward ? p->out_channels : p->in_channels) / p->groups;
+  if (run->row->detail == WEIGHT) return weight_by_definition(run, *p);
+  const int64_t blocks = rounded_up(p->batch * planes[0] * planes[1], THREADS);
+  return start_variant(run, p, (uint32_t)run->row->detail, blocks * p->groups * rounded_up(channels, CHANNELS));
 }
 
 static BurnStatus by_columns(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {

@@ -103,7 +103,7 @@ static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
   CudaAddress address = 0;
   if (dnn->workspace_bytes >= bytes && dnn->workspace_count > 0) return dnn->workspaces[dnn->workspace_count - 1];
   while (wanted < bytes) wanted *= 2;
-  if (dnn->workspace_count == MOST_WORKSPACES ||
+  if (cuda->is_recording || dnn->workspace_count == MOST_WORKSPACES ||
       cuda->driver->cuMemAllocFromPoolAsync(&address, (size_t)wanted, cuda->pool, cuda->stream) != CUDA_OK)
     return 0;
   dnn->workspaces[dnn->workspace_count++] = address;
@@ -191,6 +191,7 @@ static uint32_t slot_of(const DnnKey *key) {
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish) {
   DnnPlans **slot = &cuda->dnn->slots[slot_of(key)];
   if (*slot && memcmp(&(*slot)->key, key, sizeof *key) == 0) return *slot;
+  if (cuda->is_recording) return NULL;
   forget(*slot);
   *slot = calloc(1, sizeof **slot);
   if (!*slot) return NULL;

@@ -110,8 +110,8 @@ bool burn__dnn_lock(Cuda *cuda);
 void burn__dnn_unlock(Cuda *cuda);
 size_t burn__dnn_version(const Cuda *cuda);
 
-/* Within the lock: the plans of a key, made at the first call, perhaps none; NULL without memory. They stay until the
- * lock is given back. */
+/* Within the lock: the plans of a key, made at the first call, perhaps none; NULL without memory, or while work is
+ * recorded and there are none yet. They stay until the lock is given back. */
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish);
 /* Within the lock: runs a plan in the stream, with what its graph binds. False where cuDNN refuses. */
 bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,

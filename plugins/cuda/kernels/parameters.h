@@ -140,6 +140,7 @@ typedef struct CudaConv {
   int64_t batch, in_channels, out_channels; /* of conv2d that this is, or is a gradient of */
   int64_t in[2], kernel[2], windows[2];
   int64_t stride[2], padding[2], dilation[2], groups;
+  int64_t parts, part_size; /* of all places, for the gradient of the weight, whose parts lie at `bias` */
 } CudaConv;
 
 /* [batch, channels, pixels] and [batch, channels * kernel, windows], by strides of the latter. */
