@@ -251,6 +251,12 @@ typedef BurnStatus (*CudaWay)(void *context, uint32_t way);
 /* The way that takes the least time on the device; the lower number where two are as fast. Each runs a few times. */
 uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t count);
 
+/* -- cuda_vector.c ---------------------------------------------------------------------------- */
+
+/* Is a product of floats one of a matrix, dense along an axis, and a vector? */
+bool burn__cuda_takes_vector(const CudaMatmul *p);
+BurnStatus burn__cuda_vector_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+
 /* -- cuda_linalg.c ---------------------------------------------------------------------------- */
 
 /* Runs a product whose operands, result and strides are set; `dtype` is that of all. For convolutions. */

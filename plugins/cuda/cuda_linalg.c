@@ -1,4 +1,5 @@
-/* cuda_linalg.c - matrix products: large ones by cuBLASLt, all others by a kernel of ours. */
+/* cuda_linalg.c - matrix products: large ones by cuBLASLt, those with a vector (cuda_vector.c) and small ones by kernels
+ * of ours. */
 #include "cuda_internal.h"
 
 #include <string.h>
@@ -51,6 +52,8 @@ static bool product_of_library(Cuda *cuda, const CudaProductKind *kind, const Cu
 }
 
 static BurnStatus product(Cuda *cuda, const CudaProductKind *kind, const CudaMatmul *p) {
+  if (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT && kind->in == kind->out && burn__cuda_takes_vector(p))
+    return burn__cuda_vector_product(cuda, kind->in, p);
   if (suits_library(kind, p) && product_of_library(cuda, kind, p, 1)) return BURN_OK;
   return product_of_ours(cuda, kind, p);
 }
@@ -138,7 +141,7 @@ BurnStatus burn__cuda_multiply(Cuda *cuda, BurnPrimitive *lhs, BurnPrimitive *rh
   BurnPrimitive *left = NULL, *right = NULL;
   CudaMatmul p = shape_of(lhs, rhs, bias, out);
   if (burn_primitive_count(out) == 0) return BURN_OK;
-  if (!suits_library(&kind, &p)) return product_of_ours(cuda, &kind, &p);
+  if (p.m == 1 || p.n == 1 || !suits_library(&kind, &p)) return product(cuda, &kind, &p);
   if (kind.in == BURN_DTYPE_F32 && cuda->precision == CUDA_MEDIUM && is_worth_casts(&p)) kind.in = BURN_DTYPE_BF16;
   BurnStatus status = readable(cuda, lhs, kind.in, &left);
   if (status == BURN_OK) status = readable(cuda, rhs, kind.in, &right);

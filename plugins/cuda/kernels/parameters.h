@@ -116,6 +116,16 @@ typedef struct CudaMatmul {
   int64_t shape[CUDA_MAX_RANK], lhs_strides[CUDA_MAX_RANK], rhs_strides[CUDA_MAX_RANK];
 } CudaMatmul;
 
+/* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k], + bias; `stride` is that of the axis of
+ * the matrix that is not dense. Parts of k are added by a second pass. */
+typedef struct CudaVector {
+  uint64_t out, matrix, vector, bias;
+  int64_t lines, k, stride, vector_stride, bias_stride;
+  int64_t batches, parts, part_size;
+  int32_t rank, reserved; /* of the batch axes */
+  int64_t shape[CUDA_MAX_RANK], matrix_strides[CUDA_MAX_RANK], vector_strides[CUDA_MAX_RANK];
+} CudaVector;
+
 /* Steps of an optimizer on many tensors. The table lies in the arguments, which may have 4 KB in all: it is part of a
  * launch, and nothing has to be copied for it. */
 #define CUDA_STEP_TENSORS 52

@@ -144,6 +144,8 @@ static void use_every_text(BurnDevice *device, BurnDType dtype) {
   if (is_float) {
     BurnTensor *weight = burn_ones(device, BURN_SHAPE(6, 5), dtype), *bias = burn_ones(device, BURN_SHAPE(5), dtype);
     check_fine(burn_linear(burn_clone(x), weight, bias));
+    check_fine(burn_matmul(burn_clone(x), burn_ones(device, BURN_SHAPE(6, 1), dtype)));
+    check_fine(burn_matmul(burn_ones(device, BURN_SHAPE(1, 400), dtype), burn_ones(device, BURN_SHAPE(400, 9), dtype)));
     step_many(device, "adam_step", dtype);
     step_many(device, "sgd_step", dtype);
     check_fine(burn_sin(burn_clone(x)));

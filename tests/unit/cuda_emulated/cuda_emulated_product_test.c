@@ -115,7 +115,10 @@ static void multiply_layouts(void *context) {
                         {"one left side for all", BURN_SHAPE(1, 1, 40, 32), BURN_SHAPE(2, 3, 32, 48)},
                         {"batches without one stride", BURN_SHAPE(3, 1, 2, 40, 17), BURN_SHAPE(3, 4, 1, 17, 48)},
                         {"a row", BURN_SHAPE(1, 64), BURN_SHAPE(64, 4100)},
-                        {"a column", BURN_SHAPE(4100, 64), BURN_SHAPE(64, 1)}};
+                        {"a column", BURN_SHAPE(4100, 64), BURN_SHAPE(64, 1)},
+                        {"rows, long", BURN_SHAPE(2, 1, 2500), BURN_SHAPE(2, 2500, 19)},
+                        {"columns, long", BURN_SHAPE(3, 37, 2500), BURN_SHAPE(1, 2500, 1)},
+                        {"a number", BURN_SHAPE(1, 300), BURN_SHAPE(300, 1)}};
   (void)context;
   BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -1,0 +1,84 @@
+/* cuda_vector.c - products of a matrix and a vector: reading the matrix is all the work, and the tiles of a product of
+ * matrices would lie idle. */
+#include "cuda_internal.h"
+
+#include <string.h>
+
+enum { WARPS, BLOCKS, COLUMNS, JOIN }; /* variants of kernels/vector.cu */
+enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 64 };
+
+/* One of the factors as the matrix. */
+typedef struct Lines {
+  int64_t line, k; /* strides */
+} Lines;
+
+static Lines lines_of(const CudaMatmul *p) {
+  return p->n == 1 ? (Lines){p->lhs_row, p->lhs_column} : (Lines){p->rhs_column, p->rhs_row};
+}
+
+bool burn__cuda_takes_vector(const CudaMatmul *p) {
+  const Lines lines = lines_of(p);
+  return (p->m == 1 || p->n == 1) && p->k > 0 && (lines.k == 1 || p->k == 1 || lines.line == 1);
+}
+
+static CudaVector describe(const CudaMatmul *p, bool *is_dense_in_k) {
+  const Lines lines = lines_of(p);
+  const bool is_left = p->n == 1;
+  const size_t bytes = sizeof p->shape;
+  CudaVector v = {.out = p->out,
+                  .matrix = is_left ? p->lhs : p->rhs,
+                  .vector = is_left ? p->rhs : p->lhs,
+                  .bias = p->bias,
+                  .lines = is_left ? p->m : p->n,
+                  .k = p->k,
+                  .vector_stride = is_left ? p->rhs_row : p->lhs_column,
+                  .bias_stride = !is_left,
+                  .batches = p->batches,
+                  .parts = 1,
+                  .part_size = p->k,
+                  .rank = p->rank};
+  *is_dense_in_k = lines.k == 1 || p->k == 1;
+  v.stride = *is_dense_in_k ? lines.line : lines.k;
+  memcpy(v.shape, p->shape, bytes);
+  memcpy(v.matrix_strides, is_left ? p->lhs_strides : p->rhs_strides, bytes);
+  memcpy(v.vector_strides, is_left ? p->rhs_strides : p->lhs_strides, bytes);
+  return v;
+}
+
+static BurnStatus start(Cuda *cuda, uint32_t variant, BurnDType in, BurnDType out, int64_t groups,
+                        const CudaVector *v) {
+  const CudaKernelKey key = {.text = CUDA_TEXT_VECTOR, .out = out, .in = {in, in, in}, .variant = variant};
+  void *function = NULL;
+  const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
+  return status == BURN_OK ? burn__cuda_launch(cuda, function, (uint64_t)groups, THREADS, v, sizeof *v) : status;
+}
+
+/* Parts of k in one pass, their sums in another. How many there are follows from k alone, and so do the last digits. */
+static BurnStatus in_parts(Cuda *cuda, BurnDType dtype, int64_t tiles, CudaVector *v) {
+  const BurnDType wide = dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {v->parts, v->batches * v->lines}};
+  CudaVector first = *v;
+  BurnPrimitive *parts = NULL;
+  BurnStatus status = burn__cuda_new(cuda, &desc, &parts);
+  if (status != BURN_OK) return status;
+  first.out = v->matrix = cuda_address(parts);
+  first.bias = 0;
+  status = start(cuda, COLUMNS, dtype, wide, tiles * v->parts * v->batches, &first);
+  if (status == BURN_OK) status = start(cuda, JOIN, wide, dtype, (v->batches * v->lines + THREADS - 1) / THREADS, v);
+  burn__cuda_release(cuda, parts);
+  return status;
+}
+
+BurnStatus burn__cuda_vector_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {
+  bool is_dense_in_k = false;
+  CudaVector v = describe(p, &is_dense_in_k);
+  const int64_t results = v.batches * v.lines, width = 32 * (16 / (int64_t)burn_dtype_bytes(dtype));
+  const int64_t tiles = (v.lines + width - 1) / width;
+  if (results == 0) return BURN_OK;
+  if (is_dense_in_k && v.k < LONG_LINE) return start(cuda, WARPS, dtype, dtype, (results + 7) / 8, &v);
+  if (is_dense_in_k) return start(cuda, BLOCKS, dtype, dtype, results, &v);
+  if (v.k <= PART) return start(cuda, COLUMNS, dtype, dtype, tiles * v.batches, &v);
+  v.part_size = v.k <= PART * MOST_PARTS ? PART : (v.k + MOST_PARTS - 1) / MOST_PARTS;
+  v.parts = (v.k + v.part_size - 1) / v.part_size;
+  return in_parts(cuda, dtype, tiles, &v);
+}
