@@ -60,8 +60,7 @@ static void gradients_of_linear(GradientContext *c) {
 /* inputs x, weight, bias */
 void burn__gradient_linear(GradientContext *c) {
   BurnBuilder *b = &c->builder;
-  const BurnDType dtype = c->grad->dtype;
-  if (burn__gradient_needs(c, 1) && burn__gradient_needs(c, 2) && dtype != BURN_DTYPE_F16 && dtype != BURN_DTYPE_BF16) {
+  if (burn__gradient_needs(c, 1) && burn__gradient_needs(c, 2)) {
     gradients_of_linear(c);
     return;
   }
