@@ -66,11 +66,23 @@ static BurnTensor *attend(const Gpt2Block *m, BurnTensor *x) {
   return burn_linear_forward(&m->out, x);
 }
 
+/* Its parts are computed again in the backward pass, which is cheaper than
+ * keeping them: five tensors of four times the width. */
+static BurnTensor *gelu(BurnTensor *x) {
+  BurnDevice *device = burn_tensor_device(x);
+  BurnStatus status = burn_checkpoint_begin(device);
+  x = burn_gelu_approximate(x);
+  if (status == BURN_OK) status = burn_checkpoint_end(device);
+  if (status == BURN_OK) return x;
+  burn_drop(x);
+  return burn_tensor_failed(status);
+}
+
 static BurnTensor *block_forward(const Gpt2Block *m, BurnTensor *x) {
   BurnTensor *y = burn_layer_norm_forward(&m->norm_1, burn_clone(x));
   x = burn_add(x, attend(m, y));
   y = burn_layer_norm_forward(&m->norm_2, burn_clone(x));
-  y = burn_gelu_approximate(burn_linear_forward(&m->up, y));
+  y = gelu(burn_linear_forward(&m->up, y));
   return burn_add(x, burn_linear_forward(&m->down, y));
 }
 
