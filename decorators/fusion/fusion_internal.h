@@ -100,6 +100,7 @@ struct FusionQueue {
   FusionArena arena;
   uint64_t bytes;         /* of all values */
   uint32_t window;        /* hash of the last four ops */
+  uint32_t joined;        /* how many of the last ops are steps of optimizers, for burn.calls */
   bool cut;               /* flush before the next op */
   BurnRecording *trial;   /* launches are made with stand-ins to record or patch it; NULL: they are meant */
   char trial_reason[200]; /* why the trial, or running a recording, has failed; "": it has not */

@@ -4,8 +4,8 @@
  * comes from outside, attributes), and nothing that may differ from step to step: no F64 attribute, no seed, no
  * address.
  *
- * A queue is cut where its contents say so, not after a fixed number of ops: when it is long enough and a hash of the
- * last four ops has some zero bits. So a loop that never reads anything is cut at the same places in every round, and
+ * A queue is cut where its contents say so, not after a fixed number of ops: after the steps of an optimizer, and when
+ * it is long enough and a hash of the last four ops has some zero bits. So a loop that never reads anything is cut at the same places in every round, and
  * finds its plans again. */
 #include "fusion_internal.h"
 
@@ -35,7 +35,7 @@ void burn__fusion_queue_reset(FusionQueue *queue) {
   burn__fusion_arena_reset(&queue->arena);
   queue->serial = atomic_fetch_add(&queue->decorator->serial, 1u) + 1u;
   queue->bytes = 0;
-  queue->window = 0;
+  queue->window = queue->joined = 0;
   queue->cut = false;
 }
 
@@ -189,6 +189,17 @@ static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
   return queue->ops.count >= MIN_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
 }
 
+/* What follows several steps of an optimizer is the next round of a loop: cut there, each round is the same plans. */
+static bool ends_round(const FusionQueue *queue, const BurnOpCall *call) {
+  const FusionLayer *decorator = queue->decorator;
+  return queue->joined >= 2 && (call->op >= BURN_OP_LIMIT || !decorator->joins[call->op]);
+}
+
+static void count_joined(FusionQueue *queue, const BurnOpCall *call) {
+  const bool joins = call->op < BURN_OP_LIMIT && queue->decorator->joins[call->op];
+  queue->joined = joins ? queue->joined + 1u : 0;
+}
+
 /* All the memory is there. */
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
   FusionLayer *decorator = queue->decorator;
@@ -218,6 +229,7 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
     call->outputs[i] = &outputs[i]->header;
   }
   queue->cut = is_cut(queue, call);
+  count_joined(queue, call);
 }
 
 static BurnStatus record(FusionQueue *queue, const BurnOpCall *call) {
@@ -260,7 +272,7 @@ BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call)
   BurnStatus status = prepare_inputs(decorator, queue, call);
   if (status != BURN_OK) return status;
   pthread_mutex_lock(&queue->mutex);
-  if (queue->cut) burn__fusion_flush_locked(queue);
+  if (queue->cut || ends_round(queue, call)) burn__fusion_flush_locked(queue);
   status = record(queue, call);
   pthread_mutex_unlock(&queue->mutex);
   return status;

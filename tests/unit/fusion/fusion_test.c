@@ -262,7 +262,7 @@ static void run_steps(void *context) {
   burn_device_close(device);
 }
 
-/* The bits of steps made one by one, and as many launches as rounds. */
+/* The bits of steps made one by one, and a launch per round; rounds have one plan, or, the first, one of its own. */
 static void test_steps_of_optimizers_are_joined(void **state) {
   (void)state;
   static const int counts[] = {1, 2, 300};
@@ -279,7 +279,7 @@ static void test_steps_of_optimizers_are_joined(void **state) {
     assert_memory_equal(alone.values, joined.values, bytes);
     char line[64];
     (void)snprintf(line, sizeof line, "calls  %d times adam_step", counts[i]);
-    assert_int_equal(count_of(text, line), counts[i] == 1 ? 0 : 2);
+    assert_in_range(count_of(text, line), counts[i] > 1, counts[i] == 1 ? 0 : 2);
     free(alone.values);
   }
 }
