@@ -130,20 +130,25 @@ static BurnStatus go(void *context, uint32_t way) {
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
 static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
 
-static uint32_t choose(Ways *ways) {
+/* The choice stays for later programs, so that these have the same bits. */
+static void choose(Ways *ways) {
   const CudaConv *p = ways->p;
   const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
                            (p->in_channels / p->groups);
   const bool two_of_ours = burn__cuda_columns_pay(p, ways->run->row->detail == WEIGHT) && products <= FEW_PRODUCTS;
-  if (!ways->run->cuda->timing) return 0;
-  return burn__cuda_fastest(ways->run->cuda, go, ways, ways->plans->count + (two_of_ours ? 2 : 1));
+  const uint32_t count = ways->plans->count + (two_of_ours ? 2 : 1);
+  Cuda *cuda = ways->run->cuda;
+  if (!cuda->timing) ways->plans->way = 0;
+  if (!cuda->timing || burn__dnn_load_way(cuda, ways->plans, count)) return;
+  ways->plans->way = burn__cuda_fastest(cuda, go, ways, count);
+  burn__dnn_save_way(cuda, ways->plans);
 }
 
 static BurnStatus compute(const CudaRun *run, const CudaConv *p, const Inputs *inputs) {
   Ways ways = {run, p, inputs, NULL};
   if (!burn__cuda_dnn_takes(p, run->out[0]->dtype) || !burn__dnn_lock(run->cuda)) return by_own_kernels(run, p, inputs);
   ways.plans = burn__cuda_dnn_conv_plans(run->cuda, p, run->out[0]->dtype, run->row->detail);
-  if (ways.plans && ways.plans->way == UINT32_MAX) ways.plans->way = choose(&ways);
+  if (ways.plans && ways.plans->way == UINT32_MAX) choose(&ways);
   BurnStatus status = ways.plans ? go(&ways, ways.plans->way) : by_own_kernels(run, p, inputs);
   if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) {
     ways.plans->way = ways.plans->count; /* an engine that refuses is not asked again */

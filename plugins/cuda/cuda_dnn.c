@@ -1,8 +1,10 @@
 /* cuda_dnn.c - cuDNN for an instance: its handle, plans of graphs by key, their workspace; and the choice among several
  * ways by time. */
 #include "cuda_dnn.h"
+#include "cuda_image_cache.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +237,40 @@ bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, c
   void *pack = pack_of(plans, plan, count, ids, pointers, workspace);
   plans->graph.error = 0;
   return pack && dnn->library->cudnnBackendExecute(dnn->handle, plans->plans[plan], pack) == 0;
+}
+
+/* -- choices of earlier runs ------------------------------------------------------------------- */
+
+/* What a choice depends on, as the name of its file. */
+static void name_choice(Cuda *cuda, const DnnPlans *plans, CudaImageName *name) {
+  const unsigned char *bytes = (const unsigned char *)&plans->key;
+  char text[2 * sizeof plans->key + 256], device[128] = "";
+  (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
+  int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans, graph ", burn__dnn_version(cuda), device,
+                      cuda->unit_count, plans->count);
+  for (size_t i = 0; i < sizeof plans->key; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
+  burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
+  name->ending = "way";
+}
+
+bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count) {
+  CudaImageName name;
+  char *kept = NULL;
+  uint64_t bytes = 0;
+  uint32_t way = UINT32_MAX;
+  name_choice(cuda, plans, &name);
+  if (!burn__cuda_image_load(cuda->host, &name, &kept, &bytes)) return false;
+  if (bytes == sizeof way) memcpy(&way, kept, sizeof way);
+  cuda->host->free(kept, bytes);
+  if (way >= count) return false;
+  plans->way = way;
+  return true;
+}
+
+void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans) {
+  CudaImageName name;
+  name_choice(cuda, plans, &name);
+  burn__cuda_image_save(&name, (const char *)&plans->way, sizeof plans->way);
 }
 
 /* -- the fastest way -------------------------------------------------------------------------- */

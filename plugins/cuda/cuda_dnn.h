@@ -113,6 +113,10 @@ size_t burn__dnn_version(const Cuda *cuda);
 /* Within the lock: the plans of a key, made at the first call, perhaps none; NULL without memory, or while work is
  * recorded and there are none yet. They stay until the lock is given back. */
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish);
+/* Within the lock: the way, below `count`, that an earlier program has chosen on such a device; false if none has. */
+bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count);
+/* Keeps plans->way for later programs. */
+void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans);
 /* Within the lock: runs a plan in the stream, with what its graph binds. False where cuDNN refuses. */
 bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,
                    void *const *pointers);
