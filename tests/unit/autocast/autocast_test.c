@@ -10,6 +10,7 @@
 #include <burn/plugins.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,47 @@ static void test_checkpoints_pass_through(void **state) {
   close_empty(device);
 }
 
+/* -- threads ---------------------------------------------------------------------------------- */
+
+enum { THREADS = 3, ROUNDS = 10000 };
+
+typedef struct Worker {
+  BurnDevice *device;
+  BurnTensor *weight; /* shared; cloned for each use */
+  int failed;
+} Worker;
+
+static void *walk_back(void *context) {
+  Worker *worker = context;
+  for (int i = 0; i < ROUNDS; i++) {
+    BurnGradients *gradients = NULL;
+    float slope = 0;
+    BurnTensor *loss = burn_sum(burn_matmul(one(worker->device, 2), burn_clone(worker->weight)));
+    if (burn_backward(loss, &gradients) != BURN_OK) worker->failed++;
+    if (gradients && burn_read_f32(burn_grad(worker->weight, gradients), &slope, 1) != BURN_OK) worker->failed++;
+    worker->failed += slope != 2;
+    burn_gradients_drop(gradients);
+  }
+  return NULL;
+}
+
+/* Threads that train one parameter each have a cast of their own: none meets another's walk. */
+static void test_threads_share_a_parameter(void **state) {
+  (void)state;
+  BurnDevice *device = open_stack("autocast<autodiff<ndarray>>");
+  BurnTensor *weight = burn_require_grad(one(device, 3));
+  pthread_t threads[THREADS];
+  Worker workers[THREADS];
+  for (int i = 0; i < THREADS; i++) {
+    workers[i] = (Worker){device, weight, 0};
+    assert_int_equal(pthread_create(&threads[i], NULL, walk_back, &workers[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(workers[i].failed, 0);
+  burn_drop(weight);
+  close_empty(device);
+}
+
 /* -- what is refused -------------------------------------------------------------------------- */
 
 static void expect_refused(const char *stack, const char *message) {
@@ -314,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_gradients_of_gradients),
       cmocka_unit_test(test_inner_tensors_are_f32),
       cmocka_unit_test(test_checkpoints_pass_through),
+      cmocka_unit_test(test_threads_share_a_parameter),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, find_mini, NULL);
