@@ -152,7 +152,7 @@ static double train(const Task *task, const char *stack, bool scaled, uint8_t **
   BurnAdamConfig adam = BurnAdamConfig_defaults();
   BurnOptimizer *optimizer = burn_adam_create(&adam);
   BurnGradScaler scaler = burn_grad_scaler(NULL);
-  double loss = NAN;
+  double loss = 0;
   for (int i = 0; i < task->steps; i++) step(task, module, device, optimizer, scaled ? &scaler : NULL);
   must(burn_read_scalar(task->loss(&room, device), &loss));
   if (record) must(burn_record_to_bytes(module, NULL, record, record_bytes));

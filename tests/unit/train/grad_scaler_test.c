@@ -111,7 +111,7 @@ static void test_configs_are_checked(void **state) {
     double init, growth, backoff;
     const char *message;
   } rows[] = {{0, 2, 0.5, "init_scale"},
-              {NAN, 2, 0.5, "init_scale"},
+              {(double)NAN, 2, 0.5, "init_scale"},
               {1, 1, 0.5, "growth_factor"},
               {1, 2, 1, "backoff_factor"},
               {1, 2, 0, "backoff_factor"}};
