@@ -6,14 +6,19 @@
  *   trace:format=chrome,file=out.json    Chrome trace JSON; file defaults to burn-trace.json
  *   trace:file=out.txt            lines and totals to a file
  *
+ * Right above a device with times (burn.device), totals and the Chrome trace also have what calls took there.
+ *
  * It is also the example of how small a decorator is: what it leaves out of its table is done by the level below, and
  * ops that it has never heard of pass through by construction. */
+#include "trace_device.h"
+
 #include <burn/plugin/fused.h>
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +33,7 @@ enum { FORMAT_TEXT, FORMAT_COUNT, FORMAT_CHROME }; /* as in the row of the optio
 
 typedef struct OpTotal {
   uint64_t calls, nanoseconds;
+  uint64_t device_calls, device_nanoseconds; /* whose time on the device is known */
 } OpTotal;
 
 typedef struct Trace {
@@ -37,6 +43,9 @@ typedef struct Trace {
   FILE *file; /* stderr unless the option file= or the Chrome format was given */
   uint32_t format;
   uint64_t events, opened_ns;
+  uint64_t written; /* objects of the Chrome record */
+  TraceDevice device;
+  bool has_device; /* with times of its own */
   char name[64];
   BurnFusedInterface fused; /* what is offered above, and .. */
   BurnFusedInterface below; /* .. the fused runs of the level below; all zero if there are none */
@@ -114,7 +123,7 @@ static void write_event(Trace *trace, const BurnOpCall *call, const BurnFusedKer
   } else if (trace->format == FORMAT_CHROME) {
     fprintf(trace->file,
             "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%s,\"dur\":%s,\"args\":{\"shapes\":\"",
-            trace->events ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text,
+            trace->written++ ? ",\n" : "", name, decimal(begin - trace->opened_ns, 1000, 3).text,
             decimal(end - begin, 1000, 3).text);
     write_what(trace, call, kernel);
     fputs("\"}}", trace->file);
@@ -122,16 +131,59 @@ static void write_event(Trace *trace, const BurnOpCall *call, const BurnFusedKer
   trace->events++;
 }
 
+/* -- the device's times: a row of their own --------------------------------------------------- */
+
+static uint64_t nanoseconds_of(double seconds) { return seconds > 0 ? (uint64_t)(1e9 * seconds + 0.5) : 0; }
+
+/* The mutex is held. */
+static void write_device_time(void *context, uint32_t op, double begin, double seconds) {
+  Trace *trace = context;
+  if (op < BURN_OP_LIMIT) {
+    trace->totals[op].device_calls++;
+    trace->totals[op].device_nanoseconds += nanoseconds_of(seconds);
+  }
+  if (trace->format != FORMAT_CHROME) return;
+  fprintf(trace->file, "%s{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":%s,\"dur\":%s}",
+          trace->written++ ? ",\n" : "", op_name(trace, op), decimal(nanoseconds_of(begin), 1000, 3).text,
+          decimal(nanoseconds_of(seconds), 1000, 3).text);
+}
+
+static void name_rows(Trace *trace) {
+  if (!trace->has_device || trace->format != FORMAT_CHROME) return;
+  static const char *const rows[] = {"host", "device"};
+  for (int i = 0; i < 2; i++)
+    fprintf(trace->file, "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+            trace->written++ ? ",\n" : "", i + 1, rows[i]);
+}
+
+/* -- calls ------------------------------------------------------------------------------------ */
+
+/* A call that has run: on the host from begin to end, on the device between two marks. */
+typedef struct Span {
+  uint64_t begin, end;
+  BurnEvent *before, *after;
+} Span;
+
+static Span span_begin(const Trace *trace) {
+  BurnEvent *before = trace_device_mark(&trace->device);
+  return (Span){.begin = trace->host->now_ns(), .before = before};
+}
+
+static void span_end(Trace *trace, Span span, const BurnOpCall *call, const BurnFusedKernel *kernel) {
+  span.end = trace->host->now_ns();
+  span.after = trace_device_mark(&trace->device);
+  pthread_mutex_lock(&trace->mutex);
+  write_event(trace, call, kernel, span.begin, span.end);
+  trace_device_add(&trace->device, call ? call->op : BURN_OP_INVALID, span.before, span.after);
+  pthread_mutex_unlock(&trace->mutex);
+}
+
 static BurnStatus BURN_API_CALL trace_submit(void *self, const BurnOpCall *call) {
   Trace *trace = self;
-  const BurnHost *host = trace->host;
   /* Shapes are read after the call from the call itself, so donated inputs are still the caller's and alive. */
-  const uint64_t begin = host->now_ns();
-  const BurnStatus status = host->invoke(trace->next, call);
-  const uint64_t end = host->now_ns();
-  pthread_mutex_lock(&trace->mutex);
-  write_event(trace, call, NULL, begin, end);
-  pthread_mutex_unlock(&trace->mutex);
+  const Span span = span_begin(trace);
+  const BurnStatus status = trace->host->invoke(trace->next, call);
+  span_end(trace, span, call, NULL);
   return status;
 }
 
@@ -139,12 +191,9 @@ static BurnStatus BURN_API_CALL trace_submit(void *self, const BurnOpCall *call)
 
 static BurnStatus BURN_API_CALL trace_fused_run(void *self, const BurnFusedCall *call) {
   Trace *trace = self;
-  const uint64_t begin = trace->host->now_ns();
+  const Span span = span_begin(trace);
   const BurnStatus status = trace->below.run(trace->below_self, call);
-  const uint64_t end = trace->host->now_ns();
-  pthread_mutex_lock(&trace->mutex);
-  write_event(trace, NULL, call->kernel, begin, end);
-  pthread_mutex_unlock(&trace->mutex);
+  span_end(trace, span, NULL, call->kernel);
   return status;
 }
 static uint32_t BURN_API_CALL trace_fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
@@ -193,23 +242,39 @@ static int32_t BURN_API_CALL trace_get_interface(void *self, const char *name, u
   return 1;
 }
 
+static void write_device_total(const Trace *trace, const OpTotal *total) {
+  const uint64_t calls = total->device_calls ? total->device_calls : 1;
+  fprintf(trace->file, " %12s %12s", decimal(total->device_nanoseconds, 1000000, 3).text,
+          decimal(total->device_nanoseconds, 1000 * calls, 2).text);
+}
+
 static void write_totals(const Trace *trace) {
   if (trace->events == 0) return; /* the device did not even open, or nothing was computed */
-  fprintf(trace->file, "trace: %-24s %10s %12s %12s\n", "op", "calls", "total ms", "mean us");
-  uint64_t nanoseconds = 0;
+  const bool timed = trace->has_device;
+  fprintf(trace->file, "trace: %-24s %10s %12s %12s%s\n", "op", "calls", "total ms", "mean us",
+          timed ? "    device ms    device us" : "");
+  uint64_t nanoseconds = 0, on_device = 0;
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
     const OpTotal *total = &trace->totals[op];
     if (total->calls == 0) continue;
     nanoseconds += total->nanoseconds;
-    fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s %12s\n", op_name(trace, op), total->calls,
+    on_device += total->device_nanoseconds;
+    fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s %12s", op_name(trace, op), total->calls,
             decimal(total->nanoseconds, 1000000, 3).text, decimal(total->nanoseconds, 1000 * total->calls, 2).text);
+    if (timed) write_device_total(trace, total);
+    fputc('\n', trace->file);
   }
-  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s\n", "all", trace->events,
-          decimal(nanoseconds, 1000000, 3).text);
+  fprintf(trace->file, "trace: %-24s %10" PRIu64 " %12s", "all", trace->events, decimal(nanoseconds, 1000000, 3).text);
+  if (timed) fprintf(trace->file, " %12s %12s", "", decimal(on_device, 1000000, 3).text);
+  fputc('\n', trace->file);
+  if (trace->device.lost > 0)
+    fprintf(trace->file, "trace: %" PRIu64 " calls have no time on the device, as more than %d were under way\n",
+            trace->device.lost, TRACE_PENDING);
 }
 
 static void BURN_API_CALL trace_close(void *self) {
   Trace *trace = self;
+  trace_device_close(&trace->device);
   if (trace->format == FORMAT_CHROME) {
     fputs("]}\n", trace->file);
   } else {
@@ -268,6 +333,8 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   out->self = trace; /* what is left out here is done by the level below */
   out->name = trace->name;
   find_fused(trace);
+  trace->has_device = trace_device_open(&trace->device, next, write_device_time, trace);
+  name_rows(trace);
   out->submit = trace_submit;
   out->get_interface = trace_get_interface;
   out->close = trace_close;

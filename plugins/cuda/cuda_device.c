@@ -182,11 +182,11 @@ BurnStatus BURN_API_CALL burn__cuda_read(void *self, BurnPrimitive *x, void *dat
 /* -- events ----------------------------------------------------------------------------------- */
 
 /* A BurnEvent is the driver's event itself. */
-static BurnStatus record(Cuda *cuda, BurnEvent **out) {
+static BurnStatus record_with(Cuda *cuda, unsigned flags, BurnEvent **out) {
   void *event = NULL;
   BurnStatus status = burn__cuda_refuse_recording(cuda, "an event");
   if (status != BURN_OK) return status;
-  status = burn__cuda_check(cuda, cuda->driver->cuEventCreate(&event, CUDA_EVENT_WITHOUT_TIMING), "event");
+  status = burn__cuda_check(cuda, cuda->driver->cuEventCreate(&event, flags), "event");
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuEventRecord(event, cuda->stream), "event");
   if (status == BURN_OK) *out = event;
@@ -194,12 +194,32 @@ static BurnStatus record(Cuda *cuda, BurnEvent **out) {
   return status;
 }
 
-static BurnStatus BURN_API_CALL event_record(void *self, BurnEvent **out) {
-  Cuda *cuda = self;
+static BurnStatus record(Cuda *cuda, BurnEvent **out) { return record_with(cuda, CUDA_EVENT_WITHOUT_TIMING, out); }
+
+static BurnStatus record_in_context(Cuda *cuda, unsigned flags, BurnEvent **out) {
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
-  status = record(cuda, out);
+  status = record_with(cuda, flags, out);
   burn__cuda_leave(cuda);
+  return status;
+}
+
+static BurnStatus BURN_API_CALL event_record(void *self, BurnEvent **out) {
+  return record_in_context(self, CUDA_EVENT_WITHOUT_TIMING, out);
+}
+
+static BurnStatus BURN_API_CALL timed_event_record(void *self, BurnEvent **out) {
+  return record_in_context(self, CUDA_EVENT_WITH_TIMING, out);
+}
+
+static BurnStatus BURN_API_CALL event_elapsed(void *self, BurnEvent *first, BurnEvent *second, double *seconds) {
+  Cuda *cuda = self;
+  float milliseconds = 0;
+  const int error = cuda->driver->cuEventElapsedTime(&milliseconds, first, second);
+  if (error == CUDA_NOT_READY)
+    return CUDA_FAIL(cuda, FAILED_PRECONDITION, "event_elapsed: the work before an event is not done");
+  const BurnStatus status = burn__cuda_check(cuda, error, "time between two events");
+  if (status == BURN_OK) *seconds = 1e-3 * (double)milliseconds;
   return status;
 }
 
@@ -420,4 +440,6 @@ const BurnDeviceInterface burn__cuda_device_interface = {.struct_size = (uint32_
                                                          .kernel_takes_code = burn__cuda_pack_takes_code,
                                                          .kernel_load = burn__cuda_pack_load,
                                                          .kernel_unload = burn__cuda_pack_unload,
-                                                         .kernel_launch = burn__cuda_pack_launch};
+                                                         .kernel_launch = burn__cuda_pack_launch,
+                                                         .timed_event_record = timed_event_record,
+                                                         .event_elapsed = event_elapsed};

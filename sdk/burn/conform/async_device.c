@@ -176,6 +176,35 @@ static const char *released_events(AsyncSubject *s) {
   return wrong ? wrong : async_compare(values, 1, 1, "a read whose event was released at once, after sync");
 }
 
+/* A table that is shorter has neither of the two. */
+static bool has_times(const BurnDeviceInterface *table) {
+  return BURN_HAS(table, BurnDeviceInterface, event_elapsed) && (table->timed_event_record || table->event_elapsed);
+}
+
+/* From an event to itself there is no time, to one behind work no more than the host has seen. */
+static const char *timed_events(AsyncSubject *s) {
+  BurnEvent *events[2] = {NULL, NULL};
+  double seconds = -1, none = -1;
+  if (!has_times(s->table)) s->skip = "the backend keeps no times of events";
+  if (s->skip) return NULL;
+  if (!s->table->timed_event_record || !s->table->event_elapsed)
+    return async_fault("only one of timed_event_record and event_elapsed is there");
+  const double begin = async_now();
+  const char *wrong = async_failed(s->table->timed_event_record(s->self, &events[0]), "timed_event_record");
+  burn_drop(async_tensor(s->device, 1));
+  if (!wrong) wrong = async_failed(s->table->timed_event_record(s->self, &events[1]), "timed_event_record");
+  if (!wrong && (!events[0] || !events[1])) wrong = async_fault("timed_event_record gives BURN_OK and no event");
+  if (!wrong) wrong = async_failed(s->table->event_wait(s->self, events[1]), "event_wait");
+  const double most = async_now() - begin;
+  if (!wrong) wrong = async_failed(s->table->event_elapsed(s->self, events[0], events[1], &seconds), "event_elapsed");
+  if (!wrong) wrong = async_failed(s->table->event_elapsed(s->self, events[0], events[0], &none), "event_elapsed");
+  if (!wrong && !(seconds >= 0 && seconds < 2 * most + 0.01))
+    wrong = async_fault("event_elapsed gives %g s; the host's clock %g", seconds, most);
+  if (!wrong && none != 0) wrong = async_fault("event_elapsed of an event and itself gives %g s", none);
+  for (int i = 0; i < 2; i++) s->table->event_release(s->self, events[i]);
+  return wrong;
+}
+
 /* -- uploads ---------------------------------------------------------------------------------- */
 
 /* Waits for an upload and overwrites its data. */
@@ -374,6 +403,7 @@ const AsyncCase async_device_cases[] = {
     {"a tensor is released while its read is in flight", released_in_flight},
     {"event_record after a read", recorded_events},
     {"event_release of NULL and of events that are not done", released_events},
+    {"the time between two events", timed_events},
     {"create_async needs its data until its event, not longer", data_after_event},
     {"staging memory", staging_memory},
     {"write_async into shared and into own storage", writes},

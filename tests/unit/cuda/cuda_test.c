@@ -9,7 +9,9 @@
 /* Compiled kernels are kept in the cache of the tests: one that has not changed compiles once. */
 static void use_fake_driver(void) { setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1); }
 
+/* Looked at here and now: what is kept of others' looks may be of another driver. */
 static const BurnPluginInfo *find_cuda(void) {
+  setenv("BURN_PROBE", "in-process", 1);
   for (size_t i = 0; i < burn_plugin_count(); i++)
     if (strcmp(burn_plugin_info(i)->name, "cuda") == 0) return burn_plugin_info(i);
   return NULL;
@@ -271,12 +273,67 @@ static void test_a_full_device_gives_back(void **state) {
   forked(fill_memory, NULL);
 }
 
+/* -- times ------------------------------------------------------------------------------------ */
+
+static char record[96]; /* a file of the trace decorator */
+
+static void trace_some(const char *format, bool waits) {
+  char stack[200];
+  (void)snprintf(stack, sizeof stack, "trace:format=%s,file=%s<cuda>", format, record);
+  BurnDevice *device = burn_device_open(stack);
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(4, 6), BURN_DTYPE_F32);
+  for (int i = 0; i < 5; i++) x = burn_exp(x);
+  check_fine(x);
+  CHECK(burn_device_host_waits(device) == 0, "the trace has waited %lld times",
+        (long long)burn_device_host_waits(device));
+  CHECK(!waits || burn_device_sync(device) == BURN_OK, "sync failed");
+  burn_device_close(device);
+}
+
+static char *read_record(void) {
+  static char text[8192];
+  FILE *file = fopen(record, "r");
+  CHECK(file, "no file %s", record);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  (void)fclose(file);
+  return text;
+}
+
+/* The decorator's columns and rows of the device; no wait is in the traced run. */
+static void trace_times(void *context) {
+  (void)context;
+  use_fake_driver();
+  trace_some("count", true);
+  check_contains(read_record(), "device ms    device us\n");
+  trace_some("chrome", false);
+  const char *text = read_record();
+  check_contains(text, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"device\"}}");
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, "\"name\":\"exp\",\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":")) != NULL;
+       at++)
+    count++;
+  CHECK(count == 5, "%d calls of exp in the row of the device", count);
+}
+
+static void test_a_trace_has_times_of_the_device(void **state) {
+  (void)state;
+  if (!has_nvrtc) skip();
+  char folder[64];
+  make_folder(folder);
+  (void)snprintf(record, sizeof record, "%s/trace", folder);
+  forked(trace_times, NULL);
+  assert_int_equal(remove(record), 0);
+  assert_int_equal(remove(folder), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
                                      cmocka_unit_test(test_libraries_are_told),
                                      cmocka_unit_test(test_kernels_compile),
                                      cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_memory_is_used_again),
-                                     cmocka_unit_test(test_a_full_device_gives_back)};
+                                     cmocka_unit_test(test_a_full_device_gives_back),
+                                     cmocka_unit_test(test_a_trace_has_times_of_the_device)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -165,6 +165,13 @@ typedef struct BurnDeviceInterface {
   void(BURN_API_CALL *kernel_unload)(void *self, BurnLoadedKernel *kernel);
   BurnStatus(BURN_API_CALL *kernel_launch)(void *self, BurnLoadedKernel *kernel, const BurnOpCall *call,
                                            const BurnDeviceLaunch *launch);
+
+#if BURN_TARGET_MINOR >= 5
+  /* Optional, both or none: an event at the end of the queue that keeps the time at which it was reached, and
+   * the seconds from one such event to another. Both are done, else FAILED_PRECONDITION: nothing is waited for. */
+  BurnStatus(BURN_API_CALL *timed_event_record)(void *self, BurnEvent **out);
+  BurnStatus(BURN_API_CALL *event_elapsed)(void *self, BurnEvent *first, BurnEvent *second, double *seconds);
+#endif
 } BurnDeviceInterface;
 #define BURN_DEVICE_INTERFACE_MIN_BYTES BURN_BYTES_THROUGH(BurnDeviceInterface, kernel_launch)
 
