@@ -67,6 +67,7 @@ typedef struct CudaPoolProperties {
   X(cuMemcpyHtoDAsync_v2, (CudaAddress to, const void *from, size_t bytes, void *stream))                             \
   X(cuMemcpyDtoHAsync_v2, (void *to, CudaAddress from, size_t bytes, void *stream))                                   \
   X(cuMemcpyDtoDAsync_v2, (CudaAddress to, CudaAddress from, size_t bytes, void *stream))                             \
+  X(cuMemsetD8Async, (CudaAddress to, unsigned char value, size_t bytes, void *stream))                               \
   X(cuMemcpyPeerAsync,                                                                                                \
     (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream))             \
   X(cuStreamCreate, (void **stream, unsigned flags))                                                                  \

@@ -7,6 +7,7 @@
  * become one. */
 #include "cuda_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SMALL, LARGE, KINDS };
@@ -41,6 +42,7 @@ struct CudaMemory {
   pthread_mutex_t mutex;
   const BurnHost *host;
   uint64_t limit;
+  int fill; /* BURN_CUDA_FILL: the byte that tensors begin with, as tests want; -1: whatever is there */
   CudaMemoryFigures figures;
   CudaCache main, *chosen;
   Nodes *nodes;
@@ -302,6 +304,18 @@ static BurnStatus take_again(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
   return *out ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
 }
 
+/* With the byte 255 a kernel that reads what nobody has written gives no number. */
+static BurnStatus fill_new(Cuda *cuda, CudaStorage **storage) {
+  const unsigned char byte = (unsigned char)cuda->memory->fill;
+  const BurnStatus status = burn__cuda_check(
+      cuda, cuda->driver->cuMemsetD8Async((*storage)->address, byte, (size_t)block_of(*storage)->size, cuda->stream),
+      "fill memory");
+  if (status == BURN_OK) return BURN_OK;
+  burn__cuda_storage_release(cuda, *storage);
+  *storage = NULL;
+  return status;
+}
+
 BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
   CudaMemory *memory = cuda->memory;
   Block *block = NULL;
@@ -315,7 +329,9 @@ BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out)
     *out = &block->storage;
   }
   (void)pthread_mutex_unlock(&memory->mutex);
-  return status == BURN_OK && cuda->is_recording ? remember(cuda, out) : status;
+  if (status != BURN_OK) return status;
+  if (cuda->is_recording) return remember(cuda, out);
+  return memory->fill >= 0 ? fill_new(cuda, out) : BURN_OK;
 }
 
 CudaStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t bytes) {
@@ -352,6 +368,8 @@ CudaMemory *burn__cuda_memory_create(const BurnHost *host, uint64_t limit) {
   memset(memory, 0, sizeof *memory);
   memory->host = host;
   memory->limit = limit;
+  const char *fill = getenv("BURN_CUDA_FILL");
+  memory->fill = fill && fill[0] ? atoi(fill) & 0xff : -1;
   if (pthread_mutex_init(&memory->mutex, NULL) == 0) return memory;
   host->free(memory, sizeof *memory);
   return NULL;

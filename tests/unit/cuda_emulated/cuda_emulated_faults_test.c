@@ -22,6 +22,7 @@ static void use_emulation(void) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
   setenv("BURN_CUDA_LIBS", EMULATED_FOLDER, 1);
   setenv("BURN_FAKE_CUDA_FILL", "255", 1);
+  setenv("BURN_CUDA_FILL", "255", 1);
 }
 
 /* -- programs: each gives a status and a number ------------------------------------------------ */

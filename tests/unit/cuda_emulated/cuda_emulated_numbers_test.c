@@ -26,6 +26,7 @@ static int set_up(void **state) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
   setenv("BURN_CUDA_LIBS", EMULATED_FOLDER, 1);
   setenv("BURN_FAKE_CUDA_FILL", "255", 1);
+  setenv("BURN_CUDA_FILL", "255", 1);
   for (int i = 0; i < 2; i++) {
     devices[i] = burn_device_open(stacks[i]);
     if (burn_device_status(devices[i]) == BURN_OK) continue;
