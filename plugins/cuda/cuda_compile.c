@@ -233,17 +233,24 @@ static BurnStatus find_entries(Cuda *cuda, void *module, Slot *slot) {
   return status;
 }
 
-static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definition, Slot *slot) {
-  uint64_t source_bytes = 0, image_bytes = 0;
-  char *image = NULL, *source = burn__cuda_source(cuda->host, key, definition, &source_bytes);
-  if (!source) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory for the source of a kernel");
-  BurnStatus status = image_of(cuda, source, &image, &image_bytes);
-  cuda->host->free(source, source_bytes);
+BurnStatus burn__cuda_load(Cuda *cuda, const char *source, void **module) {
+  uint64_t bytes = 0;
+  char *image = NULL;
+  BurnStatus status = image_of(cuda, source, &image, &bytes);
   if (status != BURN_OK) return status;
+  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(module, image), "load a kernel");
+  cuda->host->free(image, bytes);
+  return status;
+}
+
+static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definition, Slot *slot) {
+  uint64_t bytes = 0;
+  char *source = burn__cuda_source(cuda->host, key, definition, &bytes);
+  if (!source) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory for the source of a kernel");
   void *module = NULL;
+  BurnStatus status = burn__cuda_load(cuda, source, &module);
+  cuda->host->free(source, bytes);
   slot->key = *key;
-  status = burn__cuda_check(cuda, cuda->driver->cuModuleLoadData(&module, image), "load a kernel");
-  cuda->host->free(image, image_bytes);
   if (status == BURN_OK) status = find_entries(cuda, module, slot);
   if (status == BURN_OK) atomic_store_explicit(&slot->module, module, memory_order_release);
   if (status != BURN_OK && module) (void)cuda->driver->cuModuleUnload(module);

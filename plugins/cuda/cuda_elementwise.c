@@ -144,15 +144,27 @@ static void write_cast(char text[DEFINITION_BYTES], BurnDType from, BurnDType to
   wrap_body(text, 1, body);
 }
 
-static const Expression *find_expression(uint32_t op, double exponent, Expression *power) {
-  for (size_t i = 0; i < sizeof powers / sizeof powers[0] && op == BURN_OP_powf_scalar; i++) {
-    if (powers[i].exponent != exponent) continue;
-    *power = (Expression){op, 1, POWER, powers[i].f32, powers[i].f64, NULL, NULL};
-    return power;
+/* powf_scalar has an expression for each exponent of the list, from 1 on, and one for all others. */
+uint32_t burn__cuda_power(double exponent) {
+  uint32_t i = 0;
+  while (i < sizeof powers / sizeof powers[0] && powers[i].exponent != exponent) i++;
+  return i + 1;
+}
+
+static const Expression *find_expression(uint32_t op, uint32_t power, Expression *room) {
+  if (op == BURN_OP_powf_scalar && power <= sizeof powers / sizeof powers[0]) {
+    *room = (Expression){op, 1, POWER, powers[power - 1].f32, powers[power - 1].f64, NULL, NULL};
+    return room;
   }
   for (size_t i = 0; i < sizeof expressions / sizeof expressions[0]; i++)
     if (expressions[i].op == op) return &expressions[i];
   return &any_power;
+}
+
+CudaExpression burn__cuda_expression(uint32_t op, uint32_t power) {
+  Expression room;
+  const Expression *e = find_expression(op, power, &room);
+  return (CudaExpression){e->f32, e->integers, e->large};
 }
 
 /* -- numbers ---------------------------------------------------------------------------------- */
@@ -186,19 +198,17 @@ static CudaNumber bound(BurnDType dtype, const BurnAttr *number, bool is_lower) 
 }
 
 /* Composite ops compute as a whole in f32: their numbers are not rounded to halves. */
-static void take_numbers(const CudaRun *run, CudaElementwise *p) {
-  const BurnOpCall *call = run->call;
-  const BurnDType dtype = call->inputs[0]->dtype;
-  const BurnAttr *first = &call->attrs[0], *second = &call->attrs[1];
-  p->s = run->row->detail == LOWER   ? bound(dtype, first, true)
-         : run->row->detail == UPPER ? bound(dtype, first, false)
-                                     : burn__cuda_number(dtype, first);
-  if (run->row->detail == WRAPS || run->row->detail == EXACT) p->s.integer = burn_attr_to_i64(first);
-  if (call->op == BURN_OP_clamp) {
-    p->s = bound(dtype, first, true);
-    p->q = bound(dtype, second, false);
-  } else if (run->cuda->host->op_info(call->op)->is_composite) {
-    p->s.real = burn_attr_to_f64(first);
+void burn__cuda_scalars(const Cuda *cuda, uint32_t op, BurnDType dtype, const BurnAttr *attrs, CudaNumber numbers[2]) {
+  const int detail = cuda->rows[op]->detail;
+  numbers[0] = detail == LOWER   ? bound(dtype, &attrs[0], true)
+               : detail == UPPER ? bound(dtype, &attrs[0], false)
+                                 : burn__cuda_number(dtype, &attrs[0]);
+  if (detail == WRAPS || detail == EXACT) numbers[0].integer = burn_attr_to_i64(&attrs[0]);
+  if (op == BURN_OP_clamp) {
+    numbers[0] = bound(dtype, &attrs[0], true);
+    numbers[1] = bound(dtype, &attrs[1], false);
+  } else if (cuda->host->op_info(op)->is_composite) {
+    numbers[0].real = burn_attr_to_f64(&attrs[0]);
   }
 }
 
@@ -279,15 +289,6 @@ static void bind(CudaElementwise *p, CudaKernelKey *key, BurnPrimitive *out, Bur
 
 /* -- the ops ---------------------------------------------------------------------------------- */
 
-/* powf_scalar has a kernel for each exponent of the list and one for all others. */
-static uint32_t power_of(const BurnOpCall *call) {
-  uint32_t i = 0;
-  const double exponent = call->op == BURN_OP_powf_scalar ? call->attrs[0].value.f64 : 0;
-  if (call->op != BURN_OP_powf_scalar) return 0;
-  while (i < sizeof powers / sizeof powers[0] && powers[i].exponent != exponent) i++;
-  return i + 1;
-}
-
 static BurnStatus elementwise(const CudaRun *run) {
   Cuda *cuda = run->cuda;
   const BurnOpCall *call = run->call;
@@ -299,15 +300,19 @@ static BurnStatus elementwise(const CudaRun *run) {
   int64_t width = 1;
   bind(&p, &key, run->out[0], call->inputs, inputs);
   if (p.count == 0) return BURN_OK;
-  if (call->attr_count > 0) take_numbers(run, &p);
+  if (call->attr_count > 0) {
+    CudaNumber numbers[2] = {p.s, p.q};
+    burn__cuda_scalars(cuda, call->op, call->inputs[0]->dtype, call->attrs, numbers);
+    p.s = numbers[0];
+    p.q = numbers[1];
+  }
   key.entry = entry_of(&p, &key, inputs, &width);
-  key.variant = power_of(call);
+  key.variant = call->op == BURN_OP_powf_scalar ? burn__cuda_power(call->attrs[0].value.f64) : 0;
   void *function = burn__cuda_known_kernel(cuda, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
-    Expression power;
-    const double exponent = call->op == BURN_OP_powf_scalar ? call->attrs[0].value.f64 : 0;
-    write_definition(definition, find_expression(call->op, exponent, &power), key.in[0]);
+    Expression room;
+    write_definition(definition, find_expression(call->op, key.variant, &room), key.in[0]);
     status = burn__cuda_kernel(cuda, &key, definition, &function);
   }
   return status == BURN_OK ? start(cuda, &p, function, width) : status;

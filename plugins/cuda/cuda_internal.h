@@ -25,6 +25,13 @@ typedef struct CudaKernels CudaKernels;   /* cuda_compile.c: what has been compi
 typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by shape */
 typedef struct CudaDnn CudaDnn;           /* cuda_dnn.c: cuDNN's plans, by shape */
 
+/* Fused kernels that have been compiled (cuda_fused.c). */
+typedef struct CudaFusedPrograms {
+  pthread_mutex_t mutex;
+  uint32_t count;
+  struct CudaFusedProgram *first;
+} CudaFusedPrograms;
+
 enum { CUDA_RECENT_OPS = 8 };
 
 /* How f32 is multiplied: as it is, in TF32, or in bf16 where that is worth two casts, else in TF32. Sums are f32. */
@@ -42,6 +49,7 @@ typedef struct Cuda {
   void *context, *stream, *pool;
   char name[16]; /* "cuda:0" */
   CudaKernels *kernels;
+  CudaFusedPrograms fused;
   bool tf32;                      /* convolutions of f32 by TF32 */
   CudaPrecision precision;        /* of products */
   pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
@@ -217,6 +225,9 @@ BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *d
 /* The whole source of a kernel, to be freed with host->free(.., *bytes). */
 char *burn__cuda_source(const BurnHost *host, const CudaKernelKey *key, const char *definition, uint64_t *bytes);
 
+/* The module of a source, compiled or found on disk. The calling thread is in the context. */
+BurnStatus burn__cuda_load(Cuda *cuda, const char *source, void **module);
+
 /* Compiles a source for sm_<architecture> into an image, to be freed with host->free(.., *bytes). */
 BurnStatus burn__cuda_compile(const BurnHost *host, const CudaNvrtc *nvrtc, int architecture, const char *source,
                               char **image, uint64_t *bytes);
@@ -333,6 +344,17 @@ BurnStatus burn__cuda_cast(Cuda *cuda, BurnPrimitive *x, BurnDType dtype, BurnPr
 int64_t burn__cuda_saturate(BurnDType dtype, const BurnAttr *number);
 /* A number as kernels see it: as a float of the dtype, and saturated as an integer. */
 CudaNumber burn__cuda_number(BurnDType dtype, const BurnAttr *number);
+/* The numbers s and q of an op's expression: those of its attributes that it has. */
+void burn__cuda_scalars(const Cuda *cuda, uint32_t op, BurnDType dtype, const BurnAttr *attrs, CudaNumber numbers[2]);
+
+/* What an op of elementwise.def computes in f32 and in integers, NULL where it does not; `large`: f32 beyond 1e9, or
+ * NULL. `power` is burn__cuda_power of the exponent for powf_scalar, else 0. */
+typedef struct CudaExpression {
+  const char *f32, *integers, *large;
+} CudaExpression;
+CudaExpression burn__cuda_expression(uint32_t op, uint32_t power);
+/* The number of an exponent among those with an expression of their own, from 1 on. */
+uint32_t burn__cuda_power(double exponent);
 
 /* -- failures --------------------------------------------------------------------------------- */
 

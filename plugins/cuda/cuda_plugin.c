@@ -1,5 +1,5 @@
 /* cuda_plugin.c - the CUDA backend as a plugin: descriptor, options, probe, open, the table. Start here. */
-#include "cuda_internal.h"
+#include "cuda_fused.h"
 
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
@@ -111,7 +111,7 @@ static BurnStatus BURN_API_CALL trim(void *self) {
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
                                              {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface},
-
+                                             {BURN_FUSED_INTERFACE, &burn__cuda_fused_interface},
                                              {BURN_REPLAY_INTERFACE, &burn__cuda_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
@@ -128,6 +128,7 @@ static void BURN_API_CALL close_device(void *self) {
     burn__cuda_products_destroy(cuda);
     burn__cuda_dnn_destroy(cuda);
     burn__cuda_kernels_destroy(cuda, cuda->kernels);
+    burn__cuda_fused_destroy(cuda);
     burn__cuda_memory_destroy(cuda);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
@@ -274,6 +275,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .owner = owner,
                  .index = index,
                  .tf32 = settings.tf32,
+                 .fused = {.mutex = PTHREAD_MUTEX_INITIALIZER},
                  .timing = settings.timing,
                  .precision = (CudaPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,

@@ -2,10 +2,10 @@
  * loop that the compiler made of the chain, or an op with a kernel of its own; on arrays of the size of the first and
  * second cache, and of memory.
  *
- * One sample of everything per round, about SAMPLE_SECONDS each; shown are medians as GB/s of inputs and result, each
- * counted once.
+ * One sample of everything per round, about SAMPLE_SECONDS each, and a wait at its end; shown are medians as GB/s of
+ * inputs and result, each counted once. On backends whose memory is not the host's: --ways 2, as loops have nothing there.
  *
- *   fused_bench [--only TEXT] [--rounds N] [--size N] [--stack TEXT] [--ways 1] */
+ *   fused_bench [--only TEXT] [--rounds N] [--size N] [--columns N] [--stack TEXT] [--ways N] */
 #include <burn/burn.h>
 #include <burn/op_call.h>
 #include <burn/plugin/fused.h>
@@ -18,7 +18,8 @@
 
 #define SAMPLE_SECONDS 0.03
 
-enum { MAX_STEPS = 12, MAX_INPUTS = 3, MAX_ROUNDS = 51, COLUMNS = 1024 };
+enum { MAX_STEPS = 12, MAX_INPUTS = 4, MAX_ROUNDS = 51, MAX_ATTRS = 5 };
+static int64_t columns = 1024; /* of matrices */
 
 /* A step: op, inputs (values; -1: none), a number: the scalar, or the axis of a reduction (-1: none). */
 typedef struct Step {
@@ -28,7 +29,7 @@ typedef struct Step {
 } Step;
 
 /* What inputs are. */
-typedef enum Form { VECTORS, MATRICES, MATRIX_AND_ROWS } Form;
+typedef enum Form { VECTORS, MATRICES, MATRIX_AND_ROWS, TWO_AND_ROWS } Form;
 
 typedef struct Chain {
   const char *name;
@@ -108,6 +109,30 @@ static const Chain chains[] = {
      NULL,
      MATRIX_AND_ROWS,
      BURN_OP_layer_norm},
+    {"gelu of x and a row", 2, 2, {{BURN_OP_add, {0, 1}, 0}, {BURN_OP_gelu, {2, -1}, 0}}, NULL, MATRIX_AND_ROWS, 0},
+    {"layer norm of x and a residual",
+     4,
+     10,
+     {{BURN_OP_add, {0, 1}, 0},
+      {BURN_OP_mean_dim, {4, -1}, 1},
+      {BURN_OP_sub, {4, 5}, 0},
+      {BURN_OP_mul, {6, 6}, 0},
+      {BURN_OP_mean_dim, {7, -1}, 1},
+      {BURN_OP_add_scalar, {8, -1}, 1e-5},
+      {BURN_OP_sqrt, {9, -1}, 0},
+      {BURN_OP_div, {6, 10}, 0},
+      {BURN_OP_mul, {11, 2}, 0},
+      {BURN_OP_add, {12, 3}, 0}},
+     NULL,
+     TWO_AND_ROWS,
+     0},
+    {"dropout: x times bernoulli(0.9) / 0.9",
+     1,
+     3,
+     {{BURN_OP_random_bernoulli, {-1, -1}, 0.9}, {BURN_OP_mul, {0, 1}, 0}, {BURN_OP_div_scalar, {2, -1}, 0.9}},
+     NULL,
+     VECTORS,
+     0},
     {"softmax gradient: y (g - sum(g y))",
      2,
      4,
@@ -160,7 +185,7 @@ typedef struct Work {
   const Chain *chain;
   int64_t size;
   BurnTensorDesc descs[MAX_INPUTS + MAX_STEPS];
-  BurnAttr attrs[MAX_STEPS];
+  BurnAttr attrs[MAX_STEPS][MAX_ATTRS];
   const BurnAttr *attr_rows[MAX_STEPS];
   BurnPrimitive *inputs[MAX_INPUTS];
   BurnFusedKernel *kernel;
@@ -169,8 +194,9 @@ typedef struct Work {
 } Work;
 
 static bool is_along(uint32_t op) { return op == BURN_OP_max_dim || op == BURN_OP_sum_dim || op == BURN_OP_mean_dim; }
-static uint32_t attrs_of(const Step *step) { return step->number != 0 ? 1 : 0; }
-static uint32_t inputs_of(const Step *step) { return step->inputs[1] < 0 ? 1 : 2; }
+static bool is_random(uint32_t op) { return op == BURN_OP_random_bernoulli; }
+static uint32_t attrs_of(const Step *step) { return is_random(step->op) ? MAX_ATTRS : step->number != 0 ? 1 : 0; }
+static uint32_t inputs_of(const Step *step) { return is_random(step->op) ? 0 : step->inputs[1] < 0 ? 1 : 2; }
 
 static void compile(Work *work) {
   const Chain *chain = work->chain;
@@ -181,7 +207,7 @@ static void compile(Work *work) {
   for (uint32_t i = 0; i < chain->step_count; i++) {
     for (uint32_t k = 0; k < inputs_of(&chain->steps[i]); k++) inputs[i][k] = (uint32_t)chain->steps[i].inputs[k];
     steps[i] = (BurnFusedStep){
-        chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 1, inputs[i], &work->attrs[i]};
+        chain->steps[i].op, inputs_of(&chain->steps[i]), attrs_of(&chain->steps[i]), 1, inputs[i], work->attrs[i]};
   }
   const BurnFusedBody body = {
       (uint32_t)sizeof body, chain->input_count, chain->step_count, 1, work->descs, steps, &output};
@@ -192,23 +218,34 @@ static void compile(Work *work) {
   exit(1);
 }
 
+/* Inputs that are as large as the space; the others are rows. */
+static uint32_t whole_inputs(const Chain *chain) {
+  return chain->form == MATRIX_AND_ROWS ? 1 : chain->form == TWO_AND_ROWS ? 2 : MAX_INPUTS;
+}
+
 /* Shapes of inputs, and of steps by the rules of the ops. */
 static void describe_values(Work *work) {
   const Chain *chain = work->chain;
   for (uint32_t k = 0; k < MAX_INPUTS; k++) {
-    const bool is_row = chain->form == MATRIX_AND_ROWS && k > 0;
+    const bool is_row = k >= whole_inputs(chain);
     BurnTensorDesc *desc = &work->descs[k];
     *desc = (BurnTensorDesc){BURN_DTYPE_F32, chain->form == VECTORS ? 1 : 2, {work->size, 0}};
-    if (chain->form != VECTORS) desc->shape[0] = is_row ? 1 : work->size / COLUMNS;
-    if (chain->form != VECTORS) desc->shape[1] = COLUMNS;
+    if (chain->form != VECTORS) desc->shape[0] = is_row ? 1 : work->size / columns;
+    if (chain->form != VECTORS) desc->shape[1] = columns;
   }
   for (uint32_t i = 0; i < chain->step_count; i++) {
     const Step *step = &chain->steps[i];
     BurnTensorDesc *desc = &work->descs[chain->input_count + i];
-    work->attrs[i] =
+    work->attrs[i][0] =
         is_along(step->op) ? burn_attr_i64((int64_t)step->number) : burn_attr_f64(step->number); /* 0.5: axis 0 */
-    work->attr_rows[i] = &work->attrs[i];
-    *desc = work->descs[step->inputs[0]];
+    work->attr_rows[i] = work->attrs[i];
+    *desc = work->descs[is_random(step->op) ? 0 : step->inputs[0]];
+    if (is_random(step->op)) {
+      work->attrs[i][0] = burn_attr_i64s(desc->shape, desc->rank);
+      work->attrs[i][1] = burn_attr_dtype(desc->dtype);
+      work->attrs[i][2] = work->attrs[i][3] = burn_attr_i64(7); /* seed, offset */
+      work->attrs[i][4] = burn_attr_f64(step->number);
+    }
     if (inputs_of(step) == 2 && burn_desc_count(&work->descs[step->inputs[1]]) > burn_desc_count(desc))
       *desc = work->descs[step->inputs[1]];
     if (is_along(step->op)) desc->shape[(int64_t)step->number] = 1;
@@ -284,7 +321,7 @@ static void run_single(Work *work) {
                        .output_count = 1,
                        .inputs = inputs,
                        .outputs = &out,
-                       .attrs = &work->attrs[i],
+                       .attrs = work->attrs[i],
                        .output_descs = &work->descs[chain->input_count + i]};
     for (uint32_t k = 0; k < call.input_count; k++) {
       inputs[k] = values[step->inputs[k]];
@@ -344,14 +381,15 @@ static double sample(Work *work, Way way, uint64_t *repetitions) {
   for (;;) {
     const uint64_t start = host->now_ns();
     for (uint64_t i = 0; i < *repetitions; i++) way(work);
+    check(backend->sync(backend->self));
     const double seconds = 1e-9 * (double)(host->now_ns() - start);
     if (seconds < SAMPLE_SECONDS / 2 && *repetitions < UINT64_C(1) << 30) {
       *repetitions *= 2;
       continue;
     }
-    const double bytes =
-        4.0 * (double)work->size *
-        ((work->chain->form == MATRIX_AND_ROWS ? 1 : work->chain->input_count) + (is_large(work) ? 1 : 0));
+    const uint32_t whole = whole_inputs(work->chain), count = work->chain->input_count;
+    const uint32_t inputs = count < whole ? count : whole;
+    const double bytes = 4.0 * (double)work->size * (inputs + (is_large(work) ? 1 : 0));
     return bytes * (double)*repetitions / seconds * 1e-9;
   }
 }
@@ -394,6 +432,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--rounds") == 0) rounds = (uint32_t)strtoul(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--ways") == 0) ways_only = (uint32_t)strtoul(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--size") == 0) only_size = strtoll(argv[i + 1], NULL, 10);
+    if (strcmp(argv[i], "--columns") == 0) columns = strtoll(argv[i + 1], NULL, 10);
     if (strcmp(argv[i], "--stack") == 0) stack = argv[i + 1];
   }
   if (rounds < 1 || rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;

@@ -1,6 +1,7 @@
 /* fused_body_test.c - the interface "burn.fused" of ndarray: random bodies against the same steps as single calls of
  * the same backend. Element-wise bodies must give the very bits (any NaN is like any other), whatever the strides, what
- * is donated, the number of threads and where the work is cut. */
+ * is donated, the number of threads and where the work is cut. Other backends are tested by a file that names their
+ * stacks in FUSED_STACKS, prepares them in FUSED_PREPARE and includes this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,12 @@ typedef struct Stack {
   BurnInterface fused, cut_fused;
 } Stack;
 
-static Stack stacks[] = {
-    {.text = "ndarray:isa=baseline"}, {.text = "ndarray:isa=avx2"}, {.text = "ndarray:isa=avx512"}};
+#if !defined(FUSED_STACKS)
+#define FUSED_STACKS \
+  {.text = "ndarray:isa=baseline"}, {.text = "ndarray:isa=avx2"}, { .text = "ndarray:isa=avx512" }
+#define FUSED_PREPARE
+#endif
+static Stack stacks[] = {FUSED_STACKS};
 #define STACK_COUNT (sizeof stacks / sizeof stacks[0])
 
 static const BurnHost *host;
@@ -63,6 +68,7 @@ static bool open_stack(Stack *stack) {
 
 static int open_stacks(void **state) {
   (void)state;
+  FUSED_PREPARE
   host = burn_host();
   cutting_host = *host;
   cutting_host.parallel_for = cut_loop;
@@ -439,6 +445,7 @@ static void add_step(Body *body, BurnInterface fused) {
   uint32_t *inputs = body->step_inputs[body->step_count];
   BurnTensorDesc descs[3];
   step->op = op->op == REDUCE ? any_reduction() : op->op;
+  if (body->backend->op_support(body->backend->self, step->op) != BURN_SUPPORT_YES) return; /* its parts are fused */
   step->input_count = (uint32_t)strlen(op->inputs);
   step->output_count = 1;
   step->inputs = inputs;
@@ -714,8 +721,9 @@ static bool check_body(const Stack *stack, uint64_t seed) {
 
 static void test_random_bodies(void **state) {
   (void)state;
-  const char *one = getenv("FUSED_BODY"); /* the number of a body that failed */
-#if defined(SANITIZED)
+  const char *one = getenv("FUSED_BODY");         /* the number of a body that failed */
+  const char *from = getenv("FUSED_BODIES_FROM"); /* others than the first ones */
+#if defined(SANITIZED) || defined(FUSED_FEW)
   const uint64_t count = 300;
 #else
   const uint64_t count = 3000;
@@ -727,7 +735,7 @@ static void test_random_bodies(void **state) {
       (void)check_body(&stacks[s], strtoull(one, NULL, 10));
       continue;
     }
-    for (uint64_t seed = 0; seed < count; seed++) {
+    for (uint64_t seed = from ? strtoull(from, NULL, 10) : 0, end = seed + count; seed < end; seed++) {
       const bool done = check_body(&stacks[s], seed);
       tried[kind_of_body]++;
       compiled[kind_of_body] += done;

@@ -1,0 +1,11 @@
+/* cuda_emulated_fused_test.c - random fused bodies of the CUDA backend against its single ops, on the emulated driver. */
+#define FUSED_STACKS \
+  { .text = "cuda" }
+#define FUSED_PREPARE                                    \
+  setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);            \
+  setenv("BURN_CUDA_LIBS", EMULATED_FOLDER, 1);          \
+  setenv("XDG_CACHE_HOME", EMULATED_FOLDER "/cache", 1); \
+  setenv("BURN_FAKE_CUDA_FILL", "255", 1);
+#define FUSED_FEW
+
+#include "../ndarray/fused_body_test.c"
