@@ -174,6 +174,7 @@ struct FusionLayer {
   FusionReplays replays;
   uint32_t owner;
   uint32_t max_ops;   /* option max_ops */
+  uint32_t min_ops;   /* a queue as long as this is cut by what it holds */
   uint64_t max_bytes; /* option max_bytes */
   bool log;           /* BURN_FUSION_LOG=1 or option log=true */
   char name[64];

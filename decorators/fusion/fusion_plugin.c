@@ -100,14 +100,15 @@ static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, u
 
 /* -- options ---------------------------------------------------------------------------------- */
 
-#define FUSION_OPTIONS(X)                                                                           \
-  X(MAX_OPS, "max_ops", "1..4096", "1024", BURN_OPTION_HARMLESS, "ops in a queue before it is run") \
-  X(MAX_BYTES, "max_bytes", "1..1125899906842624", "1073741824", BURN_OPTION_HARMLESS,              \
-    "bytes that a queue may hold on to")                                                            \
-  X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled")  \
-  X(REPLAY, "replay", "true|false", "true", BURN_OPTION_HARMLESS,                                   \
-    "records what repeats and runs it as one, where the backend can")                               \
-  X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS,                                        \
+#define FUSION_OPTIONS(X)                                                                          \
+  X(MAX_OPS, "max_ops", "1..4096", "", BURN_OPTION_HARMLESS,                                       \
+    "ops in a queue before it is run; 1024, or 4096 where what repeats is recorded")               \
+  X(MAX_BYTES, "max_bytes", "1..1125899906842624", "", BURN_OPTION_HARMLESS,                       \
+    "bytes that a queue may hold on to; 2^30, or 2^40 where what repeats is recorded")             \
+  X(PLANS, "plans", "1..1000000", "256", BURN_OPTION_HARMLESS, "groups of ops that stay compiled") \
+  X(REPLAY, "replay", "true|false", "true", BURN_OPTION_HARMLESS,                                  \
+    "records what repeats and runs it as one, where the backend can")                              \
+  X(LOG, "log", "true|false", "false", BURN_OPTION_HARMLESS,                                       \
     "tells on stderr what became of each queue; BURN_FUSION_LOG, too")
 
 enum { FUSION_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -122,7 +123,7 @@ static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) 
 }
 
 static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options, bool *replays) {
-  uint64_t max_ops = 1024, max_bytes = UINT64_C(1) << 30, plans = 256;
+  uint64_t max_ops = 0, max_bytes = 0, plans = 256; /* 0: see choose_lengths */
   const char *values[OPTION_COUNT];
   burn_options_ask(decorator->host, options, &options_interface, values);
   const BurnCommonSettings given = {decorator->host, "fusion", &options_interface, values};
@@ -162,6 +163,15 @@ static void find_joins(FusionLayer *decorator) {
     decorator->joins[op] =
         next->op_support(next->self, op) == BURN_SUPPORT_YES && decorator->calls->joins(next->self, op) != 0;
   }
+}
+
+/* Where a queue is cut unless the user says so. What is recorded should be a whole step: parts of one hand their results
+ * on in memory that is theirs for good, and there may be more of them than recordings. */
+static void choose_lengths(FusionLayer *decorator) {
+  const bool whole = decorator->replay != NULL;
+  if (decorator->max_ops == 0) decorator->max_ops = whole ? 4096 : 1024;
+  if (decorator->max_bytes == 0) decorator->max_bytes = UINT64_C(1) << (whole ? 40 : 30);
+  decorator->min_ops = whole ? 1024 : 128;
 }
 
 /* A decorator that only passes the question on goes on seeing every call. */
@@ -232,6 +242,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   (void)pthread_mutex_init(&decorator->replays.mutex, NULL);
   find_bodies(decorator);
   if (replays) find_replay(decorator);
+  choose_lengths(decorator);
   find_joins(decorator);
   fill_table(decorator, out);
   return BURN_OK;

@@ -181,12 +181,11 @@ static uint32_t kind_of(const BurnOpCall *call) {
 }
 
 static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
-  enum { MIN_OPS = 128 };
   const FusionLayer *decorator = queue->decorator;
   queue->window = queue->window << 8 | kind_of(call);
   if (queue->ops.count >= decorator->max_ops || queue->bytes >= decorator->max_bytes) return true;
   if (call->op < BURN_OP_LIMIT && decorator->joins[call->op]) return false; /* those after it may join it */
-  return queue->ops.count >= MIN_OPS && (queue->window * 0xc2b2ae35u) >> 25 == 0;
+  return queue->ops.count >= decorator->min_ops && (queue->window * 0xc2b2ae35u) >> 25 == 0;
 }
 
 /* What follows several steps of an optimizer is the next round of a loop: cut there, each round is the same plans. */

@@ -292,13 +292,21 @@ static bool keep_inputs(FusionQueue *queue, const FusionPlan *plan, uint32_t num
   return ok;
 }
 
+static bool keeps_results(const FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
+  const uint32_t *outputs = fusion_words(plan, launch->outputs);
+  for (uint32_t i = 0; i < launch->output_count; i++)
+    if (!fusion_values(queue)[outputs[i]].dead) return true;
+  return false;
+}
+
 static bool try_launches(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
   const FusionLayer *decorator = queue->decorator;
   BurnPrimitive **stand_ins = r->stand_ins;
   bool ok = true;
   for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
     const FusionLaunch *launch = &fusion_launches(plan)[i];
-    ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i));
+    const bool keeps = keeps_results(queue, plan, launch);
+    ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, keeps));
     if (ok && has_numbers(queue, plan, launch)) ok = keep_inputs(queue, plan, i, stand_ins);
     if (ok) burn__fusion_run_launch(queue, plan, launch);
     ok = ok && queue->trial_reason[0] == '\0';
@@ -413,7 +421,7 @@ static bool patch_changed(FusionQueue *queue, const FusionPlan *plan, const Fusi
     const uint32_t *ops = fusion_words(plan, launch->ops);
     bool differs = false;
     for (uint32_t k = 0; k < launch->op_count; k++) differs = differs || changed[ops[k]];
-    if (differs) ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i));
+    if (differs) ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, 0));
     if (differs && ok) patch_launch(queue, plan, launch, stand_ins);
     ok = ok && queue->trial_reason[0] == '\0';
     stand_ins += launch->input_count;

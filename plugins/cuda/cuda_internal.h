@@ -73,6 +73,9 @@ typedef struct Cuda {
   pthread_mutex_t recorder_mutex;                      /* held by that thread; others wait for it */
   bool is_recording, is_patching;                      /* of `recorder`; the stream is captured */
   CudaRecording *recording;                            /* which; NULL: neither */
+  pthread_mutex_t scratch_mutex;                       /* around the two that follow */
+  CudaCache *scratch;                                  /* memory that recordings use while they run */
+  uint32_t scratch_users;                              /* recordings */
   void *side_stream; /* for what must not be captured; NULL: nothing was recorded yet */
 } Cuda;
 

@@ -396,6 +396,12 @@ BurnStatus burn__cuda_memory_trim(Cuda *cuda) {
   return burn__cuda_check(cuda, error, "trim");
 }
 
+void burn__cuda_memory_give_up(Cuda *cuda) {
+  (void)pthread_mutex_lock(&cuda->memory->mutex);
+  drop_segments(cuda, &cuda->memory->main);
+  (void)pthread_mutex_unlock(&cuda->memory->mutex);
+}
+
 CudaMemoryFigures burn__cuda_memory_figures(Cuda *cuda) {
   (void)pthread_mutex_lock(&cuda->memory->mutex);
   const CudaMemoryFigures figures = cuda->memory->figures;

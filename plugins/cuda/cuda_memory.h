@@ -52,6 +52,8 @@ void burn__cuda_storage_release(struct Cuda *cuda, CudaStorage *storage);
 
 /* In the context: segments of the cache of all tensors that have no block in use go back to the driver. */
 BurnStatus burn__cuda_memory_trim(struct Cuda *cuda);
+/* The same without waiting; the driver's pool keeps them, for other caches. */
+void burn__cuda_memory_give_up(struct Cuda *cuda);
 CudaMemoryFigures burn__cuda_memory_figures(struct Cuda *cuda);
 
 /* A further cache; NULL without memory of the host. */

@@ -280,7 +280,8 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .precision = (CudaPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .dnn_mutex = PTHREAD_MUTEX_INITIALIZER,
-                 .recorder_mutex = PTHREAD_MUTEX_INITIALIZER};
+                 .recorder_mutex = PTHREAD_MUTEX_INITIALIZER,
+                 .scratch_mutex = PTHREAD_MUTEX_INITIALIZER};
   (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);
   fill_rows(cuda, settings.primitives);
   cuda->memory = burn__cuda_memory_create(host, settings.limit);

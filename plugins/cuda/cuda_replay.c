@@ -5,95 +5,16 @@
  * patch makes a call once more with stand-ins: it finds the same addresses, and what it would start is compared with
  * what was started; where parameters differ, the node gets the new ones. Meanwhile the stream is captured, too, into a
  * graph that is thrown away: it must be empty, or the call did something that cannot be patched. */
-#include "cuda_internal.h"
+#include "cuda_recording.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURE_RELAXED = 2, ALIGNMENT = 256 }; /* more than any kernel or library asks for */
-
-/* CUDA_KERNEL_NODE_PARAMS_v2. */
-typedef struct KernelNode {
-  void *function;
-  unsigned groups[3], threads[3], shared_bytes;
-  void **parameters, **extra;
-  void *kernel, *context;
-} KernelNode;
-
-typedef struct Started {
-  void *node, *function;
-  uint32_t groups, threads;
-  uint32_t first, bytes; /* of the parameters */
-} Started;
-
-typedef struct Taken {
-  CudaAddress address;
-  uint64_t bytes;
-} Taken;
-
-/* Where the parts of a call begin; those of the next one end them. */
-typedef struct Mark {
-  uint32_t index, started, taken;
-} Mark;
-
-/* References are those of the real storage when the stand-in was made. */
-typedef struct StorageStandIn {
-  CudaStorage storage; /* first: see input_of */
-  struct StorageStandIn *next;
-  const CudaStorage *real;
-  uint32_t index, input;
-} StorageStandIn;
-
-typedef struct TensorStandIn {
-  CudaTensor tensor;
-  struct TensorStandIn *next;
-} TensorStandIn;
-
-typedef struct Slot {
-  CudaAddress address;
-  uint64_t bytes;
-  uint32_t rank, reserved;
-  int64_t strides[BURN_MAX_RANK];
-} Slot;
-
-typedef struct Held {
-  BurnTensorDesc desc;
-  int64_t strides[BURN_MAX_RANK];
-  CudaAddress address;
-  CudaStorage *storage; /* one reference; NULL: that of an input */
-} Held;
-
-/* An array that grows. */
-#define LIST(Type)            \
-  struct {                    \
-    Type *items;              \
-    uint32_t count, capacity; \
-  }
-
-struct CudaRecording {
-  CudaCache *cache;
-  void *graph, *executable;
-  LIST(Started) started;
-  LIST(char) parameters;
-  LIST(Taken) taken;
-  LIST(Mark) marks;
-  LIST(Slot) slots;
-  LIST(Held) held;
-  StorageStandIn *storages;
-  TensorStandIn *tensors;
-  uint32_t next_started, last_started, next_taken, last_taken; /* of the call that is patched */
-  bool differs;                                                /* a patch asked for something else */
-};
-
-static BurnRecording *outside(CudaRecording *recording) { return (BurnRecording *)(void *)recording; }
-static CudaRecording *inside(BurnRecording *recording) { return (CudaRecording *)(void *)recording; }
-
-static BurnStatus no_host_memory(Cuda *cuda) {
+BurnStatus burn__cuda_no_host_memory(Cuda *cuda) {
   return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a recording");
 }
 
-/* Room for `more` items after the last. */
-static bool reserve(void **items, uint32_t count, uint32_t *capacity, uint64_t more, size_t item_bytes) {
+bool burn__cuda_reserve(void **items, uint32_t count, uint32_t *capacity, uint64_t more, size_t item_bytes) {
   if (more <= *capacity - count) return true;
   uint64_t wanted = *capacity ? *capacity : 64u;
   while (wanted < count + more) wanted *= 2u;
@@ -103,8 +24,6 @@ static bool reserve(void **items, uint32_t count, uint32_t *capacity, uint64_t m
   *capacity = (uint32_t)wanted;
   return true;
 }
-#define RESERVE(list, more) \
-  reserve((void **)(void *)&(list).items, (list).count, &(list).capacity, (more), sizeof *(list).items)
 
 /* -- what is recorded ------------------------------------------------------------------------- */
 
@@ -123,7 +42,7 @@ static BurnStatus last_node(Cuda *cuda, void **node) {
 
 BurnStatus burn__cuda_replay_started(Cuda *cuda, const CudaStart *start) {
   CudaRecording *r = cuda->recording;
-  if (!RESERVE(r->started, 1) || !RESERVE(r->parameters, start->bytes)) return no_host_memory(cuda);
+  if (!RESERVE(r->started, 1) || !RESERVE(r->parameters, start->bytes)) return burn__cuda_no_host_memory(cuda);
   Started started = {.function = start->function,
                      .groups = start->groups,
                      .threads = start->threads,
@@ -139,134 +58,19 @@ BurnStatus burn__cuda_replay_started(Cuda *cuda, const CudaStart *start) {
 
 BurnStatus burn__cuda_replay_taken(Cuda *cuda, const CudaStorage *storage) {
   CudaRecording *r = cuda->recording;
-  if (!RESERVE(r->taken, 1)) return no_host_memory(cuda);
+  if (!RESERVE(r->taken, 1)) return burn__cuda_no_host_memory(cuda);
   r->taken.items[r->taken.count++] = (Taken){storage->address, storage->bytes};
   return BURN_OK;
 }
 
-/* -- patches ---------------------------------------------------------------------------------- */
-
-static BurnStatus differ(Cuda *cuda, const char *what) {
-  cuda->recording->differs = true;
-  return CUDA_FAIL(cuda, FAILED_PRECONDITION, "with other numbers a recorded call %s", what);
-}
-
-static BurnStatus set_parameters(Cuda *cuda, const Started *started, const CudaStart *start) {
-  size_t bytes = start->bytes;
-  const void *const extra[] = {(void *)1, start->parameters, (void *)2, &bytes, NULL};
-  const KernelNode node = {.function = start->function,
-                           .groups = {start->groups, 1, 1},
-                           .threads = {start->threads, 1, 1},
-                           .extra = (void **)(uintptr_t)extra};
-  const int error = cuda->driver->cuGraphExecKernelNodeSetParams_v2(cuda->recording->executable, started->node, &node);
-  atomic_fetch_add_explicit(&cuda->patches, 1, memory_order_relaxed);
-  return burn__cuda_check(cuda, error, "change a recorded kernel");
-}
-
-BurnStatus burn__cuda_replay_change(Cuda *cuda, const CudaStart *start) {
-  CudaRecording *r = cuda->recording;
-  if (r->next_started == r->last_started) return differ(cuda, "starts more kernels");
-  const Started *started = &r->started.items[r->next_started++];
-  char *recorded = r->parameters.items + started->first;
-  if (started->function != start->function || started->groups != start->groups || started->threads != start->threads ||
-      started->bytes != start->bytes)
-    return differ(cuda, "starts another kernel");
-  if (memcmp(recorded, start->parameters, start->bytes) == 0) return BURN_OK;
-  const BurnStatus status = set_parameters(cuda, started, start);
-  if (status == BURN_OK) memcpy(recorded, start->parameters, start->bytes);
-  if (status != BURN_OK) r->differs = true;
-  return status;
-}
-
-BurnStatus burn__cuda_replay_take_again(Cuda *cuda, uint64_t bytes, CudaAddress *out) {
-  CudaRecording *r = cuda->recording;
-  if (r->next_taken == r->last_taken || r->taken.items[r->next_taken].bytes != bytes)
-    return differ(cuda, "takes other memory");
-  *out = r->taken.items[r->next_taken++].address;
-  return BURN_OK;
-}
-
-static void check_call_is_whole(CudaRecording *r) {
-  if (r->next_started != r->last_started || r->next_taken != r->last_taken) r->differs = true;
-}
-
-/* What is asked for from now on is compared with what call `index` asked for. */
-static BurnStatus find_call(Cuda *cuda, CudaRecording *r, uint32_t index) {
-  uint32_t low = 0, high = r->marks.count;
-  check_call_is_whole(r);
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2u;
-    if (r->marks.items[middle].index < index) low = middle + 1u;
-    if (r->marks.items[middle].index >= index) high = middle;
-  }
-  if (low == r->marks.count || r->marks.items[low].index != index)
-    return CUDA_FAIL(cuda, INVALID_ARGUMENT, "mark: there is no call %u in the recording", index);
-  const Mark *mark = &r->marks.items[low];
-  const bool is_last = low + 1u == r->marks.count;
-  r->next_started = mark->started;
-  r->next_taken = mark->taken;
-  r->last_started = is_last ? r->started.count : mark[1].started;
-  r->last_taken = is_last ? r->taken.count : mark[1].taken;
-  return BURN_OK;
-}
-
-static BurnStatus BURN_API_CALL mark(void *self, BurnRecording *recording, uint32_t index) {
+static BurnStatus BURN_API_CALL mark(void *self, BurnRecording *recording, uint32_t index, int32_t keeps) {
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
-  if (cuda->is_patching) return find_call(cuda, r, index);
-  if (!RESERVE(r->marks, 1)) return no_host_memory(cuda);
+  if (cuda->is_patching) return burn__cuda_patch_call(cuda, r, index);
+  if (!RESERVE(r->marks, 1)) return burn__cuda_no_host_memory(cuda);
+  burn__cuda_cache_choose(cuda, keeps ? r->cache : cuda->scratch);
   r->marks.items[r->marks.count++] = (Mark){index, r->started.count, r->taken.count};
   return BURN_OK;
-}
-
-/* Captures what is not patched into a graph of its own. */
-static BurnStatus BURN_API_CALL patch_begin(void *self, BurnRecording *recording) {
-  Cuda *cuda = self;
-  CudaRecording *r = inside(recording);
-  burn__cuda_shut_out(cuda);
-  BurnStatus status = burn__cuda_enter(cuda);
-  if (status == BURN_OK) {
-    status = burn__cuda_check(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED), "patch");
-    burn__cuda_leave(cuda);
-  }
-  if (status != BURN_OK) {
-    burn__cuda_let_in(cuda);
-    return status;
-  }
-  r->next_started = r->last_started = r->next_taken = r->last_taken = 0;
-  r->differs = false;
-  cuda->recording = r;
-  cuda->is_patching = true;
-  return BURN_OK;
-}
-
-/* Ends the capture that patch_begin began; how much was captured. */
-static BurnStatus end_patch(Cuda *cuda, size_t *count) {
-  const CudaDriver *d = cuda->driver;
-  void *graph = NULL;
-  BurnStatus status = burn__cuda_enter(cuda);
-  if (status != BURN_OK) return status;
-  int error = d->cuStreamEndCapture(cuda->stream, &graph);
-  if (error == CUDA_OK) error = d->cuGraphGetNodes(graph, NULL, count);
-  if (graph) (void)d->cuGraphDestroy(graph);
-  burn__cuda_leave(cuda);
-  return burn__cuda_check(cuda, error, "patch");
-}
-
-static BurnStatus BURN_API_CALL patch_end(void *self, BurnRecording *recording) {
-  Cuda *cuda = self;
-  CudaRecording *r = inside(recording);
-  size_t count = 0;
-  check_call_is_whole(r);
-  BurnStatus status = end_patch(cuda, &count);
-  cuda->is_patching = false;
-  cuda->recording = NULL;
-  burn__cuda_let_in(cuda);
-  if (status == BURN_OK && count > 0)
-    status = CUDA_FAIL(cuda, FAILED_PRECONDITION, "a call with other numbers does work that cannot be patched");
-  if (status == BURN_OK && r->differs)
-    status = CUDA_FAIL(cuda, FAILED_PRECONDITION, "with other numbers a recorded call does other work");
-  return status;
 }
 
 /* -- begin and end ---------------------------------------------------------------------------- */
@@ -282,6 +86,25 @@ static void free_stand_ins(CudaRecording *r) {
   }
 }
 
+/* The cache that recordings share lives as long as one of them. */
+static bool join_scratch(Cuda *cuda) {
+  (void)pthread_mutex_lock(&cuda->scratch_mutex);
+  if (!cuda->scratch) cuda->scratch = burn__cuda_cache_create(cuda);
+  const bool joined = cuda->scratch != NULL;
+  cuda->scratch_users += joined;
+  (void)pthread_mutex_unlock(&cuda->scratch_mutex);
+  return joined;
+}
+
+static void leave_scratch(Cuda *cuda) {
+  (void)pthread_mutex_lock(&cuda->scratch_mutex);
+  if (--cuda->scratch_users == 0) {
+    burn__cuda_cache_end(cuda, cuda->scratch);
+    cuda->scratch = NULL;
+  }
+  (void)pthread_mutex_unlock(&cuda->scratch_mutex);
+}
+
 /* In the context, with no run of it in the queue. */
 static void destroy(Cuda *cuda, CudaRecording *r) {
   if (r->executable) (void)cuda->driver->cuGraphExecDestroy(r->executable);
@@ -289,6 +112,7 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
   for (uint32_t i = 0; i < r->held.count; i++)
     if (r->held.items[i].storage) burn__cuda_storage_release(cuda, r->held.items[i].storage);
   burn__cuda_cache_end(cuda, r->cache);
+  leave_scratch(cuda);
   free_stand_ins(r);
   free(r->started.items);
   free(r->parameters.items);
@@ -299,12 +123,14 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
   free(r);
 }
 
+/* What the same work has used so far, run by run, is free to be taken by the recording. */
 static BurnStatus start_capture(Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
   int error = CUDA_OK;
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
   if (!cuda->side_stream) error = d->cuStreamCreate(&cuda->side_stream, CUDA_STREAM_NON_BLOCKING);
+  if (error == CUDA_OK) burn__cuda_memory_give_up(cuda);
   if (error == CUDA_OK) error = d->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED);
   burn__cuda_leave(cuda);
   return burn__cuda_check(cuda, error, "record");
@@ -314,9 +140,10 @@ static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
   Cuda *cuda = self;
   CudaRecording *r = calloc(1, sizeof *r);
   if (r) r->cache = burn__cuda_cache_create(cuda);
-  if (!r || !r->cache) {
+  if (!r || !r->cache || !join_scratch(cuda)) {
+    if (r) burn__cuda_cache_end(cuda, r->cache);
     free(r);
-    return no_host_memory(cuda);
+    return burn__cuda_no_host_memory(cuda);
   }
   burn__cuda_shut_out(cuda);
   const BurnStatus status = start_capture(cuda);
@@ -371,10 +198,11 @@ static void BURN_API_CALL drop(void *self, BurnRecording *recording) {
 
 /* -- stand-ins -------------------------------------------------------------------------------- */
 
+/* Those of one call stand together. */
 static StorageStandIn *find_storage(const CudaRecording *r, const CudaStorage *real, uint32_t index) {
   StorageStandIn *at = r->storages;
-  while (at && (at->real != real || at->index != index)) at = at->next;
-  return at;
+  while (at && at->index == index && at->real != real) at = at->next;
+  return at && at->index == index ? at : NULL;
 }
 
 static StorageStandIn *storage_stand_in(CudaRecording *r, CudaStorage *real, uint32_t index, uint32_t input) {
@@ -402,7 +230,7 @@ static BurnStatus BURN_API_CALL stand_in(void *self, BurnRecording *recording, u
   const CudaTensor *real = cuda_const_tensor(x);
   StorageStandIn *storage = storage_stand_in(r, real->storage, index, input);
   TensorStandIn *made = storage ? malloc(sizeof *made) : NULL;
-  if (!made) return no_host_memory(cuda);
+  if (!made) return burn__cuda_no_host_memory(cuda);
   CudaTensor *tensor = &made->tensor;
   memcpy(tensor->shape, real->shape, sizeof tensor->shape);
   memcpy(tensor->strides, real->strides, sizeof tensor->strides);
@@ -451,7 +279,7 @@ static BurnStatus BURN_API_CALL slot(void *self, BurnRecording *recording, BurnP
                                      uint32_t *number) {
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
-  if (!RESERVE(r->slots, 1)) return no_host_memory(cuda);
+  if (!RESERVE(r->slots, 1)) return burn__cuda_no_host_memory(cuda);
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
   status = make_slot(cuda, x, &r->slots.items[r->slots.count], out);
@@ -476,22 +304,57 @@ static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint3
 
 /* -- results ---------------------------------------------------------------------------------- */
 
+/* A copy of what lies in memory that all recordings share, made by every run. */
+static BurnStatus move_out(Cuda *cuda, CudaRecording *r, const BurnPrimitive *x, Held *held) {
+  Slot place;
+  BurnPrimitive *copy = NULL;
+  burn__cuda_cache_choose(cuda, r->cache);
+  BurnStatus status = make_slot(cuda, x, &place, &copy);
+  if (status != BURN_OK) return status;
+  status = burn__cuda_check(
+      cuda, cuda->driver->cuMemcpyDtoDAsync_v2(place.address, cuda_address(x), place.bytes, cuda->stream),
+      "keep a result");
+  held->address = place.address;
+  held->storage = cuda_tensor(copy)->storage;
+  atomic_fetch_add(&held->storage->references, 1u);
+  burn__cuda_release(cuda, copy);
+  return status;
+}
+
+static BurnStatus keep_result(Cuda *cuda, CudaRecording *r, BurnPrimitive *x, Held *held) {
+  CudaStorage *storage = cuda_tensor(x)->storage;
+  if (storage->is_stand_in) return BURN_OK;
+  if (!burn__cuda_cache_has(r->cache, storage)) return move_out(cuda, r, x, held);
+  atomic_fetch_add(&storage->references, 1u);
+  held->storage = storage;
+  return BURN_OK;
+}
+
+/* What is taken from now on belongs to no call. */
+static bool end_calls(CudaRecording *r) {
+  if (r->marks.count > 0 && r->marks.items[r->marks.count - 1u].index == UINT32_MAX) return true;
+  if (!RESERVE(r->marks, 1)) return false;
+  r->marks.items[r->marks.count++] = (Mark){UINT32_MAX, r->started.count, r->taken.count};
+  return true;
+}
+
 static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnPrimitive *x, uint32_t *number,
                                      uint32_t *input) {
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
-  CudaStorage *storage = cuda_tensor(x)->storage;
-  if (!RESERVE(r->held, 1)) return no_host_memory(cuda);
+  const CudaStorage *storage = cuda_tensor(x)->storage;
+  if (!RESERVE(r->held, 1) || !end_calls(r)) return burn__cuda_no_host_memory(cuda);
   Held *held = &r->held.items[r->held.count];
   *held = (Held){.desc = burn_primitive_desc(x), .address = cuda_address(x)};
   memcpy(held->strides, x->strides, x->rank * sizeof *held->strides);
   *input = storage->is_stand_in ? ((const StorageStandIn *)(const void *)storage)->input : BURN_REPLAY_NONE;
-  if (!storage->is_stand_in) {
-    atomic_fetch_add(&storage->references, 1u);
-    held->storage = storage;
-  }
-  *number = r->held.count++;
-  return BURN_OK;
+  BurnStatus status = burn__cuda_enter(cuda);
+  if (status != BURN_OK) return status;
+  status = keep_result(cuda, r, x, held);
+  burn__cuda_leave(cuda);
+  *number = r->held.count;
+  r->held.count += status == BURN_OK || held->storage;
+  return status;
 }
 
 /* `input` lies where that of the recording lay. */
@@ -578,8 +441,8 @@ const BurnReplayInterface burn__cuda_replay_interface = {.struct_size = (uint32_
                                                          .slot = slot,
                                                          .hold = hold,
                                                          .end = end,
-                                                         .patch_begin = patch_begin,
-                                                         .patch_end = patch_end,
+                                                         .patch_begin = burn__cuda_patch_begin,
+                                                         .patch_end = burn__cuda_patch_end,
                                                          .fill = fill,
                                                          .run = run,
                                                          .take = take,

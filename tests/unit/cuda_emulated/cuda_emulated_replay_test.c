@@ -14,6 +14,7 @@ static void use_emulation(void) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
   setenv("BURN_CUDA_LIBS", EMULATED_FOLDER, 1);
   setenv("BURN_FAKE_CUDA_FILL", "255", 1);
+  setenv("BURN_CUDA_FILL", "255", 1);
   setenv("XDG_CACHE_HOME", cache, 1);
 }
 
@@ -89,12 +90,14 @@ static void update(Model *model, int i, BurnTensor *gradient, int step) {
   model->v[i] = out[2];
 }
 
-/* One step with dropout, whose seed changes, and a rate that does; the loss is read. */
+/* One step with dropout, whose seed changes, and a rate that does; the loss is read, and a view of what is used in the
+ * middle. */
 static float train(BurnDevice *device, Model *model, int64_t batch, int step) {
   BurnTensor *x = numbers(device, batch, IN, (uint32_t)step * 31u + 1u), *y = numbers(device, batch, OUT, 99u);
   BurnTensor *mask = burn_random_bernoulli(device, BURN_SHAPE(batch, HIDDEN), BURN_DTYPE_F32, 0.8);
   BurnTensor *hidden = burn_relu(burn_matmul(burn_clone(x), burn_clone(model->w[0])));
   hidden = burn_mul(hidden, burn_clone(mask));
+  BurnTensor *view = burn_transpose(burn_clone(hidden));
   BurnTensor *error = burn_sub(burn_matmul(burn_clone(hidden), burn_clone(model->w[1])), y);
   BurnTensor *loss = burn_sum(burn_mul(burn_clone(error), burn_clone(error)));
   BurnTensor *back = burn_matmul(burn_clone(error), burn_transpose(burn_clone(model->w[1])));
@@ -104,6 +107,9 @@ static float train(BurnDevice *device, Model *model, int64_t batch, int step) {
   float value = 0;
   const BurnStatus status = burn_read_f32(loss, &value, 1);
   CHECK(status == BURN_OK, "step %d: %s", step, burn_status_message(status));
+  float shown[HIDDEN * 8];
+  CHECK(burn_read_f32(view, shown, (size_t)(HIDDEN * batch)) == BURN_OK, "the view of step %d cannot be read", step);
+  for (int64_t i = 0; i < HIDDEN * batch; i++) value += shown[i];
   return value;
 }
 

@@ -14,9 +14,10 @@
  * work reads and writes at the places where the tensors lay: before a run, the caller sees to it that the tensors of
  * this round lie there (where), or copies them into slots.
  *
- * Memory. What the recorded calls allocate comes from memory that belongs to the recording as long as it lives, so
- * nobody else is ever at these places. What is taken from it shares that memory: the next run would change it, so the
- * caller asks is_free first. Everything that is taken stays valid after drop.
+ * Memory. What the recorded calls allocate comes from memory that belongs to recordings as long as they live, so
+ * nobody else is ever at these places. Results that are held have memory of their recording's own; what is in use
+ * during a run only, all recordings of an instance may share. What is taken shares the memory of the held result: the
+ * next run would change it, so the caller asks is_free first. Everything that is taken stays valid after drop.
  *
  * Threads: between begin and end, and between patch_begin and patch_end, the calls of the thread that began are meant;
  * those of others wait. The other functions may be called from any thread, for one recording from one at a time. Only
@@ -65,8 +66,9 @@ typedef struct BurnReplayInterface {
    * so: a wait for the device, a copy from or to memory of the host, a kernel that must be compiled first. */
   BurnStatus(BURN_API_CALL *begin)(void *self, BurnRecording **out);
 
-  /* The calls that follow belong to call `index`, until the next mark. Indices rise. Also in a patch. */
-  BurnStatus(BURN_API_CALL *mark)(void *self, BurnRecording *recording, uint32_t index);
+  /* The calls that follow belong to call `index`, until the next mark. Indices rise. Also in a patch. `keeps` 1: results
+   * of them will be held; one that is held all the same costs a copy in every run. */
+  BurnStatus(BURN_API_CALL *mark)(void *self, BurnRecording *recording, uint32_t index, int32_t keeps);
 
   /* While recording: a stand-in for x. `index` BURN_REPLAY_INPUT: for an input of the recording, number `input`; the
    * caller has one reference to it, as it has to x. Else for call `index`, which has its mark already: an input of that
