@@ -201,7 +201,8 @@ typedef enum CudaJoin {
   CUDA_JOIN_LARGEST,
   CUDA_JOIN_SMALLEST,
   CUDA_JOIN_SECOND,
-  CUDA_JOIN_ANY
+  CUDA_JOIN_ANY,
+  CUDA_JOIN_ALL
 } CudaJoin;
 
 /* What a kernel is compiled from. Two of equal text, op, dtypes and variant are the same kernel. The text sees OUT, IN0

@@ -2,9 +2,10 @@
  * the length of a line alone decides where, so that sums have the same bits everywhere. */
 #include "cuda_internal.h"
 
-enum { WARPS, BLOCKS, COLUMNS };  /* variants of kernels/reduce.cu */
-enum { ARG_BLOCKS, ARG_THREADS }; /* of kernels/arg.cu */
+enum { WARPS, BLOCKS, COLUMNS, COLUMN_VECTORS }; /* variants of kernels/reduce.cu */
+enum { ARG_BLOCKS, ARG_THREADS };                /* of kernels/arg.cu */
 enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192, LONG_COLUMN = 2048, COLUMN_PART = 1024 };
+enum { MANY_COLUMNS = 1024 /* so many are read by vectors */, IS_MEAN = 1 << 8 /* in the detail of a row */ };
 
 /* What parts of lines are joined in: as in kernels/join.cu. */
 static BurnDType wide_dtype(BurnDType dtype, CudaJoin join) {
@@ -12,23 +13,34 @@ static BurnDType wide_dtype(BurnDType dtype, CudaJoin join) {
   return dtype == BURN_DTYPE_F64 || join == CUDA_JOIN_PRODUCT ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
 }
 
+/* Lines beside each other: by vectors where they are made of such. The order of each is the same. */
+static uint32_t column_variant(const BurnPrimitive *x, int64_t inner) {
+  return inner >= MANY_COLUMNS && burn__cuda_is_whole(x, inner) ? COLUMN_VECTORS : COLUMNS;
+}
+
+static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const CudaReduce *p) {
+  const int64_t lines = p->outer * p->parts,
+                width = 32 * (variant == COLUMN_VECTORS ? 16 / burn_dtype_bytes(x->dtype) : 1);
+  if (variant == WARPS) return (lines + 7) / 8;
+  return variant == BLOCKS ? lines : lines * ((p->inner + width - 1) / width);
+}
+
 /* One pass over x, row-major, into `out`. */
 static BurnStatus pass(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, CudaReduce *p) {
-  const uint32_t variant = p->inner > 1 ? COLUMNS : p->part_size <= SHORT_LINE ? WARPS : BLOCKS;
+  const uint32_t along = p->part_size <= SHORT_LINE ? WARPS : BLOCKS;
+  const uint32_t variant = p->inner > 1 ? column_variant(x, p->inner) : along;
   const CudaKernelKey key = {.text = CUDA_TEXT_REDUCE,
                              .out = out->dtype,
                              .in = {x->dtype, x->dtype, x->dtype},
                              .variant = variant,
                              .join = join};
   void *function = NULL;
-  const uint64_t lines = (uint64_t)(p->outer * p->parts);
-  const uint64_t groups = variant == COLUMNS ? lines * (uint64_t)((p->inner + 31) / 32)
-                          : variant == WARPS ? (lines + 7) / 8
-                                             : lines;
   p->in = cuda_address(x);
   p->out = cuda_address(out);
+  p->whole = burn__cuda_is_whole(x, p->size) && burn__cuda_is_whole(x, p->part_size);
   const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
-  return status == BURN_OK ? burn__cuda_launch(cuda, function, groups, THREADS, p, sizeof *p) : status;
+  if (status != BURN_OK) return status;
+  return burn__cuda_launch(cuda, function, (uint64_t)groups_of(x, variant, p), THREADS, p, sizeof *p);
 }
 
 static BurnStatus in_two_passes(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, CudaReduce *p) {
@@ -36,6 +48,7 @@ static BurnStatus in_two_passes(Cuda *cuda, CudaJoin join, BurnPrimitive *x, Bur
   CudaReduce second = *p;
   BurnPrimitive *parts = NULL;
   BurnStatus status = burn__cuda_new(cuda, &desc, &parts);
+  p->is_mean = 0;
   if (status == BURN_OK) status = pass(cuda, join, x, parts, p);
   second.size = second.part_size = p->parts;
   second.parts = 1;
@@ -44,8 +57,15 @@ static BurnStatus in_two_passes(Cuda *cuda, CudaJoin join, BurnPrimitive *x, Bur
   return status;
 }
 
-BurnStatus burn__cuda_reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
-  CudaReduce p = {.outer = axis->outer, .size = axis->size, .inner = axis->inner, .parts = 1, .part_size = axis->size};
+static BurnStatus reduce(Cuda *cuda, CudaJoin join, bool is_mean, BurnPrimitive *x, BurnPrimitive *out,
+                         const CudaAxis *axis) {
+  CudaReduce p = {.outer = axis->outer,
+                  .size = axis->size,
+                  .inner = axis->inner,
+                  .parts = 1,
+                  .part_size = axis->size,
+                  .divisor = axis->size,
+                  .is_mean = is_mean};
   const bool is_long = axis->size > (axis->inner > 1 ? LONG_COLUMN : LONG_LINE);
   if (burn_primitive_count(out) == 0) return BURN_OK;
   if (!is_long) return pass(cuda, join, x, out, &p);
@@ -54,25 +74,30 @@ BurnStatus burn__cuda_reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPr
   return in_two_passes(cuda, join, x, out, &p);
 }
 
-static BurnStatus reduce_dim(const CudaRun *run) {
-  BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
-  const CudaAxis axis = burn__cuda_axis(x, run->call->attrs[0].value.i64);
+BurnStatus burn__cuda_reduce(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
+  return reduce(cuda, join, false, x, out, axis);
+}
+
+static BurnStatus reduce_along(const CudaRun *run, const CudaAxis *axis) {
+  const int detail = run->row->detail;
+  BurnPrimitive *rows = NULL;
   BurnStatus status = burn__cuda_output(run, 0);
-  if (status == BURN_OK) status = burn__cuda_row_major(run->cuda, x, &rows);
-  if (status == BURN_OK) status = burn__cuda_reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
+  if (status == BURN_OK) status = burn__cuda_row_major(run->cuda, run->call->inputs[0], &rows);
+  if (status == BURN_OK)
+    status = reduce(run->cuda, (CudaJoin)(detail & ~IS_MEAN), (detail & IS_MEAN) != 0, rows, run->out[0], axis);
   burn__cuda_release(run->cuda, rows);
   return status;
 }
 
+static BurnStatus reduce_dim(const CudaRun *run) {
+  const CudaAxis axis = burn__cuda_axis(run->call->inputs[0], run->call->attrs[0].value.i64);
+  return reduce_along(run, &axis);
+}
+
 /* All elements as one line. */
 static BurnStatus reduce_all(const CudaRun *run) {
-  BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
-  const CudaAxis axis = {1, burn_primitive_count(x), 1};
-  BurnStatus status = burn__cuda_output(run, 0);
-  if (status == BURN_OK) status = burn__cuda_row_major(run->cuda, x, &rows);
-  if (status == BURN_OK) status = burn__cuda_reduce(run->cuda, (CudaJoin)run->row->detail, rows, run->out[0], &axis);
-  burn__cuda_release(run->cuda, rows);
-  return status;
+  const CudaAxis axis = {1, burn_primitive_count(run->call->inputs[0]), 1};
+  return reduce_along(run, &axis);
 }
 
 static BurnStatus find(Cuda *cuda, CudaJoin join, BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
@@ -104,7 +129,15 @@ const CudaRow burn__cuda_reduce_rows[] = {{BURN_OP_sum_dim, reduce_dim, CUDA_JOI
                                           {BURN_OP_max_dim, reduce_dim, CUDA_JOIN_LARGEST},
                                           {BURN_OP_min_dim, reduce_dim, CUDA_JOIN_SMALLEST},
                                           {BURN_OP_any_dim, reduce_dim, CUDA_JOIN_ANY},
+                                          {BURN_OP_all_dim, reduce_dim, CUDA_JOIN_ALL},
+                                          {BURN_OP_mean_dim, reduce_dim, CUDA_JOIN_SUM | IS_MEAN},
                                           {BURN_OP_sum, reduce_all, CUDA_JOIN_SUM},
+                                          {BURN_OP_prod, reduce_all, CUDA_JOIN_PRODUCT},
+                                          {BURN_OP_max, reduce_all, CUDA_JOIN_LARGEST},
+                                          {BURN_OP_min, reduce_all, CUDA_JOIN_SMALLEST},
+                                          {BURN_OP_any, reduce_all, CUDA_JOIN_ANY},
+                                          {BURN_OP_all, reduce_all, CUDA_JOIN_ALL},
+                                          {BURN_OP_mean, reduce_all, CUDA_JOIN_SUM | IS_MEAN},
                                           {BURN_OP_argmax, arg, CUDA_JOIN_LARGEST},
                                           {BURN_OP_argmin, arg, CUDA_JOIN_SMALLEST},
                                           {0, NULL, 0}};

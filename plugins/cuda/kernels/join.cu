@@ -1,7 +1,7 @@
 /* join.cu - how reductions and scans join two numbers; after the prelude. BURN_JOIN says how: the numbers of
  * CudaJoin. Halves and f32 join in f32, their products in f64, f64 in f64, integers and bools in i64, whose low bits are
  * the result. */
-#if BURN_JOIN == 1
+#if BURN_JOIN == 1 || defined(BURN_IN_F64)
 typedef double WideFloat; /* some hundred factors leave nothing of f32's last digit */
 #else
 typedef float WideFloat;
@@ -37,8 +37,11 @@ static __device__ inline A burn_nothing() { return joins_floats ? (A)INFINITY : 
 static __device__ inline A burn_join(A a, A b) { return (b < a || b != b) && a == a ? b : a; }
 #elif BURN_JOIN == 4
 static __device__ inline A burn_join(A, A b) { return b; }
-#else
+#elif BURN_JOIN == 5
 static __device__ inline A burn_nothing() { return (A)0; }
 static __device__ inline A burn_join(A a, A b) { return a != (A)0 || b != (A)0 ? (A)1 : (A)0; }
+#else
+static __device__ inline A burn_nothing() { return (A)1; }
+static __device__ inline A burn_join(A a, A b) { return a != (A)0 && b != (A)0 ? (A)1 : (A)0; }
 #endif
 

@@ -46,6 +46,8 @@ typedef struct CudaReduce {
   uint64_t out, in;
   int64_t outer, size, inner;
   int64_t parts, part_size;
+  int64_t divisor;        /* of the results, where is_mean */
+  int32_t is_mean, whole; /* whole: lines, and parts of them, begin at addresses of whole vectors */
 } CudaReduce;
 
 typedef struct CudaScan {

@@ -1,6 +1,6 @@
 /* cuda_emulated_rows_test.c - kernels of the CUDA backend whose way depends on lengths, on the CPU
- * (tests/plugins/emulated_cuda): rows of every tier, with infinities and NaN, norms by channel, lstm, sorting and
- * scatter have ndarray's values; views that are no vectors have the bits of their copies. */
+ * (tests/plugins/emulated_cuda): rows of every tier, with infinities and NaN, reductions, norms by channel, lstm,
+ * sorting and scatter have ndarray's values; views that are no vectors have the bits of their copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,7 +162,7 @@ static const int64_t widths[] = {1,    2,    31,   32,   33,   127,  128,   1023
                                  1025, 2050, 4096, 4099, 8192, 8200, 16400, 50304};
 #define EACH_WIDTH(i) (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
 
-static int64_t rows_for(int64_t width) { return width > 5000 ? 3 : 9; }
+static int64_t rows_for(int64_t width) { return width > 5000 ? 1 : width > 2000 ? 3 : 9; }
 
 static void test_softmax_and_its_kin(void **state) {
   static const char *const names[] = {"softmax", "log_softmax", "quiet_softmax", "softmin"};
@@ -201,9 +201,9 @@ static void test_layer_norm(void **state) {
       compare_two(&(Call){"layer_norm", 3, 0, {x, gamma, {{0}, PLAIN, 0}}, {{0}}}, i + 1);
       compare_two(&(Call){"layer_norm_backward", 3, 0, {x, x, gamma}, {{0}}}, i + 2);
     }
-  const Input rows = {BURN_SHAPE(5000, 24), PLAIN, 0}, gamma = {BURN_SHAPE(24), PLAIN, 0};
+  const Input rows = {BURN_SHAPE(2100, 24), PLAIN, 0}, gamma = {BURN_SHAPE(24), PLAIN, 0};
   compare(&(Call){"layer_norm_backward", 3, 0, {rows, rows, gamma}, {{0}}}, BURN_DTYPE_F64);
-  const Input few = {BURN_SHAPE(600, 513), PLAIN, 0}, factors = {BURN_SHAPE(513), PLAIN, 0};
+  const Input few = {BURN_SHAPE(520, 513), PLAIN, 0}, factors = {BURN_SHAPE(513), PLAIN, 0};
   compare(&(Call){"layer_norm_backward", 3, 0, {few, few, factors}, {{0}}}, BURN_DTYPE_F64);
 }
 
@@ -251,12 +251,30 @@ static void test_views_have_the_bits_of_copies(void **state) {
   }
 }
 
+/* -- reductions ------------------------------------------------------------------------------- */
+
+static void test_reductions(void **state) {
+  static const char *const names[] = {"sum_dim", "mean_dim", "max_dim", "min_dim", "any_dim", "all_dim", "argmax"};
+  /* lines in one part or several, by vectors or not, beside each other or not */
+  static const int64_t shapes[][3] = {{3, 512, 1},  {3, 513, 1},   {2, 4096, 1},  {2, 5001, 1},  {1, 40000, 1},
+                                      {1, 5000, 3}, {1, 70, 1024}, {2, 33, 1028}, {1, 2049, 37}, {2, 33, 40}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const Input x = {BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), SHARES, 0};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+      compare_two(&(Call){names[k], 1, 1, {x}, {burn_attr_i64(1)}}, i + k);
+    compare_two(&(Call){"sum", 1, 0, {x}, {{0}}}, i);
+    compare_two(&(Call){"mean", 1, 0, {x}, {{0}}}, i + 1);
+    compare(&(Call){"sum_dim", 1, 1, {{x.shape, PLAIN, 0}}, {burn_attr_i64(1)}}, BURN_DTYPE_I32);
+  }
+}
+
 /* -- channels --------------------------------------------------------------------------------- */
 
 static void test_batch_norm(void **state) {
   /* beside each other or not, vectors or not, in one part or several */
   static const int64_t shapes[][3] = {{3, 5, 1},   {40, 33, 1},   {7, 3, 4},     {2, 3, 49},   {64, 2, 196},
-                                      {5, 70, 16}, {33, 2, 2048}, {40000, 3, 1}, {200, 1, 333}};
+                                      {5, 70, 16}, {33, 2, 2048}, {33000, 2, 1}, {100, 1, 333}};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const int64_t *s = shapes[i];
@@ -313,7 +331,7 @@ static void test_sorting(void **state) {
 
 static void test_scatter(void **state) {
   /* picks among places: many equals, in runs over several pieces; few; all for one place */
-  static const int64_t shapes[][3] = {{5000, 7, 5}, {300, 1000, 2}, {64, 1, 3},
+  static const int64_t shapes[][3] = {{1500, 5, 3}, {300, 1000, 2}, {64, 1, 3},
                                       {65, 1, 3},   {1000, 1, 1},   {2100, 70000, 1}};
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F64, BURN_DTYPE_I32, BURN_DTYPE_U8};
   (void)state;
@@ -341,6 +359,7 @@ int main(void) {
                                      cmocka_unit_test(test_losses),
                                      cmocka_unit_test(test_a_target_outside_is_told),
                                      cmocka_unit_test(test_views_have_the_bits_of_copies),
+                                     cmocka_unit_test(test_reductions),
                                      cmocka_unit_test(test_batch_norm),
                                      cmocka_unit_test(test_lstm),
                                      cmocka_unit_test(test_sorting),
