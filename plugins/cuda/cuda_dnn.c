@@ -35,13 +35,14 @@ enum {
   PACK_POINTERS = 1001,
   PACK_WORKSPACE = 1003,
   ENGINE_NOTES = 1303,
+  MODE_OTHER = 1,
   MODE_FALLBACK = 2,
   MODE_BEST = 3
 };
-enum { NOTE_TENSOR_CORE, NOTE_NARROWER_INPUTS, NOTE_NARROWER_SUMS, NOTE_FFT, NOTE_NONDETERMINISTIC, NOTE_WINOGRAD };
-enum { LAST_WINOGRAD = 8, MOST_NOTES = 16, MOST_CONFIGS = 24 };
+enum { NOTE_TENSOR_CORE, NOTE_NARROWER_INPUTS, NOTE_NARROWER_SUMS, NOTE_FFT, NOTE_NONDETERMINISTIC };
+enum { MOST_NOTES = 16, MOST_CONFIGS = 32 };
 
-enum { SLOTS = 256, MOST_WORKSPACES = 40 };
+enum { SLOTS = 1024, NEAR = 16, MOST_WORKSPACES = 40 };
 static const int64_t MOST_WORKSPACE = (int64_t)1 << 30, LEAST_WORKSPACE = (int64_t)1 << 22;
 
 /* A workspace that has become too small stays: work that was recorded may use it again. */
@@ -127,7 +128,7 @@ static bool suits(DnnGraph *graph, void *config, bool exact) {
   bool fits = count <= MOST_NOTES;
   for (int64_t i = 0; i < count && fits; i++) {
     fits = notes[i] != NOTE_NONDETERMINISTIC && notes[i] != NOTE_NARROWER_SUMS;
-    if (exact && (notes[i] <= NOTE_FFT || (notes[i] >= NOTE_WINOGRAD && notes[i] <= LAST_WINOGRAD))) fits = false;
+    if (exact && notes[i] <= NOTE_NARROWER_INPUTS) fits = false;
   }
   return fits;
 }
@@ -148,9 +149,10 @@ static void add_plan(const CudaDnn *dnn, DnnPlans *plans, void *config) {
   plans->plans[plans->count++] = plan;
 }
 
-/* Asks the heuristics of one mode; plans in their order. */
-static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, const DnnWish *wish) {
+/* Asks the heuristics of one mode for plans, in their order, until there are `most` in all. */
+static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, const DnnWish *wish, uint32_t most) {
   DnnGraph *graph = &plans->graph;
+  if (plans->count >= most) return;
   void *configs[MOST_CONFIGS];
   int64_t count = 0;
   void *heuristics = burn__dnn_make(graph, HEURISTICS);
@@ -162,7 +164,7 @@ static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode,
                                                              MOST_CONFIGS, &count, configs) != 0)
     count = 0;
   graph->error = 0;
-  for (int64_t i = 0; i < count && i < MOST_CONFIGS && plans->count < wish->most; i++)
+  for (int64_t i = 0; i < count && i < MOST_CONFIGS && plans->count < most; i++)
     if (suits(graph, configs[i], wish->exact)) add_plan(dnn, plans, configs[i]);
   graph->error = 0;
 }
@@ -176,8 +178,9 @@ static void make_plans(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish)
   burn__dnn_set(graph, operations, GRAPH_OPERATIONS, TYPE_DESCRIPTOR, graph->operation_count, graph->operations);
   burn__dnn_finalize(graph, operations, "graph");
   if (graph->error) return;
-  ask(dnn, plans, operations, MODE_BEST, wish);
-  if (plans->count == 0) ask(dnn, plans, operations, MODE_FALLBACK, wish);
+  ask(dnn, plans, operations, MODE_BEST, wish, wish->most > 1 ? wish->most / 2 : 1);
+  ask(dnn, plans, operations, MODE_OTHER, wish, wish->most > 1 ? wish->most * 3 / 4 : 1);
+  ask(dnn, plans, operations, MODE_FALLBACK, wish, wish->most);
 }
 
 /* -- plans by key ----------------------------------------------------------------------------- */
@@ -190,9 +193,15 @@ static uint32_t slot_of(const DnnKey *key) {
   return (uint32_t)(hash >> 32) % SLOTS;
 }
 
+/* In the slot of the key or one of the next; where all of them are taken, the first makes room. */
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish) {
-  DnnPlans **slot = &cuda->dnn->slots[slot_of(key)];
-  if (*slot && memcmp(&(*slot)->key, key, sizeof *key) == 0) return *slot;
+  DnnPlans **slots = cuda->dnn->slots, **slot = &slots[slot_of(key)];
+  for (uint32_t i = 0, at = slot_of(key); i < NEAR; i++, at = (at + 1) % SLOTS) {
+    if (slots[at] && memcmp(&slots[at]->key, key, sizeof *key) == 0) return slots[at];
+    if (slots[at]) continue;
+    slot = &slots[at];
+    break;
+  }
   if (cuda->is_recording) return NULL;
   forget(*slot);
   *slot = calloc(1, sizeof **slot);

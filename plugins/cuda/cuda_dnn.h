@@ -9,7 +9,7 @@
 /* Values of cudnn_graph.h. */
 typedef enum DnnType { DNN_F32 = 0, DNN_F16 = 2, DNN_I32 = 4, DNN_BF16 = 9, DNN_BOOL = 11 } DnnType;
 
-enum { DNN_MOST_DESCRIPTORS = 256, DNN_MOST_OPERATIONS = 32, DNN_MOST_RANK = 5 };
+enum { DNN_MOST_DESCRIPTORS = 384, DNN_MOST_OPERATIONS = 32, DNN_MOST_RANK = 5 };
 
 /* Descriptors under construction. The first failure stays, with its words; everything after it does nothing. */
 typedef struct DnnGraph {
@@ -37,7 +37,7 @@ typedef struct DnnConv {
   int64_t windows[DNN_MOST_RANK], window_strides[DNN_MOST_RANK];
   int64_t weight[DNN_MOST_RANK], weight_strides[DNN_MOST_RANK];
   int64_t stride[DNN_MOST_RANK - 2], padding[DNN_MOST_RANK - 2], dilation[DNN_MOST_RANK - 2];
-  int32_t rank, kind, type, exact; /* exact: f32 without TF32, FFT or Winograd */
+  int32_t rank, kind, type, exact; /* exact: f32 without TF32 */
 } DnnConv;
 enum { DNN_ID_PIXELS = 1, DNN_ID_WINDOWS, DNN_ID_WEIGHT, DNN_CONV_TENSORS = 3 };
 
@@ -78,7 +78,7 @@ void burn__dnn_attention_backward(DnnGraph *graph, const DnnAttention *a);
 
 /* -- cuda_dnn.c: plans of graphs, by key, for an instance --------------------------------------- */
 
-enum { DNN_MOST_PLANS = 6, DNN_MOST_BOUND = 16, DNN_KEY_BYTES = 400 };
+enum { DNN_MOST_PLANS = 12, DNN_MOST_BOUND = 16, DNN_KEY_BYTES = 400 };
 
 /* What a graph is made of; equal bytes make equal graphs. */
 typedef struct DnnKey {
