@@ -31,6 +31,14 @@ awk "BEGIN { exit !($(number tokens_per_second out) > 0 && $(number peak_bytes o
 
 "$gpt2" >out 2>&1 && fail "neither data nor --synthetic passes"
 grep -q "give --data FILE or --synthetic, one of them" out || fail "$(cat out)"
+for wrong in "--heads 5" "--heads 0" "--steps 0" "--batch 0" "--length 0" "--width 0 --heads 1" "--vocabulary 0"; do
+  # shellcheck disable=SC2086
+  "$gpt2" --synthetic --width 32 $wrong >out 2>&1 && fail "$wrong passes"
+  grep -q "^gpt2: --" out || fail "$wrong: $(cat out)"
+done
+# shellcheck disable=SC2086
+"$gpt2" --data text --vocabulary 50 $tiny --stack ndarray >out 2>&1 && fail "tokens beyond the vocabulary pass"
+grep -q "error: .*index" out || fail "$(cat out)"
 "$gpt2" --data nowhere --stack ndarray --layers 1 --width 8 --heads 1 --vocabulary 256 >out 2>&1 && fail "a file that is not there passes"
 grep -q "nowhere: cannot open" out || fail "$(cat out)"
 "$gpt2" --data text --length 4000 --stack ndarray --layers 1 --width 8 --heads 1 --vocabulary 256 >out 2>&1 && fail "a short text passes"

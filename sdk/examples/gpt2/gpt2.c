@@ -203,6 +203,20 @@ static BurnStatus run(const Options *options, BurnDevice *device) {
   return BURN_OK;
 }
 
+/* What is wrong with the options, or NULL. */
+static const char *mistake(const Options *options) {
+  const Gpt2Config *model = &options->model;
+  if (!options->data == !options->synthetic)
+    return "give --data FILE or --synthetic, one of them";
+  if (options->steps == 0 || options->batch == 0)
+    return "--steps and --batch are at least 1";
+  if (model->length == 0 || model->width == 0 || model->vocabulary == 0)
+    return "--length, --width and --vocabulary are at least 1";
+  if (model->heads == 0 || model->width % model->heads != 0)
+    return "--heads divide --width";
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   Options o = {.batch = 8,
                .steps = 100,
@@ -228,10 +242,9 @@ int main(int argc, char **argv) {
       argc, argv, "gpt2 --data FILE | --synthetic [OPTION..]", arguments,
       sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (!o.data == !o.synthetic) {
-    fprintf(stderr, "gpt2: give --data FILE or --synthetic, one of them\n");
-    return 2;
-  }
+  const char *wrong = mistake(&o);
+  if (wrong) fprintf(stderr, "gpt2: %s\n", wrong);
+  if (wrong) return 2;
   srand((unsigned)o.seed);
   BurnDevice *device = burn_device_open_training(o.stack);
   const BurnStatus status = run(&o, device);
