@@ -33,9 +33,12 @@ typedef struct AutocastTensor {
   BurnPrimitive
       header; /* first, so that a BurnPrimitive pointer is a pointer to the tensor; its dtype is what is seen */
   _Atomic uint32_t references;
-  BurnPrimitive *held; /* of the level below, one reference */
-  BurnPrimitive *cast; /* the same values in the other dtype, one reference; NULL: not needed so far */
-  const void *cast_by; /* the thread that made it */
+  BurnPrimitive *held;           /* of the level below, one reference */
+  BurnPrimitive *cast;           /* the same values in the other dtype, one reference; NULL: not needed so far */
+  const void *cast_by;           /* the thread that made it */
+  struct AutocastTensor *turned; /* what this is a permutation of, by these axes, one reference; NULL: casts are made of
+                                    `held` */
+  int64_t axes[BURN_MAX_RANK];
 } AutocastTensor;
 
 static inline AutocastTensor *autocast_tensor(BurnPrimitive *x) { return (AutocastTensor *)(void *)x; }
@@ -55,6 +58,11 @@ BurnStatus burn__autocast_wrap(const AutocastLayer *layer, BurnPrimitive *held, 
 /* x as `dtype`, a primitive of the level below with one reference for the caller. `keep`: the cast is kept with x, for
  * the next who asks. */
 BurnStatus burn__autocast_as(AutocastLayer *layer, AutocastTensor *x, BurnDType dtype, bool keep, BurnPrimitive **out);
+
+/* Says that `view`, which nobody else has yet, is x with its axes permuted: a cast of it is then one of x, which x
+ * keeps, seen in the same way. So the transposed weight of an output that is tied to an embedding is not cast for every
+ * use. */
+void burn__autocast_remember_turned(AutocastTensor *view, AutocastTensor *x, const int64_t *axes);
 
 BurnStatus BURN_API_CALL burn__autocast_create(void *self, const BurnTensorDesc *desc, const void *data,
                                                BurnPrimitive **out);

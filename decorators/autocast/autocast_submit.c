@@ -90,6 +90,14 @@ static BurnStatus run(AutocastLayer *layer, const BurnOpCall *call, BurnPrimitiv
   return status == BURN_OK ? wrap_outputs(layer, call, outputs) : status;
 }
 
+/* An f32 tensor that somebody else has, too, such as a parameter, seen with other axes. */
+static void remember_view(const BurnOpCall *call) {
+  if (call->op != BURN_OP_permute || is_donated(call, 0)) return;
+  AutocastTensor *x = autocast_tensor(call->inputs[0]), *view = autocast_tensor(call->outputs[0]);
+  if (x->header.dtype != BURN_DTYPE_F32 || x->held->dtype != BURN_DTYPE_F32) return;
+  burn__autocast_remember_turned(view, x, BURN_ATTRS(permute, call)->axes.value.i64s);
+}
+
 static BurnStatus lower_and_run(AutocastLayer *layer, const BurnOpCall *call, BurnPrimitive **inputs, bool *owned) {
   const BurnDType dtype = dtype_of_call(layer, call);
   BurnStatus status = BURN_OK;
@@ -103,6 +111,7 @@ static BurnStatus lower_and_run(AutocastLayer *layer, const BurnOpCall *call, Bu
     if (count < 64u && (owned[count] || is_donated(call, count))) donate |= UINT64_C(1) << count;
   }
   if (status == BURN_OK) status = run(layer, call, inputs, donate, as_described);
+  if (status == BURN_OK) remember_view(call);
   for (uint32_t i = 0; i < count; i++) {
     if (owned[i]) layer->next->release(layer->next->self, inputs[i]);
   }

@@ -39,16 +39,25 @@ BurnStatus burn__autocast_wrap(const AutocastLayer *layer, BurnPrimitive *held, 
   x->held = held;
   x->cast = NULL;
   x->cast_by = NULL;
+  x->turned = NULL;
   *out = &x->header;
   return BURN_OK;
 }
 
+void burn__autocast_remember_turned(AutocastTensor *view, AutocastTensor *x, const int64_t *axes) {
+  if (x->turned) return; /* no chains: the tensors of a loop would hold one another */
+  atomic_fetch_add_explicit(&x->references, 1u, memory_order_relaxed);
+  view->turned = x;
+  for (uint32_t i = 0; i < x->header.rank; i++) view->axes[i] = axes[i];
+}
+
 /* -- casts ------------------------------------------------------------------------------------ */
 
-static BurnStatus cast(const AutocastLayer *layer, BurnPrimitive *x, BurnDType dtype, BurnPrimitive **out) {
-  const BurnAttr attr = burn_attr_dtype(dtype);
+/* cast and permute: ops of one input and one attribute. */
+static BurnStatus invoke(const AutocastLayer *layer, uint32_t op, BurnPrimitive *x, BurnAttr attr,
+                         BurnPrimitive **out) {
   const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
-                           .op = BURN_OP_cast,
+                           .op = op,
                            .attr_count = 1,
                            .input_count = 1,
                            .output_count = 1,
@@ -57,6 +66,16 @@ static BurnStatus cast(const AutocastLayer *layer, BurnPrimitive *x, BurnDType d
                            .attrs = &attr};
   *out = NULL;
   return layer->host->annotate(layer->host->invoke(layer->next, &call), "autocast");
+}
+
+static BurnStatus cast(AutocastLayer *layer, const AutocastTensor *x, BurnDType dtype, BurnPrimitive **out) {
+  if (!x->turned) return invoke(layer, BURN_OP_cast, x->held, burn_attr_dtype(dtype), out);
+  BurnPrimitive *straight = NULL;
+  BurnStatus status = burn__autocast_as(layer, x->turned, dtype, true, &straight);
+  if (status != BURN_OK) return status;
+  status = invoke(layer, BURN_OP_permute, straight, burn_attr_i64s(x->axes, x->header.rank), out);
+  layer->next->release(layer->next->self, straight);
+  return status;
 }
 
 /* The cast that is there, with a reference, or NULL. A tracked one is a node of a graph: it is for the thread that
@@ -90,7 +109,7 @@ BurnStatus burn__autocast_as(AutocastLayer *layer, AutocastTensor *x, BurnDType 
   }
   *out = kept_cast(layer, x, dtype);
   if (*out) return BURN_OK;
-  const BurnStatus status = cast(layer, x->held, dtype, out);
+  const BurnStatus status = cast(layer, x, dtype, out);
   if (status == BURN_OK && keep) keep_cast(layer, x, *out);
   return status;
 }
@@ -130,6 +149,7 @@ void BURN_API_CALL burn__autocast_release(void *self, BurnPrimitive *x) {
     atomic_fetch_sub_explicit(&layer->kept, 1, memory_order_relaxed);
     layer->next->release(layer->next->self, tensor->cast);
   }
+  if (tensor->turned) burn__autocast_release(layer, &tensor->turned->header);
   layer->next->release(layer->next->self, tensor->held);
   layer->host->free(tensor, sizeof *tensor);
 }
@@ -145,7 +165,7 @@ BurnPrimitive *BURN_API_CALL burn__autocast_unwrap(void *self, BurnPrimitive *x)
   seen = tensor->cast; /* of a tensor held in halves there is one cast, and it is never replaced */
   pthread_mutex_unlock(&layer->mutex);
   if (seen) return seen;
-  if (cast(layer, tensor->held, x->dtype, &seen) != BURN_OK) return NULL;
+  if (cast(layer, tensor, x->dtype, &seen) != BURN_OK) return NULL;
   pthread_mutex_lock(&layer->mutex);
   BurnPrimitive *first = tensor->cast;
   if (!first) tensor->cast = seen;

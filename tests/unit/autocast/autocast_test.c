@@ -169,6 +169,19 @@ static void changing_weight(BurnDevice *device) {
   burn_drop(x);
 }
 
+/* A weight that is transposed for each use, and one whose transposition has no other owner. */
+static void tied_weight(BurnDevice *device) {
+  static const float values[] = {1, 2, 3, 4, 5, 6}, rows[] = {1, 10, 100};
+  BurnTensor *weight = burn_tensor_f32(device, values, BURN_SHAPE(2, 3));
+  for (int i = 0; i < 3; i++) {
+    float out[2];
+    BurnTensor *x = burn_tensor_f32(device, rows, BURN_SHAPE(1, 3));
+    must(burn_read_f32(burn_matmul(x, burn_transpose(burn_clone(weight))), out, 2));
+    assert_true(out[0] == 321 - 1 && out[1] == 654 + 2); /* in bf16 */
+  }
+  burn_drop(burn_matmul(burn_transpose(weight), one(device, 1))); /* fails: [3,2] x [1,1] */
+}
+
 static void one_product_chain(BurnDevice *device) {
   BurnTensor *x = burn_matmul(one(device, 2), one(device, 3));
   x = burn_relu(burn_matmul(burn_reshape(x, BURN_SHAPE(1, 1)), one(device, 1)));
@@ -180,6 +193,7 @@ static void test_a_weight_is_cast_once(void **state) {
   const char *below = "autocast<trace:format=count,file=%s<ndarray>>";
   assert_int_equal(count_ops(below, "cast", three_products), 1 + 3 + 3 /* inputs, and results that are read */);
   assert_int_equal(count_ops(below, "cast", changing_weight), 3 + 1 + 3);
+  assert_int_equal(count_ops(below, "cast", tied_weight), 1 + 3 + 3);
   assert_int_equal(count_ops(below, "cast", one_product_chain), 3);
 }
 
