@@ -232,6 +232,7 @@ int main(int argc, char **argv) {
       {"width", ARGUMENT_SIZE, &o.model.width, "N", "of a vector; 768"},
       {"heads", ARGUMENT_SIZE, &o.model.heads, "N", "of attention; 12"},
       {"vocabulary", ARGUMENT_SIZE, &o.model.vocabulary, "N", "tokens; 50304"},
+      {"exact-gelu", ARGUMENT_FLAG, &o.model.exact_gelu, NULL, "by erf"},
       {"steps", ARGUMENT_SIZE, &o.steps, "N", "of training; 100"},
       {"lr", ARGUMENT_NUMBER, &o.learning_rate, "X", "the highest; 6e-4"},
       {"seed", ARGUMENT_SIZE, &o.seed, "N", "of weights and tokens; 1"},

@@ -31,7 +31,8 @@ static Gpt2Block block(const Gpt2Config *config, BurnDevice *device) {
                      .norm_2 = burn_layer_norm_new(width, device),
                      .up = linear(width, 4 * width, 0.02, device),
                      .down = linear(4 * width, width, added, device),
-                     .heads = config->heads};
+                     .heads = config->heads,
+                     .exact_gelu = config->exact_gelu};
 }
 
 Gpt2 gpt2_init(const Gpt2Config *config, BurnDevice *device) {
@@ -66,9 +67,10 @@ static BurnTensor *attend(const Gpt2Block *m, BurnTensor *x) {
   return burn_linear_forward(&m->out, x);
 }
 
-/* Its parts are computed again in the backward pass, which is cheaper than
- * keeping them: five tensors of four times the width. */
-static BurnTensor *gelu(BurnTensor *x) {
+/* The parts of the tanh form are computed again in the backward pass, which is
+ * cheaper than keeping them: five tensors of four times the width. */
+static BurnTensor *gelu(const Gpt2Block *m, BurnTensor *x) {
+  if (m->exact_gelu) return burn_gelu(x);
   BurnDevice *device = burn_tensor_device(x);
   BurnStatus status = burn_checkpoint_begin(device);
   x = burn_gelu_approximate(x);
@@ -82,7 +84,7 @@ static BurnTensor *block_forward(const Gpt2Block *m, BurnTensor *x) {
   BurnTensor *y = burn_layer_norm_forward(&m->norm_1, burn_clone(x));
   x = burn_add(x, attend(m, y));
   y = burn_layer_norm_forward(&m->norm_2, burn_clone(x));
-  y = gelu(burn_linear_forward(&m->up, y));
+  y = gelu(m, burn_linear_forward(&m->up, y));
   return burn_add(x, burn_linear_forward(&m->down, y));
 }
 

@@ -12,7 +12,8 @@
   OPT(BurnSize, length, 1024, "most tokens of a sequence")                   \
   OPT(BurnSize, width, 768, "of the vector of a token")                      \
   OPT(BurnSize, layers, 12, "blocks")                                        \
-  OPT(BurnSize, heads, 12, "of attention; they divide the width")
+  OPT(BurnSize, heads, 12, "of attention; they divide the width")            \
+  OPT(BurnBool, exact_gelu, false, "by erf, not by GPT-2's tanh form of it")
 BURN_CONFIG_OPTIONAL(Gpt2Config, GPT2_CONFIG);
 
 #define GPT2_BLOCK_FIELDS(X)                       \
@@ -22,7 +23,8 @@ BURN_CONFIG_OPTIONAL(Gpt2Config, GPT2_CONFIG);
   X(BurnLayerNorm, norm_2, "before the two below") \
   X(BurnLinear, up, "width -> 4 * width")          \
   X(BurnLinear, down, "4 * width -> width")        \
-  X(BurnSize, heads, "of attention")
+  X(BurnSize, heads, "of attention")               \
+  X(BurnBool, exact_gelu, "by erf")
 BURN_MODULE(Gpt2Block, GPT2_BLOCK_FIELDS);
 
 #define GPT2_FIELDS(X)                                             \
