@@ -310,7 +310,8 @@ static BurnStatus BURN_API_CALL write_async(void *self, BurnPrimitive *x, const 
                                             BurnEvent **done) {
   Cuda *cuda = self;
   CudaTensor *tensor = cuda_tensor(x);
-  if (atomic_load(&tensor->references) != 1 || atomic_load(&tensor->storage->references) != 1)
+  if (atomic_load(&tensor->references) != 1 || atomic_load(&tensor->storage->references) != 1 ||
+      tensor->storage->is_shared)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor has other users: its elements stay");
   if (!burn__cuda_is_row_major(x)) return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor is not row-major");
   BurnStatus status = burn__cuda_enter(cuda);

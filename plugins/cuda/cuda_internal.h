@@ -76,7 +76,9 @@ typedef struct Cuda {
   pthread_mutex_t scratch_mutex;                       /* around the two that follow */
   CudaCache *scratch;                                  /* memory that recordings use while they run */
   uint32_t scratch_users;                              /* recordings */
-  void *side_stream; /* for what must not be captured; NULL: nothing was recorded yet */
+  pthread_mutex_t borrowed_mutex;
+  struct CudaBorrowed *borrowed; /* memory of other libraries that goes back when our work on it is done */
+  void *side_stream;             /* for what must not be captured; NULL: nothing was recorded yet */
 } Cuda;
 
 /* A tensor: the public header, then ours. */
@@ -154,6 +156,16 @@ BurnStatus BURN_API_CALL burn__cuda_pack_load(void *self, const BurnDeviceCode *
 void BURN_API_CALL burn__cuda_pack_unload(void *self, BurnLoadedKernel *kernel);
 BurnStatus BURN_API_CALL burn__cuda_pack_launch(void *self, BurnLoadedKernel *kernel, const BurnOpCall *call,
                                                 const BurnDeviceLaunch *launch);
+
+/* -- cuda_dlpack.c ---------------------------------------------------------------------------- */
+
+struct BurnDlpackInterface;
+extern const struct BurnDlpackInterface burn__cuda_dlpack_interface;
+
+/* Ends the sharing of a storage whose last reference is gone. */
+void burn__cuda_unshare(Cuda *cuda, CudaStorage *storage);
+/* Gives back what was borrowed and is done with, or all of it. In the context. */
+void burn__cuda_give_back(Cuda *cuda, bool all);
 
 /* -- cuda_tensor.c ---------------------------------------------------------------------------- */
 

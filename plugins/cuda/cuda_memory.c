@@ -350,6 +350,7 @@ void burn__cuda_storage_release(Cuda *cuda, CudaStorage *storage) {
   CudaMemory *memory = cuda->memory;
   if (atomic_fetch_sub(&storage->references, 1u) != 1 || storage->is_stand_in) return;
   Block *block = block_of(storage);
+  if (storage->is_shared) burn__cuda_unshare(cuda, storage);
   (void)pthread_mutex_lock(&memory->mutex);
   if (storage->is_counted) memory->figures.in_use -= storage->bytes;
   if (block->cache) {

@@ -24,8 +24,11 @@ typedef struct CudaCache CudaCache;
 /* Memory of the device, shared by views of it. */
 typedef struct CudaStorage {
   atomic_uint references;
-  bool is_counted;  /* among the bytes in use: what a recording keeps for itself is not */
-  bool is_stand_in; /* it belongs to a recording, which ends it */
+  bool is_counted;                        /* among the bytes in use: what a recording keeps for itself is not */
+  bool is_stand_in;                       /* it belongs to a recording, which ends it */
+  bool is_shared;                         /* another library owns or reads it (cuda_dlpack.c): it is not written into */
+  struct DLManagedTensorVersioned *owner; /* to whom it goes back; NULL: it is ours */
+  void *reader;                           /* the stream of another library that reads it; NULL: none that is known */
   CudaAddress address;
   uint64_t bytes;
 } CudaStorage;

@@ -3,6 +3,7 @@
 
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
+#include <burn/plugin/dlpack.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,7 @@ static BurnStatus BURN_API_CALL synchronise(void *self) {
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
   status = burn__cuda_wait(cuda);
+  burn__cuda_give_back(cuda, false);
   burn__cuda_leave(cuda);
   return status;
 }
@@ -112,6 +114,7 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
                                              {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface},
                                              {BURN_FUSED_INTERFACE, &burn__cuda_fused_interface},
+                                             {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},
                                              {BURN_REPLAY_INTERFACE, &burn__cuda_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
@@ -129,6 +132,7 @@ static void BURN_API_CALL close_device(void *self) {
     burn__cuda_dnn_destroy(cuda);
     burn__cuda_kernels_destroy(cuda, cuda->kernels);
     burn__cuda_fused_destroy(cuda);
+    burn__cuda_give_back(cuda, true);
     burn__cuda_memory_destroy(cuda);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
@@ -279,6 +283,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .timing = settings.timing,
                  .precision = (CudaPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
+                 .borrowed_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .dnn_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .recorder_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .scratch_mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -213,6 +213,7 @@ static StorageStandIn *storage_stand_in(CudaRecording *r, CudaStorage *real, uin
   storage->storage.address = real->address;
   storage->storage.bytes = real->bytes;
   storage->storage.is_stand_in = true;
+  storage->storage.is_shared = real->is_shared;
   atomic_init(&storage->storage.references, atomic_load(&real->references));
   storage->real = real;
   storage->index = index;

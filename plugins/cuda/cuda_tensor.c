@@ -74,6 +74,7 @@ void burn__cuda_release(Cuda *cuda, BurnPrimitive *x) {
 bool burn__cuda_may_overwrite(const BurnOpCall *call, uint32_t i) {
   if (!call->inputs[i] || i >= 64 || !(call->donate >> i & 1u)) return false;
   const CudaTensor *x = cuda_const_tensor(call->inputs[i]);
+  if (x->storage->is_shared) return false;
   if (atomic_load(&x->references) != 1 || atomic_load(&x->storage->references) != 1) return false;
   for (uint32_t k = 0; k < call->input_count; k++)
     if (k != i && call->inputs[k] == call->inputs[i]) return false;

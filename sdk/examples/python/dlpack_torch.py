@@ -3,8 +3,8 @@
 directions, from Python by ctypes alone.
 
     python3 dlpack_torch.py LIBBURN [STACK [DEVICE]]
-        libburn.so, "ndarray" and "cpu" unless told otherwise;
-        "torch:cuda:0" and "cuda"
+        libburn.so, "ndarray" unless told otherwise; PyTorch's device is
+        "cuda" for stacks on one, such as "cuda" and "torch:cuda:0", else "cpu"
 
 Shares a transposed tensor of PyTorch with the backend, gives it back, and
 doubles it there. Each result says where it lies; the status is 0 if nothing was
@@ -80,7 +80,8 @@ def to_torch(burn, tensor):
     return torch.from_dlpack(capsule_make(out, NAME, None))
 
 
-def main(path, stack="ndarray", torch_device="cpu"):
+def main(path, stack="ndarray", torch_device=None):
+    torch_device = torch_device or ("cuda" if "cuda" in stack else "cpu")
     burn = Burn(path)
     device = burn.open(stack.encode())
     burn.check(burn.device_status(device))

@@ -28,6 +28,7 @@ export BURN_PLUGIN_PATH="$build/pack"
 for s in "$stack" "fusion<$stack>"; do "$build/pack/fused_matmul_add_relu_test" "$s"; done
 unset BURN_PLUGIN_PATH
 python3 "$root/tests/bench/gpu/dlpack_streams.py" "$build/lib/libburn.so" "$stack"
+python3 "$root/sdk/examples/python/dlpack_torch.py" "$build/lib/libburn.so" "$stack"
 SAMPLER_OUT=$build/profile.txt LD_PRELOAD="$build/sampler.so" "$build/tests/transfer_bench" --backend "$stack" --megabytes 0 --steps 3000
 head -40 "$build/profile.txt"
 "$build/bin/burn" conform "$stack" --level core

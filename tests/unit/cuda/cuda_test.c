@@ -2,7 +2,9 @@
  * and every kernel compiles. Where there is no NVRTC, only the first is tested. Numbers and failures: ../cuda_emulated. */
 #include "forked.h"
 
+#include <burn/dlpack.h>
 #include <burn/op_call.h>
+#include <burn/plugin/dlpack.h>
 
 #include <string.h>
 
@@ -327,6 +329,113 @@ static void test_a_trace_has_times_of_the_device(void **state) {
   assert_int_equal(remove(folder), 0);
 }
 
+/* -- tensors of other libraries ------------------------------------------------------------------ */
+
+/* A tensor of a library that lies on device 0, with how often it was deleted. */
+typedef struct Foreign {
+  BurnDlpackManaged managed;
+  int64_t shape[2], strides[2];
+  float values[6];
+  int deleted;
+} Foreign;
+
+static void foreign_delete(struct DLManagedTensorVersioned *managed) {
+  ((Foreign *)burn_dlpack_managed(managed)->manager_ctx)->deleted++;
+}
+
+static struct DLManagedTensorVersioned *foreign_make(Foreign *x) {
+  *x = (Foreign){.shape = {2, 3}, .strides = {3, 1}, .values = {1, 2, 3, 4, 5, 6}};
+  x->managed = (BurnDlpackManaged){.major = BURN_DLPACK_MAJOR, .manager_ctx = x, .deleter = foreign_delete};
+  x->managed.tensor = (BurnDlpackTensor){
+      .data = x->values, .device_type = BURN_DLPACK_CUDA, .ndim = 2, .shape = x->shape, .strides = x->strides};
+  burn_dlpack_set_dtype(&x->managed.tensor, BURN_DTYPE_F32);
+  return (struct DLManagedTensorVersioned *)(void *)&x->managed;
+}
+
+static void check_read(BurnTensor *x, const float *expected) {
+  float values[6] = {0};
+  const BurnStatus status = burn_read_f32(x, values, 6);
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  for (int i = 0; i < 6; i++)
+    CHECK(values[i] == expected[i], "element %d is %g, not %g", i, (double)values[i], (double)expected[i]);
+}
+
+static void take_foreign(BurnDevice *device) {
+  static Foreign x;
+  const float given[] = {1, 2, 3, 4, 5, 6};
+  BurnTensor *ours = burn_from_dlpack_on(foreign_make(&x), 1, device);
+  CHECK(burn_tensor_status(ours) == BURN_OK, "%s", burn_status_message(burn_tensor_status(ours)));
+  check_read(burn_clone(ours), given);
+  x.values[5] = 7; /* the same memory */
+  check_read(burn_clone(ours), x.values);
+  check_fine(burn_exp(ours)); /* given away, and yet not written into */
+  CHECK(burn_device_sync(device) == BURN_OK, "sync failed");
+  CHECK(x.deleted == 1, "deleted %d times", x.deleted);
+  CHECK(x.values[0] == 1 && x.values[5] == 7, "the memory of the other library was written into");
+}
+
+static void refuse_foreign(BurnDevice *device) {
+  static Foreign x;
+  const char *message;
+  BurnTensor *wrong = burn_from_dlpack_on(foreign_make(&x), 0, device);
+  check_contains(burn_status_message(burn_tensor_status(wrong)), "0 is no stream of DLPack's protocol");
+  burn_drop(wrong);
+  CHECK(x.deleted == 1, "a refused tensor was deleted %d times", x.deleted);
+  (void)foreign_make(&x);
+  x.managed.tensor.device_id = 1;
+  wrong = burn_from_dlpack((struct DLManagedTensorVersioned *)(void *)&x.managed, device);
+  message = burn_status_message(burn_tensor_status(wrong));
+  check_contains(message, "can use no memory of DLPack's device type 2, id 1");
+  burn_drop(wrong);
+}
+
+static void give_own(BurnDevice *device) {
+  const float values[] = {6, 5, 4, 3, 2, 1};
+  struct DLManagedTensorVersioned *out = NULL;
+  BurnTensor *x = burn_transpose(burn_tensor_from(device, values, BURN_DTYPE_F32, BURN_SHAPE(2, 3)));
+  const BurnStatus status = burn_to_dlpack_on(burn_clone(x), 2, &out);
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  const BurnDlpackManaged *managed = burn_dlpack_managed(out);
+  const BurnDlpackTensor *tensor = &managed->tensor;
+  CHECK(tensor->device_type == BURN_DLPACK_CUDA && tensor->device_id == 0, "type %d, id %d", tensor->device_type,
+        tensor->device_id);
+  CHECK(tensor->ndim == 2 && tensor->shape[0] == 3 && tensor->shape[1] == 2, "the shape is another");
+  CHECK(tensor->strides[0] == 1 && tensor->strides[1] == 3, "strides %lld and %lld", (long long)tensor->strides[0],
+        (long long)tensor->strides[1]);
+  CHECK(managed->flags & BURN_DLPACK_READ_ONLY, "it may be written into");
+  CHECK(memcmp(tensor->data, values, sizeof values) == 0, "the elements are others"); /* the fake device's memory */
+  burn_drop(x);
+  CHECK(burn_device_memory(device).live_tensors == 1, "the exported tensor does not live on");
+  managed->deleter(out);
+  CHECK(burn_device_memory(device).live_tensors == 0, "the exported tensor lives on");
+  CHECK(burn_status_code(burn_to_dlpack_on(burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32), -2, &out)) ==
+            BURN_STATUS_INVALID_ARGUMENT,
+        "-2 is a stream");
+}
+
+static void cross(void *context) {
+  (void)context;
+  use_fake_driver();
+  BurnDevice *device = burn_device_open("cuda");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  take_foreign(device);
+  refuse_foreign(device);
+  give_own(device);
+  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left",
+        (long long)burn_device_memory(device).live_tensors);
+  static Foreign last; /* borrowed until the device is closed */
+  BurnTensor *x = burn_from_dlpack(foreign_make(&last), device);
+  burn_drop(x);
+  burn_device_close(device);
+  CHECK(last.deleted == 1, "deleted %d times", last.deleted);
+}
+
+static void test_tensors_cross_to_other_libraries(void **state) {
+  (void)state;
+  if (!has_nvrtc) skip();
+  forked(cross, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
                                      cmocka_unit_test(test_libraries_are_told),
@@ -334,6 +443,7 @@ int main(void) {
                                      cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_memory_is_used_again),
                                      cmocka_unit_test(test_a_full_device_gives_back),
-                                     cmocka_unit_test(test_a_trace_has_times_of_the_device)};
+                                     cmocka_unit_test(test_a_trace_has_times_of_the_device),
+                                     cmocka_unit_test(test_tensors_cross_to_other_libraries)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
