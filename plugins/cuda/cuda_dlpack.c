@@ -1,4 +1,4 @@
-/* cuda_dlpack.c - "burn.dlpack": memory of the device that crosses to other libraries and back, and streams that are put
+/* cuda_dlpack.c - "burn.dlpack": memory of the device that crosses to other libraries and back, streams that are put
  * in order for it.
  *
  * Nobody waits: the stream of the other side comes first or next by an event. What is borrowed goes back to its owner
