@@ -170,10 +170,9 @@ static int version_of_link(const char *path, char *version, size_t bytes) {
 /* A wheel says it in the name of the folder beside nvidia/: "nvidia_cudnn_cu13-9.19.1.2.dist-info". */
 static int version_of_wheel(const char *path, const char *wheel, char *version, size_t bytes) {
   char pattern[PATH_BYTES + 64], found[PATH_BYTES];
-  const char *inside = strstr(path, "/site-packages/nvidia/");
+  const char *inside = strstr(path, "/nvidia/");
   if (!inside) return 0;
-  (void)snprintf(pattern, sizeof pattern, "%.*s/site-packages/nvidia_%s*-[0-9]*.dist-info", (int)(inside - path), path,
-                 wheel);
+  (void)snprintf(pattern, sizeof pattern, "%.*s/nvidia_%s*-[0-9]*.dist-info", (int)(inside - path), path, wheel);
   if (!find_file(pattern, found)) return 0;
   const char *end = strstr(found, ".dist-info"), *begin = end;
   while (begin[-1] != '-') begin--;
@@ -190,6 +189,7 @@ int burn__cuda_look_for(CudaPart part, CudaFound *out) {
       !version_of_wheel(path, libraries[part]->wheel, out->version, sizeof out->version))
     (void)snprintf(out->version, sizeof out->version, "%s", strstr(path, ".so.") + 4);
   const char *end = strrchr(path, '/');
+  if (end - path > 2 && end[-1] == '.' && end[-2] == '/') end -= 2; /* "folder/./file", of BURN_CUDA_LIBS */
   (void)snprintf(out->folder, sizeof out->folder, "%.*s", (int)(end - path), path);
   return 1;
 }
