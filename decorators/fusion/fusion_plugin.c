@@ -165,8 +165,8 @@ static void find_joins(FusionLayer *decorator) {
   }
 }
 
-/* Where a queue is cut unless the user says so. What is recorded should be a whole step: parts of one hand their results
- * on in memory that is theirs for good, and there may be more of them than recordings. */
+/* Where a queue is cut unless the user says so. What is recorded should be a whole step: parts of one hand their
+ * results on in memory that is theirs for good, and there may be more of them than recordings. */
 static void choose_lengths(FusionLayer *decorator) {
   const bool whole = decorator->replay != NULL;
   if (decorator->max_ops == 0) decorator->max_ops = whole ? 4096 : 1024;

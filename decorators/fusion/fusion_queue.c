@@ -5,8 +5,8 @@
  * address.
  *
  * A queue is cut where its contents say so, not after a fixed number of ops: after the steps of an optimizer, and when
- * it is long enough and a hash of the last four ops has some zero bits. So a loop that never reads anything is cut at the same places in every round, and
- * finds its plans again. */
+ * it is long enough and a hash of the last four ops has some zero bits. So a loop that never reads anything is cut at
+ * the same places in every round, and finds its plans again. */
 #include "fusion_internal.h"
 
 #include <string.h>

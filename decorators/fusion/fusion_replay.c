@@ -16,11 +16,12 @@
 #include <string.h>
 
 enum {
-  RUNS_BEFORE = 3,    /* the run that is recorded */
-  LEAST_LAUNCHES = 3, /* below, starting a recording gains nothing */
-  WINDOW = 16,        /* runs ... */
-  MOST_MISSES = 3,    /* ... in which so many misses end it */
-  MOST_MOVES = 2,     /* an input that has moved so often gets a slot */
+  RUNS_BEFORE = 3,        /* the run that is recorded */
+  LEAST_LAUNCHES = 3,     /* below, starting a recording gains nothing */
+  WINDOW = 16,            /* runs ... */
+  MOST_MISSES = 3,        /* ... in which so many misses end it */
+  MOST_MOVES = 2,         /* an input that has moved so often gets a slot */
+  MOST_COPIED = 64 << 20, /* bytes of inputs that are copied for each run: beyond, launches cost less */
   STALE = 1024 /* a recording may be thrown out for another one when so many runs of others came after its last */
 };
 
@@ -496,7 +497,8 @@ static void release_inputs(FusionQueue *queue, const FusionReplay *r) {
 static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
   FusionLayer *decorator = queue->decorator;
   if (!results_are_free(queue, r)) {
-    if (r->is_blocked) drop(decorator, plan); /* the holder keeps the memory, the next recording gets other */
+    if (r->is_blocked) /* the holder keeps the memory, the next recording gets other */
+      (void)snprintf(queue->trial_reason, sizeof queue->trial_reason, "a result of the last run is still held");
     r->is_blocked = !r->is_blocked;
     return false;
   }
@@ -522,10 +524,21 @@ static void miss(FusionLayer *decorator, FusionPlan *plan, const char *why) {
   burn__fusion_log_replay(decorator, plan, r->is_refused ? "not replayed any more" : "not replayed", why);
 }
 
+/* Of the inputs that move, with what else lies in their memory. */
+static uint64_t copied_bytes(const FusionReplay *r) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < r->input_count; i++) bytes += r->inputs[i].varies ? r->inputs[i].place.bytes : 0;
+  return bytes;
+}
+
 static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
   FusionLayer *decorator = queue->decorator;
   observe(queue, r);
   if (r->seen < RUNS_BEFORE || is_full(decorator)) return false;
+  if (copied_bytes(r) > MOST_COPIED) {
+    miss(decorator, plan, "inputs that move are too large to be copied");
+    return false;
+  }
   if (!record(queue, plan, r)) {
     miss(decorator, plan, queue->trial_reason);
     return false;

@@ -261,19 +261,27 @@ static uint64_t span_of(const BurnPrimitive *x) {
   return (uint64_t)(last + 1) * burn_dtype_bytes(x->dtype);
 }
 
-/* As far from a multiple of ALIGNMENT as x, so that kernels are chosen alike. */
+/* Memory like that of x: its strides, as far from a multiple of ALIGNMENT, so that kernels are chosen alike, and as
+ * much of it after the first element, should somebody read what lies between elements of a view. */
 static BurnStatus make_slot(Cuda *cuda, const BurnPrimitive *x, Slot *slot, BurnPrimitive **out) {
   const uint64_t offset = cuda_address(x) % ALIGNMENT;
   const BurnTensorDesc desc = burn_primitive_desc(x);
+  const CudaStorage *real = cuda_const_tensor(x)->storage;
+  const uint64_t rest = real->bytes - (cuda_address(x) - real->address);
   CudaStorage *storage = NULL;
   slot->bytes = span_of(x);
   if (slot->bytes == 0) return CUDA_FAIL(cuda, INVALID_ARGUMENT, "slot: no element, or some before the first");
-  BurnStatus status = burn__cuda_storage_new(cuda, offset + slot->bytes, &storage);
+  BurnStatus status = burn__cuda_storage_new(cuda, offset + rest, &storage);
   if (status != BURN_OK) return status;
   slot->address = storage->address + offset;
   slot->rank = x->rank;
   memcpy(slot->strides, x->strides, x->rank * sizeof *slot->strides);
   return burn__cuda_tensor_over(cuda, &desc, x->strides, storage, (int64_t)offset, out);
+}
+
+static BurnStatus copy_to(Cuda *cuda, const Slot *to, const BurnPrimitive *x) {
+  const int error = cuda->driver->cuMemcpyDtoDAsync_v2(to->address, cuda_address(x), to->bytes, cuda->stream);
+  return burn__cuda_check(cuda, error, "copy between recorded work and others");
 }
 
 static BurnStatus BURN_API_CALL slot(void *self, BurnRecording *recording, BurnPrimitive *x, BurnPrimitive **out,
@@ -297,8 +305,7 @@ static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint3
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "fill: the tensor has other strides or alignment than the slot");
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_check(
-      cuda, cuda->driver->cuMemcpyDtoDAsync_v2(to->address, cuda_address(x), to->bytes, cuda->stream), "fill a slot");
+  status = copy_to(cuda, to, x);
   burn__cuda_leave(cuda);
   return status;
 }
@@ -312,9 +319,7 @@ static BurnStatus move_out(Cuda *cuda, CudaRecording *r, const BurnPrimitive *x,
   burn__cuda_cache_choose(cuda, r->cache);
   BurnStatus status = make_slot(cuda, x, &place, &copy);
   if (status != BURN_OK) return status;
-  status = burn__cuda_check(
-      cuda, cuda->driver->cuMemcpyDtoDAsync_v2(place.address, cuda_address(x), place.bytes, cuda->stream),
-      "keep a result");
+  status = copy_to(cuda, &place, x);
   held->address = place.address;
   held->storage = cuda_tensor(copy)->storage;
   atomic_fetch_add(&held->storage->references, 1u);
@@ -366,11 +371,12 @@ static BurnStatus over_memory(Cuda *cuda, const Held *held, BurnPrimitive *input
                                 out);
 }
 
-static BurnStatus copy_of(Cuda *cuda, BurnPrimitive *x, BurnPrimitive **out) {
-  const BurnTensorDesc desc = burn_primitive_desc(x);
+/* With the strides of x: what reads it is the same work as without a recording. */
+static BurnStatus copy_of(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive **out) {
+  Slot place;
   BurnPrimitive *copy = NULL;
-  BurnStatus status = burn__cuda_new(cuda, &desc, &copy);
-  if (status == BURN_OK) status = burn__cuda_copy(cuda, copy, x);
+  BurnStatus status = make_slot(cuda, x, &place, &copy);
+  if (status == BURN_OK) status = copy_to(cuda, &place, x);
   if (status == BURN_OK) *out = copy;
   if (status != BURN_OK) burn__cuda_release(cuda, copy);
   return status;

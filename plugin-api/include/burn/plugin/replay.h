@@ -66,8 +66,8 @@ typedef struct BurnReplayInterface {
    * so: a wait for the device, a copy from or to memory of the host, a kernel that must be compiled first. */
   BurnStatus(BURN_API_CALL *begin)(void *self, BurnRecording **out);
 
-  /* The calls that follow belong to call `index`, until the next mark. Indices rise. Also in a patch. `keeps` 1: results
-   * of them will be held; one that is held all the same costs a copy in every run. */
+  /* The calls that follow belong to call `index`, until the next mark. Indices rise. Also in a patch. `keeps` 1:
+   * results of them will be held; one that is held all the same costs a copy in every run. */
   BurnStatus(BURN_API_CALL *mark)(void *self, BurnRecording *recording, uint32_t index, int32_t keeps);
 
   /* While recording: a stand-in for x. `index` BURN_REPLAY_INPUT: for an input of the recording, number `input`; the
