@@ -229,6 +229,18 @@ static void find_values(Plan *plan) {
   }
 }
 
+/* Steps that are nothing in code and yet save a call of their own, which reads and writes memory. */
+static uint32_t count_casts(const Plan *plan) {
+  bool needed[BURN_COMMON_FUSED_VALUES];
+  uint32_t count = 0;
+  find_needed(plan->body, needed);
+  for (uint32_t v = plan->body->input_count; v < plan->value_count && plan->rules->counts_casts; v++) {
+    if (!needed[v] || form_of(plan, v) != BURN_COMMON_FORM_CAST || plan->values[v].same_as == v) continue;
+    count += plan->body->values[burn_common_fused_step(plan, v)->inputs[0]].dtype != plan->values[v].dtype;
+  }
+  return count;
+}
+
 /* Marks what the outputs need; returns how many steps do something. */
 static uint32_t find_live(Plan *plan) {
   const BurnFusedBody *body = plan->body;
@@ -403,7 +415,7 @@ static void plan_loops(Plan *plan) {
     find_values(plan);
   }
   if (!plan->refusal) check_outputs(plan);
-  if (!plan->refusal && find_live(plan) < 2) burn_common_fused_refuse(plan, "less than two steps");
+  if (!plan->refusal && find_live(plan) + count_casts(plan) < 2) burn_common_fused_refuse(plan, "less than two steps");
   if (plan->refusal) return;
   plan->loop_count = count_loops(plan);
   choose_kept(plan);

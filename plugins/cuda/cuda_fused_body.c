@@ -11,7 +11,8 @@ static const BurnCommonFusedRules rules = {.max_inputs = CUDA_FUSED_INPUTS,
                                            .max_loops = 16,
                                            .max_buffers = 16,
                                            .max_rows = CUDA_FUSED_STEPS,
-                                           .longest_row = 131072};
+                                           .longest_row = 131072,
+                                           .counts_casts = true};
 
 uint32_t burn__cuda_fused_numbers(BurnCommonForm form) {
   switch (form) {

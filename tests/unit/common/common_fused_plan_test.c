@@ -58,8 +58,8 @@ static uint32_t add(Draft *draft, uint32_t op, BurnTensorDesc result, int a, int
 
 static void leave(Draft *draft, uint32_t v) { draft->outputs[draft->body.output_count++] = v; }
 
-static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true};
-static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false};
+static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false};
+static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false};
 
 #define F32(a, b, c) desc(BURN_DTYPE_F32, a, b, c)
 
@@ -297,6 +297,19 @@ static void test_bodies_that_no_loop_computes(void **state) {
   }
 }
 
+/* A cast that the step's loads do: nothing more to compute, and a call less. */
+static void test_casts_count_where_the_rules_say_so(void **state) {
+  Draft draft = {.body = {.input_count = 0}};
+  BurnCommonFusedRules rules = from_memory;
+  (void)state;
+  const uint32_t x = add_input(&draft, desc(BURN_DTYPE_BF16, 2, 4, 8));
+  const uint32_t wide = add(&draft, BURN_OP_cast, desc(BURN_DTYPE_F32, 2, 4, 8), (int)x, NONE);
+  leave(&draft, add(&draft, BURN_OP_exp, desc(BURN_DTYPE_F32, 2, 4, 8), (int)wide, NONE));
+  assert_string_equal(refusal_of(&draft, &rules), "less than two steps");
+  rules.counts_casts = true;
+  assert_string_equal(refusal_of(&draft, &rules), "none");
+}
+
 /* -- roles ------------------------------------------------------------------------------------ */
 
 static void test_roles_follow_op_and_dtype(void **state) {
@@ -339,6 +352,7 @@ int main(void) {
       cmocka_unit_test(test_the_space_follows_the_reduction),
       cmocka_unit_test(test_rules_bound_what_is_planned),
       cmocka_unit_test(test_bodies_that_no_loop_computes),
+      cmocka_unit_test(test_casts_count_where_the_rules_say_so),
       cmocka_unit_test(test_roles_follow_op_and_dtype),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,8 @@ typedef struct BurnCommonFusedRules {
   /* True: a reduction runs after its loop and reads its operand from an input or a buffer. False: within the loop that
    * computes the operand, which then is one of its uses. */
   bool reduces_memory;
+  /* True: a body may be one step and casts, as the single cast would write what the step then reads. */
+  bool counts_casts;
 } BurnCommonFusedRules;
 
 /* What is known of a value of the body: input or step. */
