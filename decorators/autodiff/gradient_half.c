@@ -2,8 +2,8 @@
  * out.
  *
  * A rule such as g * (y - y * y) would else round after every step, and lose most of the digits it has where y is
- * near 1. Rules that only move or sum gradients, and those of matrix products and convolutions, work in the half type:
- * backends round such sums once by themselves. */
+ * near 1. Rules that only move or sum gradients, those of matrix products and convolutions, and those that are one op
+ * which the backend has a kernel for, work in the half type: backends round such results once by themselves. */
 #include "gradient.h"
 
 #include "autodiff_internal.h"
@@ -27,6 +27,27 @@ static BurnTensorDesc widen_desc(BurnTensorDesc desc) {
   return desc;
 }
 
+/* Ops whose rule is one op. */
+static const struct {
+  uint32_t op, gradient;
+} single_ops[] = {{BURN_OP_gelu, BURN_OP_gelu_backward},
+                  {BURN_OP_softmax, BURN_OP_softmax_backward},
+                  {BURN_OP_quiet_softmax, BURN_OP_softmax_backward},
+                  {BURN_OP_log_softmax, BURN_OP_log_softmax_backward},
+                  {BURN_OP_cross_entropy, BURN_OP_cross_entropy_backward},
+                  {BURN_OP_mse, BURN_OP_mse_backward},
+                  {BURN_OP_layer_norm, BURN_OP_layer_norm_backward},
+                  {BURN_OP_batch_norm_train, BURN_OP_batch_norm_train_backward}};
+
+/* 1 if the rule is one op that the backend computes as a whole: its decomposition would round after every step. */
+static int is_one_kernel(const GradientContext *c) {
+  const BurnBackend *backend = c->builder.backend;
+  for (size_t i = 0; i < sizeof single_ops / sizeof single_ops[0]; i++)
+    if (single_ops[i].op == c->node->op)
+      return backend->op_support(backend->self, single_ops[i].gradient) == BURN_SUPPORT_YES;
+  return 0;
+}
+
 /* 1 if the rule computes with what was saved, element by element or along axes, and there are halves among its tensors.
  */
 static int wants_f32(const GradientContext *c, const GradientRow *row) {
@@ -40,7 +61,7 @@ static int wants_f32(const GradientContext *c, const GradientRow *row) {
   if (!info || !(info->traits & (BURN_TRAIT_ELEMENTWISE | BURN_TRAIT_REDUCE))) return 0;
   if (c->input_count > MAX_TENSORS || node->output_count > BURN_MAX_OUTPUTS) return 0;
   for (uint32_t i = 0; i < GRADIENT_NEED_COLUMNS; i++) needs |= row->needs[i];
-  return needs != 0;
+  return needs != 0 && !is_one_kernel(c);
 }
 
 void burn__gradient_run(GradientContext *c, const GradientRow *row) {

@@ -5,7 +5,7 @@
 /* -- layer norm ------------------------------------------------------------------------------- */
 
 enum { FORWARD, GRADIENTS, JOINED }; /* kinds of kernels/layer_norm.cu */
-enum { IN_REGISTERS = 32, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
+enum { IN_REGISTERS = 32, FEW_IN_REGISTERS = 8, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
 enum { BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
 
 static CudaKernelKey key_of(CudaText text, BurnDType dtype) {
@@ -61,9 +61,15 @@ static BurnStatus run_gradients(const CudaRun *run, BurnPrimitive *const *in, Cu
   return status;
 }
 
+/* With few numbers a thread, more of them are at work; where a row is too long for that, with more. */
+static CudaRowShape gradient_shape(BurnDType dtype, int64_t size) {
+  const CudaRowShape few = burn__cuda_row_shape(dtype, size, FEW_IN_REGISTERS);
+  return few.vectors > 0 ? few : burn__cuda_row_shape(dtype, size, GRADIENTS_IN_REGISTERS);
+}
+
 static BurnStatus layer_norm_gradients(const CudaRun *run, BurnPrimitive *const *in) {
   const int64_t size = in[1]->shape[in[1]->rank - 1], rows = rows_of(in[1]);
-  const CudaRowShape shape = burn__cuda_row_shape(in[1]->dtype, size, GRADIENTS_IN_REGISTERS);
+  const CudaRowShape shape = gradient_shape(in[1]->dtype, size);
   const int64_t most = shape.threads == 32 ? WARP_PARTS : BLOCK_PARTS;
   CudaRows p = {.out = cuda_address(run->out[0]),
                 .x = cuda_address(in[1]),

@@ -3,7 +3,7 @@
 #include "cuda_internal.h"
 
 enum { FORWARD, BACKWARD, FIRST_STATE, IS_GIVEN = 8 }; /* kinds of kernels/lstm.cu */
-enum { UNITS = 4, SAMPLES = 32, THREADS = 256, GATES = 4, MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
+enum { UNITS = 4, SAMPLES = 32, THREADS = 512, THREADS_F64 = 256, GATES = 4, MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
 enum { SMALL_SAMPLES = 64, SMALL_UNITS = 1024 }; /* up to these a step makes its own product */
 
 /* A call under way: inputs row-major and outputs, in what is computed in. */
@@ -97,7 +97,8 @@ static BurnStatus start(const Lstm *lstm, uint32_t kind, const CudaLstm *p) {
   void *function = NULL;
   const BurnStatus status = burn__cuda_kernel(lstm->run->cuda, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  return burn__cuda_launch(lstm->run->cuda, function, (uint64_t)groups, THREADS, p, sizeof *p);
+  return burn__cuda_launch(lstm->run->cuda, function, (uint64_t)groups,
+                           lstm->dtype == BURN_DTYPE_F64 ? THREADS_F64 : THREADS, p, sizeof *p);
 }
 
 /* -- forward ---------------------------------------------------------------------------------- */

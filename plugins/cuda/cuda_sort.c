@@ -5,7 +5,6 @@ enum { SHARED, COUNT, PLACES, SPREAD }; /* variants of kernels/sort.cu */
 enum {
   SHARED_THREADS = 512,
   TILE_THREADS = 256,
-  PLACES_THREADS = 1024,
   TILE = 2048,
   DIGITS = 256,
   LONGEST_SHARED = 4096,
@@ -25,7 +24,7 @@ static BurnStatus start(Cuda *cuda, CudaKernelKey *key, uint32_t variant, int64_
 static BurnStatus pass(Cuda *cuda, CudaKernelKey *key, const CudaSort *p) {
   const int64_t lines = p->outer * p->inner;
   BurnStatus status = start(cuda, key, COUNT, lines * p->tiles, TILE_THREADS, p);
-  if (status == BURN_OK) status = start(cuda, key, PLACES, lines, PLACES_THREADS, p);
+  if (status == BURN_OK) status = start(cuda, key, PLACES, lines * DIGITS, TILE_THREADS, p);
   return status == BURN_OK ? start(cuda, key, SPREAD, lines * p->tiles, TILE_THREADS, p) : status;
 }
 
@@ -41,7 +40,7 @@ static BurnStatus make_room(Cuda *cuda, BurnDType dtype, int64_t count, BurnPrim
 
 static BurnStatus make_rooms(Cuda *cuda, BurnDType key, const CudaSort *p, Rooms *rooms) {
   const int64_t lines = p->outer * p->inner;
-  BurnStatus status = make_room(cuda, BURN_DTYPE_I32, lines * DIGITS * p->tiles, &rooms->counts);
+  BurnStatus status = make_room(cuda, BURN_DTYPE_I32, lines * DIGITS * (p->tiles + 1), &rooms->counts);
   for (int i = 0; i < 2 && status == BURN_OK; i++) {
     status = make_room(cuda, key, lines * p->size, &rooms->keys[i]);
     if (status == BURN_OK) status = make_room(cuda, BURN_DTYPE_I32, lines * p->size, &rooms->indices[i]);
@@ -66,6 +65,7 @@ static BurnStatus sort_by_digits(Cuda *cuda, CudaKernelKey *key, int bits, CudaS
   p->tiles = (p->size + TILE - 1) / TILE;
   BurnStatus status = make_rooms(cuda, is_wide ? BURN_DTYPE_I64 : BURN_DTYPE_I32, p, &rooms);
   if (status == BURN_OK) p->counts = cuda_address(rooms.counts);
+  p->totals = p->counts + (uint64_t)(p->outer * p->inner * DIGITS * p->tiles) * sizeof(uint32_t);
   for (int turn = 0; turn * 8 < bits && status == BURN_OK; turn++) {
     const bool is_first = turn == 0, is_last = turn * 8 + 8 >= bits;
     p->shift = turn * 8;

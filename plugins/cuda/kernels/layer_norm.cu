@@ -15,9 +15,13 @@ static __device__ inline Statistics burn_statistics(const C *v, const CudaRows &
   for (int k = 0; k < N; k++) sum += v[k]; /* 0 beyond the end */
   s.mean = burn_row_sum(sum) / (C)p.size;
 #pragma unroll
-  for (int k = 0; k < N; k++) {
-    const C distance = burn_has(p.size, k / W, k % W) ? v[k] - s.mean : (C)0;
-    squares += distance * distance;
+  for (int i = 0; i < V; i++) {
+    const int there = burn_there(p.size, i);
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+      const C distance = k < there ? v[i * W + k] - s.mean : (C)0;
+      squares += distance * distance;
+    }
   }
   s.scale = (C)1 / burn_root(burn_row_sum(squares) / (C)p.size + (C)p.epsilon);
   return s;
@@ -56,7 +60,7 @@ static __device__ inline void burn_finish(IN0 *out, C *v, int64_t c, const Stati
   burn_write(out, v, p.size, c, p.whole);
 }
 
-extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p) {
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const CudaRows p) {
   if (burn_row() >= p.outer) return;
   const IN0 *x = (const IN0 *)p.x + burn_row() * p.size;
   IN0 *out = (IN0 *)p.out + burn_row() * p.size;

@@ -21,8 +21,11 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p
   if (burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
 }
 #elif BURN_KIND == 1
-static __device__ inline C burn_slope(C grown, C share, C factor, bool hit) {
-  return hit ? grown * share - factor : grown * share;
+/* Takes `factor` off the target's number, if it is in the vector c, whose numbers are v. */
+static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor) {
+  if (target < 0 || target / W != c) return;
+#pragma unroll
+  for (int k = 0; k < W; k++) v[k] = k == (int)(target % W) ? v[k] - factor : v[k];
 }
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p) {
@@ -40,11 +43,12 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p
   for (int k = 0; k < N; k++) all.most = burn_larger(all.most, v[k]);
   all.most = burn_row_largest(all.most);
 #pragma unroll
-  for (int k = 0; k < N; k++) all.sum += v[k] = burn_exponential(v[k] - all.most);
+  for (int k = 0; k < N; k++) all.sum += v[k] = burn_decay(v[k] - all.most);
   const C share = factor / burn_row_sum(all.sum);
 #pragma unroll
-  for (int k = 0; k < N; k++)
-    v[k] = burn_slope(v[k], share, factor, (int64_t)(k / W * T + burn_lane()) * W + k % W == target);
+  for (int k = 0; k < N; k++) v[k] = v[k] * share;
+#pragma unroll
+  for (int i = 0; i < V; i++) burn_hit(v + i * W, i * T + burn_lane(), target, factor);
   burn_give(out, v, p.size, p.whole);
 #else
   const Exponentials all = burn_row_exponentials(x, p.size, p.whole);
@@ -55,8 +59,9 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p
 #pragma unroll
     for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, p.size, c + i * T, p.whole, (C)0);
 #pragma unroll
-    for (int k = 0; k < STRETCH * W; k++)
-      v[k] = burn_slope(burn_exponential(v[k] - all.most), share, factor, (c + k / W * T) * W + k % W == target);
+    for (int k = 0; k < STRETCH * W; k++) v[k] = burn_decay(v[k] - all.most) * share;
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++) burn_hit(v + i * W, c + i * T, target, factor);
 #pragma unroll
     for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, p.size, c + i * T, p.whole);
   }

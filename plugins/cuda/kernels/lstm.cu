@@ -1,12 +1,13 @@
 /* lstm.cu - one step of an lstm, and the way back through one. Kinds: 0 forward, 1 backward, 2 the gradient of the first
  * hidden state; + 8: the product that a step begins with is given (`product`), else it is made here.
  *
- * A block has 4 units (with their 4 gates) of 32 samples. For the product each of its 8 warps takes a share of the
+ * A block has 4 units (with their 4 gates) of 32 samples. For the product each of its 16 warps (8 for f64) takes a share of the
  * depth, whose size follows from the number of units alone, with a sample in each lane; then a warp has one unit. */
 #define BURN_KIND (BURN_VARIANT % 8)
 #define BURN_IS_GIVEN (BURN_VARIANT / 8)
 typedef Element<IN0>::C C;
-enum { UNITS = 4, GATES = 4, SAMPLES = 32, WARPS = 8, SUMS = BURN_KIND == 0 ? GATES * UNITS : UNITS };
+enum { UNITS = 4, GATES = 4, SAMPLES = 32, WARPS = sizeof(C) == 8 ? 8 : 16, SUMS = BURN_KIND == 0 ? GATES * UNITS : UNITS };
+enum { UNROLLED = BURN_KIND == 0 ? 2 : 4 }; /* steps of four whose reads are under way at once */
 
 static __device__ inline float burn_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double burn_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -17,46 +18,58 @@ static __device__ inline double burn_gate(double x) { return burn_sigmoid_f64(x)
 
 struct alignas(16) Four { C at[4]; };
 
-/* Four numbers, of which `count` are there, and 0 for the others. */
-static __device__ inline void burn_four(C *v, const C *from, int64_t count, bool whole) {
-  if (whole && count >= 4) {
-    const Four four = *(const Four *)from;
-    for (int k = 0; k < 4; k++) v[k] = four.at[k];
-    return;
-  }
-  for (int k = 0; k < 4; k++) v[k] = k < count ? from[k] : (C)0;
-}
-
 /* The units and the sample of a thread in the product. */
 struct Tile { int64_t unit, sample; };
 
-/* Adds steps begin .. end - 1 of the depth. */
-static __device__ inline void burn_multiply(C *sums, const CudaLstm &p, const Tile &tile, int64_t begin, int64_t end) {
-  const C *left = (const C *)p.left + tile.sample * p.left_row, *weight = (const C *)p.weight;
-  const int64_t there = tile.sample < p.samples ? 4 : 0, units = p.units - tile.unit;
-  C x[4], w[4];
-  for (int64_t k = begin; k < end; k += 4) {
-    burn_four(x, left + k, there == 0 ? 0 : end - k, p.whole);
+/* Where four steps of the depth begin in the weight, for sums 4 i .. of the tile: a gate's four units, or a unit's. */
+static __device__ inline const C *burn_weight(const CudaLstm &p, const Tile &tile, int64_t k, int step, int i) {
 #if BURN_KIND == 0 /* hidden [samples, units] x weight [units, 4 units] */
-#pragma unroll
-    for (int step = 0; step < 4; step++) {
-      if (k + step >= end) break;
-#pragma unroll
-      for (int gate = 0; gate < GATES; gate++) {
-        burn_four(w, weight + ((k + step) * GATES + gate) * p.units + tile.unit, units, p.whole);
-#pragma unroll
-        for (int u = 0; u < UNITS; u++)
-          sums[gate * UNITS + u] = burn_multiply_add(x[step], w[u], sums[gate * UNITS + u]);
-      }
-    }
+  return (const C *)p.weight + ((k + step) * GATES + i) * p.units + tile.unit;
 #else /* gradients of gates [samples, 4 units] x the weight transposed */
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-      burn_four(w, weight + (tile.unit + u) * GATES * p.units + k, u < units ? end - k : 0, p.whole);
-#pragma unroll
-      for (int step = 0; step < 4; step++) sums[u] = burn_multiply_add(x[step], w[step], sums[u]);
-    }
+  return (const C *)p.weight + (tile.unit + i) * GATES * p.units + k + step;
 #endif
+}
+
+/* Adds steps begin .. end - 1 of the depth, which come by fours, as units do: no read waits for a comparison. */
+static __device__ inline void burn_multiply_fours(C *sums, const CudaLstm &p, const Tile &tile, int64_t begin,
+                                                  int64_t end) {
+  const int64_t sample = tile.sample < p.samples ? tile.sample : p.samples - 1;
+  const C *left = (const C *)p.left + sample * p.left_row;
+#pragma unroll UNROLLED
+  for (int64_t k = begin; k < end; k += 4) {
+    const Four x = *(const Four *)(left + k);
+#if BURN_KIND == 0
+    Four w[4][GATES];
+#pragma unroll
+    for (int at = 0; at < 4 * GATES; at++) w[at / GATES][at % GATES] = *(const Four *)burn_weight(p, tile, k, at / GATES, at % GATES);
+#pragma unroll
+    for (int at = 0; at < 4 * SUMS; at++) {
+      const int step = at / SUMS, sum = at % SUMS;
+      sums[sum] = burn_multiply_add(x.at[step], w[step][sum / UNITS].at[sum % UNITS], sums[sum]);
+    }
+#else
+    Four w[UNITS];
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) w[u] = *(const Four *)burn_weight(p, tile, k, 0, u);
+#pragma unroll
+    for (int at = 0; at < 4 * UNITS; at++)
+      sums[at / 4] = burn_multiply_add(x.at[at % 4], w[at / 4].at[at % 4], sums[at / 4]);
+#endif
+  }
+}
+
+/* The same for any numbers of units, one step after the other. */
+static __device__ inline void burn_multiply(C *sums, const CudaLstm &p, const Tile &tile, int64_t begin, int64_t end) {
+  const C *left = (const C *)p.left + tile.sample * p.left_row;
+  if (tile.sample >= p.samples) return;
+  for (int64_t k = begin; k < end; k++) {
+#pragma unroll
+    for (int sum = 0; sum < SUMS; sum++) {
+      const int u = sum % UNITS;
+      if (tile.unit + u >= p.units) continue;
+      const C w = BURN_KIND == 0 ? burn_weight(p, tile, k, 0, sum / UNITS)[u] : *burn_weight(p, tile, k, 0, u);
+      sums[sum] = burn_multiply_add(left[k], w, sums[sum]);
+    }
   }
 }
 
@@ -113,7 +126,7 @@ static __device__ inline void burn_step(const CudaLstm &p, int64_t sample, int64
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256) kernel(const CudaLstm p) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS) kernel(const CudaLstm p) {
   __shared__ C parts[WARPS][SUMS][SAMPLES + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t tiles = (p.units + UNITS - 1) / UNITS;
@@ -122,7 +135,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaLstm p) {
   C sums[SUMS];
   for (int k = 0; k < SUMS; k++) sums[k] = (C)0;
   const int64_t begin = warp * share, end = begin + share < depth ? begin + share : depth;
-  if (!BURN_IS_GIVEN && !p.is_first) burn_multiply(sums, p, tile, begin, end);
+  if (!BURN_IS_GIVEN && !p.is_first && p.whole) burn_multiply_fours(sums, p, tile, begin, end);
+  if (!BURN_IS_GIVEN && !p.is_first && !p.whole) burn_multiply(sums, p, tile, begin, end);
   for (int k = 0; k < SUMS; k++) parts[warp][k][lane] = sums[k];
   __syncthreads();
   const int64_t unit = tile.unit + warp;

@@ -58,7 +58,7 @@ typedef struct CudaScan {
 /* The order of lines. `padded`: of a bitonic sort, a power of two; the rest: a pass over eight bits of keys, from
  * `shift` on. keys_in and indices_in are 0 in the first pass, keys_out in the last. */
 typedef struct CudaSort {
-  uint64_t out, in, keys_in, keys_out, indices_in, indices_out, counts;
+  uint64_t out, in, keys_in, keys_out, indices_in, indices_out, counts, totals;
   int64_t outer, size, inner, padded, tiles;
   uint64_t flip; /* bits that make a key sortable without a sign; all others too where the order falls */
   int32_t shift, descending;

@@ -55,6 +55,11 @@ template <> struct Element<f64_t> { typedef double C; typedef double U; static c
 #if defined(BURN_CUDA_EMULATED) /* by tests/plugins/emulated_cuda, for the CPU */
 static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_emulated_half_to_float(bits); }
 static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_emulated_float_to_half(x); }
+static __device__ inline uint16_t burn_f32_to_brain(float x) {
+  const uint32_t bits = __float_as_uint(x);
+  if (x != x) return (uint16_t)(bits >> 16 | 0x40u);
+  return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
 #else
 static __device__ inline float burn_half_to_f32(uint16_t bits) {
   float x;
@@ -66,13 +71,13 @@ static __device__ inline uint16_t burn_f32_to_half(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
+static __device__ inline uint16_t burn_f32_to_brain(float x) {
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
 #endif
 static __device__ inline float burn_brain_to_f32(uint16_t bits) { return __uint_as_float((uint32_t)bits << 16); }
-static __device__ inline uint16_t burn_f32_to_brain(float x) {
-  const uint32_t bits = __float_as_uint(x);
-  if (x != x) return (uint16_t)(bits >> 16 | 0x40u);
-  return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
 /* From f64 in one rounding: to f32 by rounding to odd first, whose second rounding then is that of the exact number. */
 static __device__ inline float burn_f64_to_odd(double x) {
   const float toward_zero = __double2float_rz(x);

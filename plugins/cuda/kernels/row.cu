@@ -12,8 +12,14 @@
 typedef Element<IN0>::C C;
 enum { V = BURN_V, T = BURN_T, W = 16 / sizeof(IN0), N = V > 0 ? V * W : 1, STRETCH = W == 4 ? 4 : W == 8 ? 2 : 1 };
 
+/* Blocks that a unit of the device is to have at work at once, where rows are in registers. */
+#define BURN_RESIDENT (sizeof(C) == 4 && V > 0 ? (N <= 16 ? 1280 : 1024) / BURN_BLOCK : 1)
+
 static __device__ inline float burn_exponential(float x) { return burn_exp_f32(x); }
 static __device__ inline double burn_exponential(double x) { return exp(x); }
+/* e^x for x <= 0, or NaN: what is no normal number becomes 0. */
+static __device__ inline float burn_decay(float x) { return x < -87.0f ? 0.0f : burn_exp_bounded_f32(x); }
+static __device__ inline double burn_decay(double x) { return exp(x); }
 static __device__ inline float burn_logarithm(float x) { return burn_log_f32(x); }
 static __device__ inline double burn_logarithm(double x) { return log(x); }
 static __device__ inline float burn_root(float x) { return sqrtf(x); }
@@ -53,10 +59,8 @@ static __device__ inline void burn_give(IN0 *row, const C *v, int64_t size, bool
 #pragma unroll
   for (int i = 0; i < V; i++) burn_write(row, v + i * W, size, i * T + burn_lane(), whole);
 }
-/* Whether the thread's element k of its vector i is in the row. */
-static __device__ inline bool burn_has(int64_t size, int i, int k) {
-  return (int64_t)(i * T + burn_lane()) * W + k < size;
-}
+/* How many elements of the thread's vector i are in the row, or more than there are in a vector. */
+static __device__ inline int burn_there(int64_t size, int i) { return (int)size - (i * T + burn_lane()) * W; }
 
 static __device__ inline C burn_larger(C a, C b) { return b > a ? b : a; }
 
@@ -91,7 +95,7 @@ static __device__ inline C burn_row_largest(C x) {
 struct Exponentials { C most, sum; };
 static __device__ inline C burn_shift(C most) { return most > (C)-INFINITY ? most : (C)0; }
 static __device__ inline C burn_shrink(C sum, C from, C to) {
-  return from == to ? sum : sum * burn_exponential(from - to);
+  return from == to ? sum : sum * burn_decay(from - to);
 }
 template <int COUNT> static __device__ inline void burn_add_exponentials(Exponentials &all, const C *v) {
   C most = all.most, sum = (C)0;
@@ -99,7 +103,7 @@ template <int COUNT> static __device__ inline void burn_add_exponentials(Exponen
   for (int k = 0; k < COUNT; k++) most = burn_larger(most, v[k]);
   const C shift = burn_shift(most);
 #pragma unroll
-  for (int k = 0; k < COUNT; k++) sum += burn_exponential(v[k] - shift);
+  for (int k = 0; k < COUNT; k++) sum += burn_decay(v[k] - shift);
   all.sum = burn_shrink(all.sum, all.most, most) + sum;
   all.most = most;
 }

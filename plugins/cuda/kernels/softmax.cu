@@ -14,7 +14,7 @@ static __device__ inline C burn_last(const Exponentials &all) {
   return BURN_IS_LOG ? burn_logarithm(sum) : (C)1 / sum;
 }
 static __device__ inline C burn_result(C x, C most, C last) {
-  return BURN_IS_LOG ? x - most - last : burn_exponential(x - most) * last;
+  return BURN_IS_LOG ? x - most - last : burn_decay(x - most) * last;
 }
 #else
 static __device__ inline C burn_term(C grad, C output) { return BURN_IS_LOG ? grad : grad * output; }
@@ -36,7 +36,7 @@ static __device__ inline void burn_run(const CudaRows &p, int64_t row) {
   all.most = burn_row_largest(all.most);
 #pragma unroll
   for (int k = 0; k < N; k++) {
-    const C grown = burn_exponential(v[k] - all.most);
+    const C grown = burn_decay(v[k] - all.most);
     v[k] = BURN_IS_LOG ? v[k] - all.most : grown;
     all.sum += grown; /* 0 beyond the end, or all are NaN */
   }
@@ -104,7 +104,7 @@ static __device__ inline void burn_run(const CudaRows &p, int64_t row) {
 #endif
 
 #if BURN_T > 1
-extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const CudaRows p) {
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const CudaRows p) {
   if (burn_row() < p.outer) burn_run(p, burn_row());
 }
 #else

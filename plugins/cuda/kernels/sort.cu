@@ -2,7 +2,8 @@
  * indices in one block's shared memory, lines of at most 4,096, padded to a power of two with keys above all.
  *
  * Longer ones by eight bits of the key after another, from the lowest, in tiles of 2,048: 1 counts the digits of each
- * tile, 2 adds up the counts of a line to the place of the first of each digit and tile, 3 puts keys and indices there.
+ * tile, 2 adds up the counts of each digit, which gives the places of the first of each digit and tile, 3 puts keys and indices
+ * there.
  * Within a tile a warp has 256 elements in a row, 32 at a time, so the order is kept. */
 static __device__ inline int64_t burn_key(f16_t x) {
   const int16_t bits = (int16_t)x.bits;
@@ -114,6 +115,26 @@ static __device__ inline void burn_rank(const CudaSort &p, int64_t line, int64_t
   __syncthreads();
 }
 
+/* The sum of what the threads before this one have, and of all. */
+static __device__ inline uint32_t burn_sum_before(uint32_t x, uint32_t *all) {
+  __shared__ uint32_t ends[WARPS];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32_t sum = x, before = 0;
+  for (int step = 1; step < 32; step *= 2) {
+    const uint32_t left = __shfl_up_sync(0xffffffffu, sum, step);
+    if (lane >= step) sum += left;
+  }
+  __syncthreads();
+  if (lane == 31) ends[warp] = sum;
+  __syncthreads();
+  *all = 0;
+  for (int w = 0; w < WARPS; w++) {
+    before += w < warp ? ends[w] : 0;
+    *all += ends[w];
+  }
+  return before + sum - x;
+}
+
 #if BURN_VARIANT == 1
 extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
   __shared__ uint32_t counts[WARPS][DIGITS];
@@ -126,32 +147,17 @@ extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
   ((uint32_t *)p.counts)[(line * DIGITS + threadIdx.x) * p.tiles + tile] = sum;
 }
 #elif BURN_VARIANT == 2
-/* A block per line: each thread's count is the sum of those before it, 1,024 at a time. */
-extern "C" __global__ void __launch_bounds__(1024) kernel(const CudaSort p) {
-  __shared__ uint32_t ends[32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int64_t size = DIGITS * p.tiles;
-  uint32_t *counts = (uint32_t *)p.counts + (int64_t)blockIdx.x * size, before = 0;
-  for (int64_t start = 0; start < size; start += 1024) {
+/* A block per line and digit: each tile's count becomes the sum of those before it, and the sum of all goes to totals. */
+extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
+  uint32_t *counts = (uint32_t *)p.counts + (int64_t)blockIdx.x * p.tiles, before = 0;
+  for (int64_t start = 0; start < p.tiles; start += T) {
     const int64_t k = start + threadIdx.x;
-    const uint32_t count = k < size ? counts[k] : 0;
-    uint32_t sum = count;
-    for (int step = 1; step < 32; step *= 2) {
-      const uint32_t left = __shfl_up_sync(0xffffffffu, sum, step);
-      if (lane >= step) sum += left;
-    }
-    if (lane == 31) ends[warp] = sum;
-    __syncthreads();
-    uint32_t warps = ends[lane];
-    for (int step = 1; step < 32; step *= 2) {
-      const uint32_t left = __shfl_up_sync(0xffffffffu, warps, step);
-      if (lane >= step) warps += left;
-    }
-    const uint32_t left = warp > 0 ? __shfl_sync(0xffffffffu, warps, warp - 1) : 0;
-    if (k < size) counts[k] = before + left + sum - count;
-    before += __shfl_sync(0xffffffffu, warps, 31);
-    __syncthreads();
+    const uint32_t count = k < p.tiles ? counts[k] : 0;
+    uint32_t all, sum = burn_sum_before(count, &all);
+    if (k < p.tiles) counts[k] = before + sum;
+    before += all;
   }
+  if (threadIdx.x == 0) ((uint32_t *)p.totals)[blockIdx.x] = before;
 }
 #else
 extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
@@ -161,7 +167,9 @@ extern "C" __global__ void __launch_bounds__(T) kernel(const CudaSort p) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles, start = tile * TILE;
   burn_rank(p, line, start, counts, keys, ranks);
-  uint32_t place = ((const uint32_t *)p.counts)[(line * DIGITS + threadIdx.x) * p.tiles + tile];
+  const int64_t digit = line * DIGITS + threadIdx.x;
+  uint32_t all, place = burn_sum_before(((const uint32_t *)p.totals)[digit], &all);
+  place += ((const uint32_t *)p.counts)[digit * p.tiles + tile];
   for (int w = 0; w < WARPS; w++) {
     const uint32_t count = counts[w][threadIdx.x];
     counts[w][threadIdx.x] = place;

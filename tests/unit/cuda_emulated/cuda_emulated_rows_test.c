@@ -158,8 +158,7 @@ static void compare_two(const Call *call, size_t which) {
 /* -- rows ------------------------------------------------------------------------------------- */
 
 /* Every tier of burn__cuda_row_shape, its ends, and rows that are read again. */
-static const int64_t widths[] = {1,    2,    31,   32,   33,   127,  128,   1023, 1024,
-                                 1025, 2050, 4096, 4099, 8192, 8200, 16400, 50304};
+static const int64_t widths[] = {1, 2, 31, 33, 128, 1024, 1025, 2050, 4099, 8200, 16400, 50304};
 #define EACH_WIDTH(i) (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
 
 static int64_t rows_for(int64_t width) { return width > 5000 ? 1 : width > 2000 ? 3 : 9; }
@@ -262,7 +261,7 @@ static void test_reductions(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const Input x = {BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), SHARES, 0};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-      compare_two(&(Call){names[k], 1, 1, {x}, {burn_attr_i64(1)}}, i + k);
+      compare(&(Call){names[k], 1, 1, {x}, {burn_attr_i64(1)}}, floats[(i + k) % 4]);
     compare_two(&(Call){"sum", 1, 0, {x}, {{0}}}, i);
     compare_two(&(Call){"mean", 1, 0, {x}, {{0}}}, i + 1);
     compare(&(Call){"sum_dim", 1, 1, {{x.shape, PLAIN, 0}}, {burn_attr_i64(1)}}, BURN_DTYPE_I32);
@@ -279,9 +278,9 @@ static void test_batch_norm(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const int64_t *s = shapes[i];
     const Input x = {BURN_SHAPE(s[0], s[1], s[2]), PLAIN, 0}, each = {BURN_SHAPE(s[1]), POSITIVE, 0};
-    compare_floats(&(Call){"batch_norm", 5, 0, {x, each, each, each, each}, {{0}}});
-    compare_floats(&(Call){"batch_norm_train", 3, 0, {x, each, each}, {{0}}});
-    compare_floats(&(Call){"batch_norm_train_backward", 5, 0, {x, x, each, each, each}, {{0}}});
+    compare_two(&(Call){"batch_norm", 5, 0, {x, each, each, each, each}, {{0}}}, i);
+    compare_two(&(Call){"batch_norm_train", 3, 0, {x, each, each}, {{0}}}, i + 1);
+    compare_two(&(Call){"batch_norm_train_backward", 5, 0, {x, x, each, each, each}, {{0}}}, i + 2);
   }
 }
 
