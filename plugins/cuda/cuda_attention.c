@@ -69,12 +69,35 @@ static bool is_wide(const int64_t strides[4], int64_t rows, int64_t width) {
   return rows * strides[2] + width * strides[3] > INT32_MAX;
 }
 
-static uint32_t variant_of(const CudaAttention *p, uint32_t pass, bool has_many, int64_t columns) {
+/* Halves lose nothing in products of TF32; f32 goes through them where it may. */
+static bool takes_tensor_cores(const Cuda *cuda, BurnDType dtype) {
+  if (dtype == BURN_DTYPE_F32) return cuda->tf32 || cuda->precision != CUDA_HIGHEST;
+  return dtype != BURN_DTYPE_F64;
+}
+
+/* True if four neighbours of each row can be read at once. */
+static bool lies_by_fours(CudaAddress address, const int64_t strides[4], int64_t width, uint64_t bytes) {
+  const bool fits = strides[0] % 4 == 0 && strides[1] % 4 == 0 && strides[2] % 4 == 0;
+  return fits && strides[3] == 1 && width % 4 == 0 && address % (4 * bytes) == 0;
+}
+
+static bool takes_fours(const CudaAttention *p, BurnDType dtype) {
+  const uint64_t bytes = burn_dtype_bytes(dtype);
+  return bytes <= 4 && lies_by_fours(p->query, p->query_strides, p->width, bytes) &&
+         lies_by_fours(p->key, p->key_strides, p->width, bytes) &&
+         lies_by_fours(p->value, p->value_strides, p->value_width, bytes) &&
+         (!p->grad || lies_by_fours(p->grad, p->grad_strides, p->value_width, bytes));
+}
+
+/* As kernels/attention.cu reads it. */
+static uint32_t variant_of(const CudaAttention *p, BurnDType dtype, uint32_t pass, bool has_many, bool on_tensor_cores,
+                           int64_t columns) {
   const bool wide = is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
                     is_wide(p->value_strides, p->keys, p->value_width) ||
                     is_wide(p->grad_strides, p->queries, p->value_width);
   const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
-  return pass + (has_many ? 4 : 0) + (wide ? 8 : 0) + 16 * units;
+  return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
+         (takes_fours(p, dtype) ? 32u : 0u) + 64 * units;
 }
 
 static BurnStatus start(Cuda *cuda, BurnDType dtype, uint32_t pass, CudaAttention *p) {
@@ -82,21 +105,23 @@ static BurnStatus start(Cuda *cuda, BurnDType dtype, uint32_t pass, CudaAttentio
   const int64_t width = pass == FORWARD                                ? p->value_width
                         : pass == OF_KEYS && p->value_width > p->width ? p->value_width
                                                                        : p->width;
-  const int64_t columns = width >= MOST_COLUMNS ? MOST_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
+  const int64_t columns =
+      width > MOST_COLUMNS / 2 ? MOST_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
   if (rows == 0 || p->batch * p->heads == 0) return BURN_OK;
   p->chunks = width == 0 ? 1 : (width + columns - 1) / columns;
   const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);
   const bool has_many = large >= 4 * (int64_t)cuda->unit_count && dtype != BURN_DTYPE_F64;
+  const bool on_tensor_cores = takes_tensor_cores(cuda, dtype);
   p->tiles = has_many ? (rows + MANY_ROWS - 1) / MANY_ROWS : (rows + FEW_ROWS - 1) / FEW_ROWS;
   const CudaKernelKey key = {.text = CUDA_TEXT_ATTENTION,
                              .out = dtype,
                              .in = {dtype, dtype, dtype},
-                             .variant = variant_of(p, pass, has_many, columns)};
+                             .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores, columns)};
   void *function = NULL;
   const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  return burn__cuda_launch(cuda, function, (uint64_t)(heads * p->tiles), 4 * (has_many ? MANY_ROWS : FEW_ROWS), p,
-                           sizeof *p);
+  return burn__cuda_launch(cuda, function, (uint64_t)(heads * p->tiles),
+                           (on_tensor_cores ? 2u : 4u) * (uint32_t)(has_many ? MANY_ROWS : FEW_ROWS), p, sizeof *p);
 }
 
 static BurnStatus attention(const CudaRun *run) {
