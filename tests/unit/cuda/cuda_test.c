@@ -170,6 +170,38 @@ static void use_every_text(BurnDevice *device, BurnDType dtype) {
   burn_drop(rows);
 }
 
+/* Takes a result of leaves. */
+static void differentiate(BurnTensor *result) {
+  BurnGradients *gradients = NULL;
+  const BurnStatus status = burn_backward(result, &gradients);
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  burn_gradients_drop(gradients);
+}
+
+/* Gradients that are kernels of their own. */
+static void use_gradients(BurnDevice *device, BurnDType dtype) {
+  const BurnAttentionOptions causal = {.is_causal = true};
+  BurnTensor *image = burn_require_grad(burn_ones(device, BURN_SHAPE(2, 3, 8, 8), dtype));
+  BurnTensor *weight = burn_require_grad(burn_ones(device, BURN_SHAPE(4, 3, 3, 3), dtype));
+  BurnTensor *heads = burn_require_grad(burn_ones(device, BURN_SHAPE(2, 3, 5, 8), dtype));
+  BurnTensor *bias = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 3, 5, 1), dtype));
+  differentiate(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, bias, causal));
+  differentiate(burn_max_pool2d(burn_clone(image), BURN_POOL2D_OPTIONS(2, 2)));
+  differentiate(burn_conv2d(image, weight, NULL, BURN_CONV2D_OPTIONS));
+}
+
+static void compile_gradients(void *architecture) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16};
+  use_fake_driver();
+  setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
+  BurnDevice *device = burn_device_open("autodiff<cuda>");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) use_gradients(device, dtypes[i]);
+  CHECK(burn_device_memory(device).live_tensors == 0, "%lld tensors are left",
+        (long long)burn_device_memory(device).live_tensors);
+  burn_device_close(device);
+}
+
 static void compile_every_text(void *architecture) {
   use_fake_driver();
   setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
@@ -188,6 +220,13 @@ static void test_kernels_compile(void **state) {
   if (!has_nvrtc) skip();
   for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
     forked(compile_every_text, architectures[i]);
+}
+
+static void test_gradients_compile(void **state) {
+  static char architecture[] = "80"; /* the oldest; a kernel of attention takes a second */
+  (void)state;
+  if (!has_nvrtc) skip();
+  forked(compile_gradients, architecture);
 }
 
 static void open_with_wrong_options(void *context) {
@@ -440,6 +479,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_machine_without_a_driver),
                                      cmocka_unit_test(test_libraries_are_told),
                                      cmocka_unit_test(test_kernels_compile),
+                                     cmocka_unit_test(test_gradients_compile),
                                      cmocka_unit_test(test_wrong_options),
                                      cmocka_unit_test(test_memory_is_used_again),
                                      cmocka_unit_test(test_a_full_device_gives_back),
