@@ -39,7 +39,15 @@ enum {
   MODE_FALLBACK = 2,
   MODE_BEST = 3
 };
-enum { NOTE_TENSOR_CORE, NOTE_NARROWER_INPUTS, NOTE_NARROWER_SUMS, NOTE_FFT, NOTE_NONDETERMINISTIC };
+enum {
+  NOTE_TENSOR_CORE,
+  NOTE_NARROWER_INPUTS,
+  NOTE_NARROWER_SUMS,
+  NOTE_FFT,
+  NOTE_NONDETERMINISTIC,
+  NOTE_WINOGRAD,
+  NOTE_LARGE_WINOGRAD = 8 /* tiles of 13 x 13 */
+};
 enum { MOST_NOTES = 16, MOST_CONFIGS = 32 };
 
 enum { SLOTS = 1024, NEAR = 16, MOST_WORKSPACES = 40 };
@@ -116,8 +124,14 @@ static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
 
 /* -- engines ---------------------------------------------------------------------------------- */
 
-/* Results that change from run to run are never wanted, `exact` wants the arithmetic of the dtype. */
-static bool suits(DnnGraph *graph, void *config, bool exact) {
+static bool note_suits(int note, DnnExact exact) {
+  if (note == NOTE_NONDETERMINISTIC || note == NOTE_NARROWER_SUMS || note == NOTE_LARGE_WINOGRAD) return false;
+  if (note == NOTE_TENSOR_CORE || note == NOTE_NARROWER_INPUTS) return exact == DNN_ANY;
+  return exact != DNN_SUMS || !(note == NOTE_FFT || (note >= NOTE_WINOGRAD && note < NOTE_LARGE_WINOGRAD));
+}
+
+/* Results that change from run to run are never wanted. */
+static bool suits(DnnGraph *graph, void *config, DnnExact exact) {
   int notes[MOST_NOTES];
   int64_t count = 0, one = 0;
   void *engine = burn__dnn_make(graph, ENGINE);
@@ -126,10 +140,7 @@ static bool suits(DnnGraph *graph, void *config, bool exact) {
           0)
     return false;
   bool fits = count <= MOST_NOTES;
-  for (int64_t i = 0; i < count && fits; i++) {
-    fits = notes[i] != NOTE_NONDETERMINISTIC && notes[i] != NOTE_NARROWER_SUMS;
-    if (exact && notes[i] <= NOTE_NARROWER_INPUTS) fits = false;
-  }
+  for (int64_t i = 0; i < count && fits; i++) fits = note_suits(notes[i], exact);
   return fits;
 }
 
@@ -285,13 +296,14 @@ void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans) {
 /* -- the fastest way -------------------------------------------------------------------------- */
 
 enum { ROUNDS = 3, RUNS = 4 }; /* the best of some rounds, of some runs each */
+static const float FAR = 1.3f;
 
-/* Milliseconds; INFINITY where it fails. */
-static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, void *begin, void *end) {
+/* Milliseconds; INFINITY where it fails. What takes far longer than another in its first round needs no more of them. */
+static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, float other, void *begin, void *end) {
   const CudaDriver *d = cuda->driver;
   float best = INFINITY, now = 0;
   if (way(context, number) != BURN_OK) return best;
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0; round < ROUNDS && !(best > FAR * other && best < INFINITY); round++) {
     bool is_fine = d->cuEventRecord(begin, cuda->stream) == CUDA_OK;
     for (int run = 0; run < RUNS && is_fine; run++) is_fine = way(context, number) == BURN_OK;
     is_fine = is_fine && d->cuEventRecord(end, cuda->stream) == CUDA_OK;
@@ -310,7 +322,7 @@ uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t cou
   float best = INFINITY;
   if (count > 1 && cuda->driver->cuEventCreate(&begin, 0) == CUDA_OK && cuda->driver->cuEventCreate(&end, 0) == CUDA_OK)
     for (uint32_t i = 0; i < count; i++) {
-      const float time = time_of(cuda, way, context, i, begin, end);
+      const float time = time_of(cuda, way, context, i, best, begin, end);
       if (!(time < best * much)) continue;
       best = time;
       chosen = i;

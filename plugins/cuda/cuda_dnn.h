@@ -30,6 +30,10 @@ void *burn__dnn_make(DnnGraph *graph, int type);
 void burn__dnn_set(DnnGraph *graph, void *descriptor, int attribute, int type, int64_t count, const void *value);
 void burn__dnn_finalize(DnnGraph *graph, void *descriptor, const char *what);
 
+/* How far engines may go from the sum of products that an op is: not at all, by transforms (Winograd, FFT) in the dtype's
+ * arithmetic, or by that of tensor cores. */
+typedef enum DnnExact { DNN_ANY, DNN_TRANSFORMS, DNN_SUMS } DnnExact;
+
 /* A convolution of `rank` axes, with those of batch and channels. Strides are in elements. */
 typedef enum DnnConvKind { DNN_CONV_FORWARD, DNN_CONV_PIXELS, DNN_CONV_WEIGHT } DnnConvKind;
 typedef struct DnnConv {
@@ -37,7 +41,7 @@ typedef struct DnnConv {
   int64_t windows[DNN_MOST_RANK], window_strides[DNN_MOST_RANK];
   int64_t weight[DNN_MOST_RANK], weight_strides[DNN_MOST_RANK];
   int64_t stride[DNN_MOST_RANK - 2], padding[DNN_MOST_RANK - 2], dilation[DNN_MOST_RANK - 2];
-  int32_t rank, kind, type, exact; /* exact: f32 without TF32 */
+  int32_t rank, kind, type, exact; /* exact: a DnnExact */
 } DnnConv;
 enum { DNN_ID_PIXELS = 1, DNN_ID_WINDOWS, DNN_ID_WEIGHT, DNN_CONV_TENSORS = 3 };
 
@@ -102,7 +106,7 @@ typedef struct DnnPlans {
 typedef struct DnnWish {
   void (*build)(DnnGraph *graph, const DnnKey *key);
   uint32_t most; /* plans */
-  bool exact;
+  DnnExact exact;
 } DnnWish;
 
 /* Locks cuDNN for the calling thread; false, without a lock, where it is not there. */

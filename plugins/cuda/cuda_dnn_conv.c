@@ -27,8 +27,18 @@ static void take_shape(int64_t shape[], int64_t strides[], int64_t n, int64_t ch
   }
 }
 
+/* Multiplications from which transforms pay; they add some last digits' error. */
+static const int64_t LARGE = (int64_t)1 << 28;
+
+static DnnExact exact_of(const CudaConv *p, BurnDType dtype, bool tf32) {
+  const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
+                           (p->in_channels / p->groups);
+  if (dtype != BURN_DTYPE_F32 || tf32) return DNN_ANY;
+  return products >= LARGE ? DNN_TRANSFORMS : DNN_SUMS;
+}
+
 static DnnConv take_conv(const CudaConv *p, BurnDType dtype, int kind, bool tf32) {
-  DnnConv conv = {.rank = RANK, .kind = kind, .type = type_of(dtype), .exact = dtype == BURN_DTYPE_F32 && !tf32};
+  DnnConv conv = {.rank = RANK, .kind = kind, .type = type_of(dtype), .exact = (int32_t)exact_of(p, dtype, tf32)};
   take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, p->in);
   take_shape(conv.windows, conv.window_strides, p->batch, p->out_channels, p->windows);
   take_shape(conv.weight, conv.weight_strides, p->out_channels, p->in_channels / p->groups, p->kernel);
@@ -48,7 +58,7 @@ static void build(DnnGraph *graph, const DnnKey *key) {
 
 DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const CudaConv *p, BurnDType dtype, int kind) {
   const DnnConv conv = take_conv(p, dtype, kind, cuda->tf32);
-  const DnnWish wish = {build, cuda->timing ? DNN_MOST_PLANS : 1, conv.exact != 0};
+  const DnnWish wish = {build, cuda->timing ? DNN_MOST_PLANS : 1, (DnnExact)conv.exact};
   DnnKey key;
   memset(&key, 0, sizeof key);
   memcpy(key.bytes, &conv, sizeof conv);
