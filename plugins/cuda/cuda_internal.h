@@ -283,6 +283,8 @@ uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t cou
 /* Is a product of floats one of a matrix, dense along an axis, and a vector? */
 bool burn__cuda_takes_vector(const CudaMatmul *p);
 BurnStatus burn__cuda_vector_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p);
+/* The sums of x, row-major floats, along an axis that has others behind it. */
+BurnStatus burn__cuda_column_sums(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis);
 
 /* -- cuda_linalg.c ---------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* cuda_linalg.c - matrix products: large ones by cuBLASLt, those with a vector (cuda_vector.c) and small ones by kernels
- * of ours. */
+/* cuda_linalg.c - matrix products: large ones by cuBLASLt, those with a vector (cuda_vector.c) and small ones by
+ * kernels of ours. */
 #include "cuda_internal.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* cuda_linear.c - linear and its gradients: a product each, whose operands are views of the tensors. */
 #include "cuda_internal.h"
 
+enum { WIDE = 32 }; /* so many columns are worth vectors */
+
 /* x [.., width] as a matrix of rows: a view where the leading axes lie as one, else a copy. */
 static BurnStatus as_rows(Cuda *cuda, BurnPrimitive *x, BurnPrimitive **out) {
   const int64_t width = x->shape[x->rank - 1];
@@ -67,7 +69,11 @@ static BurnStatus bias_gradient(Cuda *cuda, BurnPrimitive *grad, BurnPrimitive *
   const CudaAxis axis = {1, grad->shape[0], grad->shape[1]};
   BurnPrimitive *rows = NULL;
   BurnStatus status = burn__cuda_row_major(cuda, grad, &rows);
-  if (status == BURN_OK) status = burn__cuda_reduce(cuda, CUDA_JOIN_SUM, rows, out, &axis);
+  if (status == BURN_OK && axis.size > 0 && axis.inner >= WIDE) {
+    status = burn__cuda_column_sums(cuda, rows, out, &axis);
+  } else if (status == BURN_OK) {
+    status = burn__cuda_reduce(cuda, CUDA_JOIN_SUM, rows, out, &axis);
+  }
   burn__cuda_release(cuda, rows);
   return status;
 }

@@ -1,11 +1,11 @@
-/* cuda_vector.c - products of a matrix and a vector: reading the matrix is all the work, and the tiles of a product of
- * matrices would lie idle. */
+/* cuda_vector.c - products of a matrix and a vector, and sums of columns: reading the matrix is all the work, and the
+ * tiles of a product of matrices would lie idle. */
 #include "cuda_internal.h"
 
 #include <string.h>
 
 enum { WARPS, BLOCKS, COLUMNS, JOIN }; /* variants of kernels/vector.cu */
-enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 64 };
+enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 256, JOINED = 32 };
 
 /* One of the factors as the matrix. */
 typedef struct Lines {
@@ -55,6 +55,8 @@ static BurnStatus start(Cuda *cuda, uint32_t variant, BurnDType in, BurnDType ou
 
 /* Parts of k in one pass, their sums in another. How many there are follows from k alone, and so do the last digits. */
 static BurnStatus in_parts(Cuda *cuda, BurnDType dtype, int64_t tiles, CudaVector *v) {
+  v->part_size = v->k <= PART * MOST_PARTS ? PART : (v->k + MOST_PARTS - 1) / MOST_PARTS;
+  v->parts = (v->k + v->part_size - 1) / v->part_size;
   const BurnDType wide = dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
   const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {v->parts, v->batches * v->lines}};
   CudaVector first = *v;
@@ -64,21 +66,39 @@ static BurnStatus in_parts(Cuda *cuda, BurnDType dtype, int64_t tiles, CudaVecto
   first.out = v->matrix = cuda_address(parts);
   first.bias = 0;
   status = start(cuda, COLUMNS, dtype, wide, tiles * v->parts * v->batches, &first);
-  if (status == BURN_OK) status = start(cuda, JOIN, wide, dtype, (v->batches * v->lines + THREADS - 1) / THREADS, v);
+  if (status == BURN_OK) status = start(cuda, JOIN, wide, dtype, (v->batches * v->lines + JOINED - 1) / JOINED, v);
   burn__cuda_release(cuda, parts);
   return status;
+}
+
+/* Lines beside each other. */
+static BurnStatus columns(Cuda *cuda, BurnDType dtype, CudaVector *v) {
+  const int64_t width = 32 * (16 / (int64_t)burn_dtype_bytes(dtype)), tiles = (v->lines + width - 1) / width;
+  if (v->k > PART) return in_parts(cuda, dtype, tiles, v);
+  return start(cuda, COLUMNS, dtype, dtype, tiles * v->batches, v);
 }
 
 BurnStatus burn__cuda_vector_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {
   bool is_dense_in_k = false;
   CudaVector v = describe(p, &is_dense_in_k);
-  const int64_t results = v.batches * v.lines, width = 32 * (16 / (int64_t)burn_dtype_bytes(dtype));
-  const int64_t tiles = (v.lines + width - 1) / width;
+  const int64_t results = v.batches * v.lines;
   if (results == 0) return BURN_OK;
   if (is_dense_in_k && v.k < LONG_LINE) return start(cuda, WARPS, dtype, dtype, (results + 7) / 8, &v);
   if (is_dense_in_k) return start(cuda, BLOCKS, dtype, dtype, results, &v);
-  if (v.k <= PART) return start(cuda, COLUMNS, dtype, dtype, tiles * v.batches, &v);
-  v.part_size = v.k <= PART * MOST_PARTS ? PART : (v.k + MOST_PARTS - 1) / MOST_PARTS;
-  v.parts = (v.k + v.part_size - 1) / v.part_size;
-  return in_parts(cuda, dtype, tiles, &v);
+  return columns(cuda, dtype, &v);
+}
+
+BurnStatus burn__cuda_column_sums(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive *out, const CudaAxis *axis) {
+  CudaVector v = {.out = cuda_address(out),
+                  .matrix = cuda_address(x),
+                  .lines = axis->inner,
+                  .k = axis->size,
+                  .stride = axis->inner,
+                  .batches = axis->outer,
+                  .parts = 1,
+                  .part_size = axis->size,
+                  .rank = 1,
+                  .shape = {axis->outer},
+                  .matrix_strides = {axis->size * axis->inner}};
+  return columns(cuda, x->dtype, &v);
 }

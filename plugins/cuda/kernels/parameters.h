@@ -118,8 +118,8 @@ typedef struct CudaMatmul {
   int64_t shape[CUDA_MAX_RANK], lhs_strides[CUDA_MAX_RANK], rhs_strides[CUDA_MAX_RANK];
 } CudaMatmul;
 
-/* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k], + bias; `stride` is that of the axis of
- * the matrix that is not dense. Parts of k are added by a second pass. */
+/* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k] (0: of ones), + bias; `stride` is that
+ * of the axis of the matrix that is not dense. Parts of k are added by a second pass. */
 typedef struct CudaVector {
   uint64_t out, matrix, vector, bias;
   int64_t lines, k, stride, vector_stride, bias_stride;

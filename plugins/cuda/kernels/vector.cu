@@ -3,7 +3,7 @@
  *
  * BURN_VARIANT 0: lines of k elements, a warp each; 1: the same, a block each; 2: lines lie side by side, 32 times 16 bytes
  * of them in a block, whose 8 warps take every 8th step of k; with `parts` above 1 the results are sums of parts of k; 3:
- * adds the parts. */
+ * adds the parts, 32 results a block. Without a vector the sums are those of the matrix. */
 typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
 struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
@@ -46,7 +46,7 @@ static __device__ inline C burn_add(const IN0 *line, const IN0 *vector, int64_t 
 template <bool is_packed>
 static __device__ inline C burn_dot(const IN0 *line, const IN0 *vector, int64_t stride, int64_t k) {
   C sums[BURN_AT_ONCE];
-  for (int u = 0; u < BURN_AT_ONCE; u++) sums[u] = (C)0;
+  for (int u = 0; u < BURN_AT_ONCE; u++) sums[u] = (C)-0.0f;
   int64_t i = threadIdx.x % BURN_LANES * BURN_WIDTH;
   for (; i + (BURN_AT_ONCE - 1) * BURN_STEP + BURN_WIDTH <= k; i += BURN_AT_ONCE * BURN_STEP) {
 #pragma unroll
@@ -77,6 +77,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
 }
 
 #elif BURN_VARIANT == 2
+static __device__ inline C burn_factor(const CudaVector &p, const IN0 *vector, int64_t k) {
+  return p.vector != 0u ? (C)burn_get(vector[k * p.vector_stride]) : (C)1;
+}
+
 extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
   __shared__ C shared[8][32 * BURN_WIDTH + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -88,17 +92,17 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
   const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides);
   const bool is_packed = ((uint64_t)from | (uint64_t)p.stride * sizeof(IN0)) % 16u == 0u && column + BURN_WIDTH <= p.lines;
   C sums[BURN_WIDTH];
-  for (int w = 0; w < BURN_WIDTH; w++) sums[w] = (C)0;
+  for (int w = 0; w < BURN_WIDTH; w++) sums[w] = (C)-0.0f;
   if (is_packed) {
 #pragma unroll 8
     for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
       const Pack x = *(const Pack *)(from + k * p.stride);
-      const C y = (C)burn_get(vector[k * p.vector_stride]);
+      const C y = burn_factor(p, vector, k);
       for (int w = 0; w < BURN_WIDTH; w++) sums[w] = burn_fused((C)burn_get(x.at[w]), y, sums[w]);
     }
   } else {
     for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
-      const C y = (C)burn_get(vector[k * p.vector_stride]);
+      const C y = burn_factor(p, vector, k);
       for (int w = 0; w < BURN_WIDTH; w++)
         if (column + w < p.lines) sums[w] = burn_fused((C)burn_get(from[k * p.stride + w]), y, sums[w]);
     }
@@ -116,12 +120,19 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
 
 #else
 extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
-  const int64_t at = burn_thread(), results = p.batches * p.lines;
-  if (at >= results) return;
+  __shared__ C shared[8][33];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t at = (int64_t)blockIdx.x * 32 + lane, results = p.batches * p.lines;
   const IN0 *parts = (const IN0 *)p.matrix;
-  C sum = parts[at];
+  C sum = (C)-0.0f;
+  if (at < results) {
 #pragma unroll 8
-  for (int64_t part = 1; part < p.parts; part++) sum += parts[part * results + at];
+    for (int64_t part = warp; part < p.parts; part += 8) sum += parts[part * results + at];
+  }
+  shared[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || at >= results) return;
+  for (int k = 1; k < 8; k++) sum += shared[k][lane];
   burn_finish(p, at, sum);
 }
 #endif
