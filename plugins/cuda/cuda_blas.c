@@ -296,26 +296,38 @@ static float measure(const Work *work, const Timer *timer, const uint64_t *algor
   return milliseconds / (float)times;
 }
 
-enum { ROUNDS = 3, MOST_RUNS = 20 };
+enum { ROUNDS = 5, MOST_RUNS = 20 };
 #define ROUND_MILLISECONDS 0.5F
 #define TIE 1.02F /* below it the earlier one is taken: noise must not decide */
 
-/* The shortest time of each candidate, in rounds, so that a clock that changes is fair to all. The first runs only warm
- * up and say how often the others are repeated. Below 0: it does not run. */
-static void measure_all(const Work *work, const Timer *timer, const Heuristic *found, int count, float *best) {
+static float middle(float *numbers, int count) {
+  for (int i = 1; i < count; i++)
+    for (int k = i; k > 0 && numbers[k] < numbers[k - 1]; k--) {
+      const float larger = numbers[k - 1];
+      numbers[k - 1] = numbers[k];
+      numbers[k] = larger;
+    }
+  return numbers[count / 2];
+}
+
+/* The time of each candidate, below 0 if it does not run: the middle of a few rounds in which all take turns, as a
+ * clock that changes is then the same for all, and the shortest time that of a cool device. The first runs only warm up
+ * and say how often the others are repeated. */
+static void measure_all(const Work *work, const Timer *timer, const Heuristic *found, int count, float *out) {
   int times[CANDIDATES];
+  float rounds[CANDIDATES][ROUNDS];
   for (int i = 0; i < count; i++) {
     (void)measure(work, timer, found[i].algorithm, 1);
-    best[i] = measure(work, timer, found[i].algorithm, 1);
-    const float wanted = best[i] > 0 ? ROUND_MILLISECONDS / best[i] : 1;
+    out[i] = measure(work, timer, found[i].algorithm, 1);
+    const float wanted = out[i] > 0 ? ROUND_MILLISECONDS / out[i] : 1;
     times[i] = wanted > MOST_RUNS ? MOST_RUNS : wanted > 1 ? (int)wanted : 1;
   }
   for (int i = 0; i < ROUNDS * count; i++) {
     const int candidate = i % count;
-    if (best[candidate] < 0) continue;
-    const float now = measure(work, timer, found[candidate].algorithm, times[candidate]);
-    if (now < best[candidate]) best[candidate] = now;
+    float *round = &rounds[candidate][i / count];
+    *round = out[candidate] < 0 ? -1 : measure(work, timer, found[candidate].algorithm, times[candidate]);
   }
+  for (int i = 0; i < count; i++) out[i] = middle(rounds[i], ROUNDS);
 }
 
 /* The fastest, or -1 if nothing could be measured. The result lies where the product's own will: each run overwrites

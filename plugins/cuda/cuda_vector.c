@@ -81,10 +81,10 @@ static BurnStatus columns(Cuda *cuda, BurnDType dtype, CudaVector *v) {
 BurnStatus burn__cuda_vector_product(Cuda *cuda, BurnDType dtype, const CudaMatmul *p) {
   bool is_dense_in_k = false;
   CudaVector v = describe(p, &is_dense_in_k);
-  const int64_t results = v.batches * v.lines;
-  if (results == 0) return BURN_OK;
-  if (is_dense_in_k && v.k < LONG_LINE) return start(cuda, WARPS, dtype, dtype, (results + 7) / 8, &v);
-  if (is_dense_in_k) return start(cuda, BLOCKS, dtype, dtype, results, &v);
+  const int64_t groups = v.batches * ((v.lines + CUDA_VECTOR_LINES - 1) / CUDA_VECTOR_LINES);
+  if (groups == 0) return BURN_OK;
+  if (is_dense_in_k && v.k < LONG_LINE) return start(cuda, WARPS, dtype, dtype, (groups + 7) / 8, &v);
+  if (is_dense_in_k) return start(cuda, BLOCKS, dtype, dtype, groups, &v);
   return columns(cuda, dtype, &v);
 }
 

@@ -120,6 +120,7 @@ typedef struct CudaMatmul {
 
 /* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k] (0: of ones), + bias; `stride` is that
  * of the axis of the matrix that is not dense. Parts of k are added by a second pass. */
+#define CUDA_VECTOR_LINES 4 /* that a warp or a block takes at once */
 typedef struct CudaVector {
   uint64_t out, matrix, vector, bias;
   int64_t lines, k, stride, vector_stride, bias_stride;

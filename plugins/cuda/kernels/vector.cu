@@ -1,7 +1,7 @@
 /* vector.cu - a matrix times a vector. Every sum is made in an order that k alone decides, whether 16 bytes can be read at
  * once or not.
  *
- * BURN_VARIANT 0: lines of k elements, a warp each; 1: the same, a block each; 2: lines lie side by side, 32 times 16 bytes
+ * BURN_VARIANT 0: lines of k elements, four to a warp; 1: the same, four to a block; 2: lines lie side by side, 32 times 16 bytes
  * of them in a block, whose 8 warps take every 8th step of k; with `parts` above 1 the results are sums of parts of k; 3:
  * adds the parts, 32 results a block. Without a vector the sums are those of the matrix. */
 typedef Element<IN0>::C C;
@@ -27,53 +27,65 @@ static __device__ inline void burn_finish(const CudaVector &p, int64_t at, C sum
 
 #if BURN_VARIANT < 2
 #define BURN_LANES (BURN_VARIANT == 0 ? 32 : 256)
-#define BURN_AT_ONCE 4
 #define BURN_STEP (BURN_LANES * BURN_WIDTH)
+#define BURN_LINES CUDA_VECTOR_LINES
 
-/* BURN_WIDTH elements from i on, those from k on left out. */
+/* What a lane adds up of some lines: the same steps of k of all of them, so that their loads are under way together. */
 template <bool is_packed>
-static __device__ inline C burn_add(const IN0 *line, const IN0 *vector, int64_t stride, int64_t i, int64_t k, C sum) {
-  if (is_packed && i + BURN_WIDTH <= k) {
-    const Pack x = *(const Pack *)(line + i), y = *(const Pack *)(vector + i);
-    for (int w = 0; w < BURN_WIDTH; w++) sum = burn_fused((C)burn_get(x.at[w]), (C)burn_get(y.at[w]), sum);
-    return sum;
-  }
-  for (int w = 0; w < BURN_WIDTH; w++)
-    if (i + w < k) sum = burn_fused((C)burn_get(line[i + w]), (C)burn_get(vector[(i + w) * stride]), sum);
-  return sum;
-}
-
-template <bool is_packed>
-static __device__ inline C burn_dot(const IN0 *line, const IN0 *vector, int64_t stride, int64_t k) {
-  C sums[BURN_AT_ONCE];
-  for (int u = 0; u < BURN_AT_ONCE; u++) sums[u] = (C)-0.0f;
+static __device__ inline void burn_dots(const IN0 *const *lines, const IN0 *vector, int64_t stride, int64_t k, C *sums) {
   int64_t i = threadIdx.x % BURN_LANES * BURN_WIDTH;
-  for (; i + (BURN_AT_ONCE - 1) * BURN_STEP + BURN_WIDTH <= k; i += BURN_AT_ONCE * BURN_STEP) {
-#pragma unroll
-    for (int u = 0; u < BURN_AT_ONCE; u++)
-      sums[u] = burn_add<is_packed>(line, vector, stride, i + u * BURN_STEP, INT64_MAX, sums[u]);
+#pragma unroll 2
+  for (; i + BURN_WIDTH <= k; i += BURN_STEP) {
+    Pack x[BURN_LINES], y;
+    if (is_packed) {
+      y = *(const Pack *)(vector + i);
+      for (int n = 0; n < BURN_LINES; n++) x[n] = *(const Pack *)(lines[n] + i);
+    } else {
+      for (int w = 0; w < BURN_WIDTH; w++) y.at[w] = vector[(i + w) * stride];
+      for (int n = 0; n < BURN_LINES; n++)
+        for (int w = 0; w < BURN_WIDTH; w++) x[n].at[w] = lines[n][i + w];
+    }
+    for (int n = 0; n < BURN_LINES; n++)
+      for (int w = 0; w < BURN_WIDTH; w++)
+        sums[n] = burn_fused((C)burn_get(x[n].at[w]), (C)burn_get(y.at[w]), sums[n]);
   }
-  for (int u = 0; u < BURN_AT_ONCE; u++)
-    if (i + u * BURN_STEP < k) sums[u] = burn_add<is_packed>(line, vector, stride, i + u * BURN_STEP, k, sums[u]);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; i < k; i++) { /* fewer than BURN_WIDTH, for one lane */
+    for (int n = 0; n < BURN_LINES; n++)
+      sums[n] = burn_fused((C)burn_get(lines[n][i]), (C)burn_get(vector[i * stride]), sums[n]);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel(const CudaVector p) {
+  const int64_t groups = (p.lines + BURN_LINES - 1) / BURN_LINES;
   const int64_t at = (int64_t)blockIdx.x * (256 / BURN_LANES) + threadIdx.x / BURN_LANES;
-  if (at >= p.lines * p.batches) return; /* whole warps, and in variant 1 no block */
-  const int64_t batch = at / p.lines;
-  const IN0 *line = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides) + at % p.lines * p.stride;
-  const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides);
-  const bool is_packed = ((uint64_t)line | (uint64_t)vector) % 16u == 0u && p.vector_stride == 1;
-  C sum = is_packed ? burn_dot<true>(line, vector, 1, p.k) : burn_dot<false>(line, vector, p.vector_stride, p.k);
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+  if (at >= groups * p.batches) return; /* whole warps, and in variant 1 no block */
+  const int64_t batch = at / groups, first = at % groups * BURN_LINES;
+  const IN0 *matrix = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides);
+  const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides), *lines[BURN_LINES];
+  C sums[BURN_LINES];
+  for (int n = 0; n < BURN_LINES; n++) {
+    lines[n] = matrix + (first + n < p.lines ? first + n : first) * p.stride;
+    sums[n] = (C)-0.0f;
+  }
+  const uint64_t places = (uint64_t)lines[0] | (uint64_t)vector | (uint64_t)p.stride * sizeof(IN0);
+  if (places % 16u == 0u && p.vector_stride == 1) burn_dots<true>(lines, vector, 1, p.k, sums);
+  else burn_dots<false>(lines, vector, p.vector_stride, p.k, sums);
+  for (int n = 0; n < BURN_LINES; n++)
+    for (int step = 16; step > 0; step /= 2) sums[n] += __shfl_down_sync(0xffffffffu, sums[n], step);
 #if BURN_VARIANT == 1
-  __shared__ C shared[8];
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = sum;
+  __shared__ C shared[8][BURN_LINES];
+  if (threadIdx.x % 32 == 0)
+    for (int n = 0; n < BURN_LINES; n++) shared[threadIdx.x / 32][n] = sums[n];
   __syncthreads();
-  for (int k = 1; k < 8 && threadIdx.x == 0; k++) sum += shared[k];
+  if (threadIdx.x >= BURN_LINES || first + threadIdx.x >= p.lines) return;
+  C sum = shared[0][threadIdx.x];
+  for (int k = 1; k < 8; k++) sum += shared[k][threadIdx.x];
+  burn_finish(p, batch * p.lines + first + threadIdx.x, sum);
+#else
+  if (threadIdx.x % 32 != 0) return;
+  for (int n = 0; n < BURN_LINES; n++)
+    if (first + n < p.lines) burn_finish(p, batch * p.lines + first + n, sums[n]);
 #endif
-  if (threadIdx.x % BURN_LANES == 0) burn_finish(p, at, sum);
 }
 
 #elif BURN_VARIANT == 2
