@@ -301,6 +301,11 @@ BurnStatus burn__cuda_transposed(Cuda *cuda, const BurnPrimitive *x, BurnPrimiti
 
 extern const BurnCallsInterface burn__cuda_calls_interface;
 
+/* -- cuda_quantization.c ---------------------------------------------------------------------- */
+
+/* The table's supports: for the ops that some calls of are decomposed. */
+int32_t BURN_API_CALL burn__cuda_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+
 /* -- cuda_columns.c --------------------------------------------------------------------------- */
 
 /* The three convolutions as products of matrices: p is as the kernels of kernels/conv.cu take it, `out` the result. */

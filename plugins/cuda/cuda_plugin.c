@@ -27,7 +27,8 @@ static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPT
 
 static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
   const Cuda *cuda = self;
-  return op < BURN_OP_LIMIT && cuda->rows[op] ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+  if (op >= BURN_OP_LIMIT || !cuda->rows[op]) return BURN_SUPPORT_NO;
+  return op == BURN_OP_quantized_matmul ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
 }
 
 static BurnStatus run_call(Cuda *cuda, const BurnOpCall *call) {
@@ -230,6 +231,7 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
   out->name = cuda->name;
   out->close = close_device;
   out->op_support = op_support;
+  out->supports = burn__cuda_supports;
   out->submit = submit;
   out->create = burn__cuda_create;
   out->read = burn__cuda_read;

@@ -129,6 +129,15 @@ typedef struct CudaVector {
   int64_t shape[CUDA_MAX_RANK], matrix_strides[CUDA_MAX_RANK], vector_strides[CUDA_MAX_RANK];
 } CudaVector;
 
+/* sums [.., m, n] times a scale of the row and one of the column; strides by the axes of the result, 0: one for all. */
+#define CUDA_SCALED_TILE 1024 /* columns of a block */
+typedef struct CudaScaled {
+  uint64_t out, sums, lhs, rhs;
+  int64_t rows, n; /* rows: all but the last axis */
+  int32_t rank, reserved;
+  int64_t shape[CUDA_MAX_RANK], lhs_strides[CUDA_MAX_RANK], rhs_strides[CUDA_MAX_RANK];
+} CudaScaled;
+
 /* Steps of an optimizer on many tensors. The table lies in the arguments, which may have 4 KB in all: it is part of a
  * launch, and nothing has to be copied for it. */
 #define CUDA_STEP_TENSORS 52

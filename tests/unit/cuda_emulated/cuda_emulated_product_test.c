@@ -167,6 +167,52 @@ static void test_linear(void **state) {
   forked(compare_linear, NULL);
 }
 
+/* Products of i8 with a scale for all (0), for each row and column (1), or for each half of the sums (2), which is
+ * decomposed; scales are powers of 2, so that every result is exact. */
+static BurnTensor *powers(BurnDevice *device, BurnShape shape, int seed) {
+  float values[512];
+  int64_t count = 1;
+  for (uint32_t i = 0; i < shape.rank; i++) count *= shape.dims[i];
+  CHECK(count <= 512, "%d scales", (int)count);
+  for (int64_t i = 0; i < count; i++) values[i] = ldexpf(1, (int)((i * 5 + seed) % 7) - 3);
+  return burn_tensor_f32(device, values, shape);
+}
+
+static BurnTensor *run_quantized(BurnDevice *device, BurnDType dtype, int form, int scales) {
+  enum { BATCHES = 2, ROWS = 70, COLUMNS = 68, TERMS = 64 };
+  const BurnOpInfo *op = NULL;
+  BurnTensor *out = NULL;
+  CHECK(burn_op_find("quantized_matmul", &op) == BURN_OK, "there is no quantized_matmul");
+  const int64_t along = scales == 2 ? TERMS / 2 : TERMS;
+  const int64_t lhs_block[] = {1, 1, along}, rhs_block[] = {1, along, 1}, none[] = {0, 0, 0};
+  const BurnShape lhs_scales = scales ? BURN_SHAPE(BATCHES, ROWS, TERMS / along) : BURN_SHAPE(1);
+  const BurnShape rhs_scales = scales ? BURN_SHAPE(1, TERMS / along, COLUMNS) : BURN_SHAPE(1);
+  BurnTensor *inputs[] = {
+      lay_out(device, BURN_SHAPE(BATCHES, ROWS, TERMS), BURN_DTYPE_I8, form, 1), powers(device, lhs_scales, 2),
+      lay_out(device, BURN_SHAPE(1, TERMS, COLUMNS), BURN_DTYPE_I8, form, 3), powers(device, rhs_scales, 4)};
+  const BurnAttr attrs[] = {burn_attr_i64s(scales ? lhs_block : none, 3), burn_attr_i64s(scales ? rhs_block : none, 3),
+                            burn_attr_dtype(dtype)};
+  burn_op_call(NULL, op, inputs, 4, attrs, 3, &out);
+  return out;
+}
+
+static void compare_quantized(void *context) {
+  (void)context;
+  BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
+  for (int form = 0; form < FORMS; form++)
+    for (int scales = 0; scales < 3; scales++) {
+      check_same(run_quantized(device, BURN_DTYPE_F32, form, scales),
+                 run_quantized(other, BURN_DTYPE_F32, form, scales), "quantized_matmul", form, scales);
+    }
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_quantized(void **state) {
+  (void)state;
+  forked(compare_quantized, NULL);
+}
+
 /* -- precision -------------------------------------------------------------------------------- */
 
 enum { SIDE = 512 }; /* just large enough for bf16, and for timing */
@@ -261,6 +307,7 @@ static void test_the_choice_is_kept(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_layout), cmocka_unit_test(test_linear),
-                                     cmocka_unit_test(test_precision), cmocka_unit_test(test_the_choice_is_kept)};
+                                     cmocka_unit_test(test_quantized), cmocka_unit_test(test_precision),
+                                     cmocka_unit_test(test_the_choice_is_kept)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
