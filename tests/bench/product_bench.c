@@ -106,6 +106,42 @@ static void measure_product(const Size *size, BurnDType dtype) {
   burn_drop(product.rhs);
 }
 
+/* -- products of i8 --------------------------------------------------------------------------- */
+
+typedef struct Quantized {
+  const BurnOpInfo *op;
+  BurnTensor *inputs[4]; /* values and scale of each factor */
+} Quantized;
+
+static void run_quantized(void *context) {
+  const Quantized *quantized = context;
+  const int64_t block[] = {0, 0};
+  const BurnAttr attrs[] = {burn_attr_i64s(block, 2), burn_attr_i64s(block, 2), burn_attr_dtype(BURN_DTYPE_BF16)};
+  BurnTensor *inputs[4], *out = NULL;
+  for (int i = 0; i < 4; i++) inputs[i] = burn_clone(quantized->inputs[i]);
+  burn_op_call(NULL, quantized->op, inputs, 4, attrs, 3, &out);
+  burn_drop(out);
+}
+
+/* [n, n] times the transpose of [n, n], as weights lie, to bf16. */
+static void measure_quantized(int64_t n) {
+  Quantized quantized = {.op = NULL};
+  if (!is_wanted("int8")) return;
+  check(burn_op_find("quantized_matmul", &quantized.op));
+  for (int i = 0; i < 4; i += 2) {
+    BurnTensor *values = burn_mul_scalar(noise(BURN_SHAPE(n, n), BURN_DTYPE_F32), 40);
+    quantized.inputs[i] = burn_cast(burn_clamp(values, -127, 127), BURN_DTYPE_I8);
+    quantized.inputs[i + 1] = burn_full(device, BURN_SHAPE(1), BURN_DTYPE_F32, 0.01);
+  }
+  quantized.inputs[2] = burn_transpose(quantized.inputs[2]);
+  const double seconds = measure(run_quantized, &quantized), work = 2.0 * (double)n * (double)n * (double)n;
+  printf("int8 %lld: %.1f TOP/s, %.1f us\n", (long long)n, work / seconds * 1e-12, seconds * 1e6);
+  for (int i = 0; i < 4; i++) {
+    check(burn_tensor_status(quantized.inputs[i]));
+    burn_drop(quantized.inputs[i]);
+  }
+}
+
 /* -- the layers of GPT-2 ---------------------------------------------------------------------- */
 
 typedef struct Layer {
@@ -223,7 +259,7 @@ int main(int argc, char **argv) {
   bool is_small = false;
   const Argument arguments[] = {
       {"stack", ARGUMENT_TEXT, &stack, "TEXT", "where (BURN_BACKEND, or the best backend)"},
-      {"only", ARGUMENT_TEXT, &only, "TEXT", "cases whose name has it: square, batch, vector, gpt2, adam"},
+      {"only", ARGUMENT_TEXT, &only, "TEXT", "cases whose name has it: square, batch, vector, int8, gpt2, adam"},
       {"size", ARGUMENT_SIZE, &size, "N", "of the square products (8192)"},
       {"small", ARGUMENT_FLAG, &is_small, NULL, "everything tiny: does it run?"},
   };
@@ -248,6 +284,7 @@ int main(int argc, char **argv) {
   for (size_t d = 0; d < 2; d++) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) measure_product(&sizes[i], dtypes[d]);
   }
+  measure_quantized(n);
   measure_layers(is_small ? 8 : 32768, BURN_DTYPE_BF16);
   measure_steps(BURN_DTYPE_F32, is_small ? 4 : 768, true);
   measure_steps(BURN_DTYPE_F32, is_small ? 4 : 768, false);
