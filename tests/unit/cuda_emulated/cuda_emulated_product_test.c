@@ -99,12 +99,15 @@ typedef struct Case {
   BurnShape lhs, rhs;
 } Case;
 
+/* Every layout with every other in f32, with itself in the other dtypes. */
 static void compare(BurnDevice *device, BurnDevice *other, const Case *one, BurnDType dtype) {
   for (int left = 0; left < FORMS; left++)
-    for (int right = 0; right < FORMS; right++)
+    for (int right = 0; right < FORMS; right++) {
+      if (left != right && dtype != BURN_DTYPE_F32) continue;
       check_same(burn_matmul(lay_out(device, one->lhs, dtype, left, 1), lay_out(device, one->rhs, dtype, right, 2)),
                  burn_matmul(lay_out(other, one->lhs, dtype, left, 1), lay_out(other, one->rhs, dtype, right, 2)),
                  one->what, left, right);
+    }
 }
 
 static void multiply_layouts(void *context) {
@@ -213,6 +216,43 @@ static void test_quantized(void **state) {
   forked(compare_quantized, NULL);
 }
 
+/* -- each call of the driver fails once --------------------------------------------------------- */
+
+/* Everything may fail, but then with words, and nothing is left behind. */
+static void fail_at(void *number) {
+  setenv("BURN_FAKE_CUDA_FAIL", number, 1);
+  setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
+  setenv("BURN_CUDA_LIBS", EMULATED_LIBRARIES, 1);
+  setenv("XDG_CACHE_HOME", cache, 1);
+  BurnDevice *device = burn_device_open("cuda");
+  if (burn_device_status(device) == BURN_OK) {
+    BurnTensor *out[6] = {NULL};
+    run_linear(device, BURN_DTYPE_F32, 4, out);
+    out[4] = run_quantized(device, BURN_DTYPE_BF16, 2, 1);
+    out[5] = burn_matmul(integers(device, BURN_SHAPE(1, 300), BURN_DTYPE_F32, 1),
+                         integers(device, BURN_SHAPE(300, 9), BURN_DTYPE_F32, 2));
+    for (int i = 0; i < 6; i++) {
+      const BurnStatus status = burn_tensor_status(out[i]);
+      CHECK(status == BURN_OK || strlen(burn_status_message(status)) > 8, "a failure without words");
+      burn_drop(out[i]);
+    }
+    CHECK(burn_device_memory(device).live_tensors == 0, "%d tensors are left",
+          (int)burn_device_memory(device).live_tensors);
+    CHECK(burn_device_memory(device).bytes_in_use == 0, "%d bytes are left",
+          (int)burn_device_memory(device).bytes_in_use);
+  }
+  burn_device_close(device);
+}
+
+static void test_every_call_of_the_driver_may_fail(void **state) {
+  (void)state;
+  for (int i = 1; i <= 70; i++) {
+    char number[8];
+    (void)snprintf(number, sizeof number, "%d", i);
+    forked(fail_at, number);
+  }
+}
+
 /* -- precision -------------------------------------------------------------------------------- */
 
 enum { SIDE = 512 }; /* just large enough for bf16, and for timing */
@@ -306,8 +346,9 @@ static void test_the_choice_is_kept(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_layout), cmocka_unit_test(test_linear),
-                                     cmocka_unit_test(test_quantized), cmocka_unit_test(test_precision),
-                                     cmocka_unit_test(test_the_choice_is_kept)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_layout), cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_quantized),    cmocka_unit_test(test_every_call_of_the_driver_may_fail),
+      cmocka_unit_test(test_precision),    cmocka_unit_test(test_the_choice_is_kept)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
