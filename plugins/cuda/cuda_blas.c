@@ -35,7 +35,7 @@ enum {
   REDUCTIONS_IN_ORDER = 6     /* all but INPLACE, which adds by atomics */
 };
 
-enum { PLANS = 512, WORKSPACE_BYTES = 32 << 20, CANDIDATES = 8 };
+enum { PLANS = 512, NEAR = 16 /* slots that a shape may be in */, WORKSPACE_BYTES = 32 << 20, CANDIDATES = 8 };
 
 /* One operand as cuBLASLt sees it, in columns. */
 typedef struct Operand {
@@ -78,6 +78,7 @@ struct CudaProducts {
   void *handle;
   CudaAddress workspace; /* of the device; no tensor, as it is nobody's */
   Plan plans[PLANS];
+  uint32_t evicted; /* how many plans have made room */
 };
 
 /* -- the instance's part ---------------------------------------------------------------------- */
@@ -381,23 +382,26 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
 
 #define TIMED_FROM (1 << 27) /* multiplications; smaller products take less time than a choice is worth */
 
-/* While launches are recorded none may be waited for. */
-static bool may_time(const Work *work) {
+static bool is_timed(const Work *work) {
   const CudaMatmul *p = work->p;
+  return work->cuda->timing && (double)p->batches * (double)p->m * (double)p->n * (double)p->k >= TIMED_FROM;
+}
+
+/* While launches are recorded none may be waited for. */
+static bool may_wait(const Work *work) {
   int is_capturing = 0;
-  if (!work->cuda->timing || (double)p->batches * (double)p->m * (double)p->n * (double)p->k < TIMED_FROM) return false;
   return work->cuda->driver->cuStreamIsCapturing(work->cuda->stream, &is_capturing) == CUDA_OK && !is_capturing;
 }
 
 static bool choose(const Work *work) {
   Heuristic found[CANDIDATES];
   CudaImageName name;
-  const bool is_timed = may_time(work);
-  if (is_timed) name_choice(work->cuda, &work->plan->shape, &name);
-  if (is_timed && load_choice(work, &name)) return true;
+  const bool is_chosen = is_timed(work);
+  if (is_chosen) name_choice(work->cuda, &work->plan->shape, &name);
+  if (is_chosen && load_choice(work, &name)) return true;
   const int count = find_candidates(work->cuda->products, work->plan, found);
   if (count == 0) return false;
-  const int fastest = is_timed && count > 1 ? time_candidates(work, found, count) : -1;
+  const int fastest = is_chosen && count > 1 && may_wait(work) ? time_candidates(work, found, count) : -1;
   memcpy(work->plan->algorithm, found[fastest > 0 ? fastest : 0].algorithm, sizeof work->plan->algorithm);
   if (fastest >= 0) burn__cuda_image_save(&name, (const char *)work->plan->algorithm, sizeof work->plan->algorithm);
   return true;
@@ -413,10 +417,22 @@ static uint32_t slot_of(const Shape *shape) {
   return (uint32_t)(hash >> 32) % PLANS;
 }
 
-/* Finds or makes the plan of a shape; another that has its slot makes room. False if cuBLASLt has no algorithm. */
+/* The slot that has the plan of a shape, or else where it may be made: a free one, or one of the others in turn. */
+static Plan *slot_for(CudaProducts *products, const Shape *shape) {
+  const uint32_t first = slot_of(shape);
+  Plan *empty = NULL;
+  for (uint32_t i = 0; i < NEAR; i++) {
+    Plan *plan = &products->plans[(first + i) % PLANS];
+    if (plan->desc && memcmp(&plan->shape, shape, sizeof *shape) == 0) return plan;
+    if (!plan->desc && !empty) empty = plan;
+  }
+  return empty ? empty : &products->plans[(first + products->evicted++ % NEAR) % PLANS];
+}
+
+/* Finds or makes the plan of a shape. False if cuBLASLt has no algorithm. */
 static bool find_plan(Work *work, const Shape *shape) {
   const CudaBlas *blas = work->cuda->products->blas;
-  Plan *plan = work->plan = &work->cuda->products->plans[slot_of(shape)];
+  Plan *plan = work->plan = slot_for(work->cuda->products, shape);
   if (plan->desc && memcmp(&plan->shape, shape, sizeof *shape) == 0) return true;
   forget(blas, plan);
   if (describe(blas, shape, work->p->bias, plan) && choose(work)) return true;
