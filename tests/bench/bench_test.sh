@@ -73,6 +73,7 @@ test_lacks() {
 test_peer() {
   with_fake 0 '^add 1K$'
   expect "PyTorch: fake 1.0 threads" "$work/said"
+  expect "on cpu, default" "$work/said"
   expect "2.00 s" "$work/said"
   with_fake 0 '^mul 1K$' # the peer does not know it: no figure, no failure
   refuse "2.00 s" "$work/said"
@@ -130,6 +131,11 @@ test_gpu() {
   grep -Eq '^matmul 4096 bf16 .* TFLOP/s ' "$work/said" || { cat "$work/said" >&2; fail "no rate"; }
   grep -Eq '^embedding 50304x768 at 32x1024 .* GB/s ' "$work/said" || { cat "$work/said" >&2; fail "no rate"; }
   grep -Eq '^gpu,matmul 4096 bf16,cuda,[0-9.e-]+,2e\+03,,[0-9.e-]+,,,,,101,3$' "$work/gpu.csv" || { cat "$work/gpu.csv" >&2; fail "matmul"; }
+  expect "on cuda:0, highest" "$work/said"
+  fails 0 --stacks 'fusion<cuda:1:tf32=true>' --peer torch --python sh --script "$here/peer_fake.sh" $quick --only '^add 1K$'
+  expect "on cuda:1, high" "$work/said"
+  fails 0 --stacks 'autocast<cuda>,ndarray' --peer torch --python sh --script "$here/peer_fake.sh" $quick --only '^add 1K$'
+  expect "on cuda:0, bf16" "$work/said"
   fails 0 --stacks cuda $quick --only '^(MLP 784-512-512-10 step|add of 2; time of the host)'
   expect "loss cuda 0.000 -> 0.000" "$work/said"
 }

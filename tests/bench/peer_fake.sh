@@ -1,7 +1,7 @@
 #!/bin/sh
 # peer_fake.sh: a peer for the tests that answers as peer_torch.py does, with numbers that are known. It takes 2 s for whatever
 # there is, has no kind "mul", cannot "tanh", fails at "exp" and ends at "max".
-echo "fake 1.0 threads $1"
+echo "fake 1.0 threads $1 on ${2:-}, ${4:-}"
 way=${3:-eager}
 while read -r word kind _; do
   case "$word $kind" in

@@ -101,34 +101,46 @@ static int next_way(const char **at) {
   return way;
 }
 
-/* The device that the first stack computes on, as PyTorch calls it. Peers are started before a stack is opened. */
-static BurnStatus peer_device(const Options *options, char *out, size_t bytes) {
+/* How the peer computes where nothing else is said: as the first stack does, of which only the text is there, since
+ * peers are started before a stack is opened. */
+typedef struct PeerDefaults {
+  char device[32]; /* as PyTorch calls it */
+  const char *precision;
+} PeerDefaults;
+
+static const char *precision_of(const char *stack, bool is_cuda) {
+  if (!is_cuda) return "default";
+  if (strstr(stack, "autocast")) return strstr(stack, "dtype=f16") ? "f16" : "bf16";
+  const char *products = strstr(stack, "matmul_precision=");
+  const bool in_f32 = !products || strncmp(products, "matmul_precision=highest", 24) == 0;
+  return strstr(stack, "tf32=true") || !in_f32 ? "high" : "highest";
+}
+
+static BurnStatus peer_defaults(const Options *options, PeerDefaults *out) {
   char stack[STACK_BYTES];
   const char *source = "";
   BurnStatus status = BURN_OK;
   snprintf(stack, sizeof stack, "%s", options->stacks ? options->stacks : "");
   if (!options->stacks) status = burn_stack_choice(NULL, stack, sizeof stack, &source);
-  const char *cuda = strstr(stack, "cuda"), *comma = strchr(stack, ',');
-  const bool is_cuda = cuda && (!comma || cuda < comma);
-  const int number = is_cuda && cuda[4] == ':' ? atoi(cuda + 5) : 0;
-  if (options->peer_device) {
-    snprintf(out, bytes, "%s", options->peer_device);
-  } else if (is_cuda) {
-    snprintf(out, bytes, "cuda:%d", number);
-  } else {
-    snprintf(out, bytes, "cpu");
-  }
+  Bench first = {0};
+  if (status == BURN_OK) status = stacks_split(stack, &first);
+  const char *text = first.stack_count > 0 ? first.stacks[0] : "", *cuda = strstr(text, "cuda");
+  snprintf(out->device, sizeof out->device, "%s", options->peer_device ? options->peer_device : "cpu");
+  if (cuda && !options->peer_device)
+    snprintf(out->device, sizeof out->device, "cuda:%d", cuda[4] == ':' ? atoi(cuda + 5) : 0);
+  out->precision = options->peer_precision ? options->peer_precision : precision_of(text, cuda != NULL);
   return status;
 }
 
 static BurnStatus open_peers(Bench *bench, const Options *options) {
-  char script[1200], device[32];
+  char script[1200];
+  PeerDefaults defaults = {.precision = NULL};
   const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
   const bool both = strcmp(options->peer_malloc, "both") == 0, tuned = strcmp(options->peer_malloc, "tuned") == 0;
   if (strcmp(options->peer, "none") == 0) return BURN_OK;
   BurnStatus status = find_script(options, script, sizeof script);
-  if (status == BURN_OK) status = peer_device(options, device, sizeof device);
-  const PeerSetup setup = {python && python[0] ? python : "python3", script, device, options->peer_precision};
+  if (status == BURN_OK) status = peer_defaults(options, &defaults);
+  const PeerSetup setup = {python && python[0] ? python : "python3", script, defaults.device, defaults.precision};
   for (const char *at = options->peer; *at && status == BURN_OK;) {
     const int way = next_way(&at);
     if (way != PEER_EAGER || !tuned) status = open_peer(bench, &setup, way);
@@ -262,7 +274,7 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"peer-device", ARGUMENT_TEXT, &options->peer_device, "DEVICE",
        "cpu or cuda:N; else cuda where the first stack is on one"},
       {"peer-precision", ARGUMENT_TEXT, &options->peer_precision, "P",
-       "default, highest (f32 as it is), high (TF32), bf16 or f16 (autocast)"},
+       "highest (f32 as it is), high (TF32), bf16 or f16 (autocast), default (PyTorch's); else as the first stack"},
       {"python", ARGUMENT_TEXT, &options->python, "PROGRAM", "runs the peer; else $BURN_BENCH_PYTHON or python3"},
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
       {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
@@ -321,15 +333,16 @@ static bool check(const Options *options, bool growth) {
     return false;
   }
   return peers_are_known(options->peer) &&
-         is_one_of("peer-precision", options->peer_precision,
-                   (const char *const[]){"default", "highest", "high", "bf16", "f16", NULL}) &&
+         (!options->peer_precision ||
+          is_one_of("peer-precision", options->peer_precision,
+                    (const char *const[]){"default", "highest", "high", "bf16", "f16", NULL})) &&
          is_one_of("peer-malloc", options->peer_malloc, (const char *const[]){"default", "tuned", "both", NULL});
 }
 
 static int suite_main(int argc, char **argv, bool growth) {
   Options options = {.peer = "none",
                      .peer_malloc = "default",
-                     .peer_precision = "default",
+
                      .rounds = 5,
                      .largest = 100000000,
                      .seconds = 0.08};
