@@ -4,7 +4,7 @@
 /* A difference of two times keeps its digits when they are near each other: the origin follows. */
 #define ORIGIN_SECONDS 1.0
 
-bool trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDeviceTime tell, void *context) {
+bool burn__trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDeviceTime tell, void *context) {
   BurnInterface found = {NULL, NULL};
   if (!next->get_interface(next->self, BURN_DEVICE_INTERFACE_NAME, 1, &found)) return false;
   const BurnDeviceInterface *table = found.table;
@@ -14,12 +14,12 @@ bool trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDevice
   device->self = found.self;
   device->tell = tell;
   device->context = context;
-  device->origin = trace_device_mark(device);
+  device->origin = burn__trace_device_mark(device);
   if (!device->origin) device->table.struct_size = 0;
   return device->origin != NULL;
 }
 
-BurnEvent *trace_device_mark(const TraceDevice *device) {
+BurnEvent *burn__trace_device_mark(const TraceDevice *device) {
   BurnEvent *event = NULL;
   if (device->table.struct_size == 0) return NULL;
   const BurnStatus status = device->table.timed_event_record(device->self, &event);
@@ -54,7 +54,7 @@ static bool first_is_done(const TraceDevice *device) {
   return status == BURN_OK && done;
 }
 
-void trace_device_add(TraceDevice *device, uint32_t op, BurnEvent *begin, BurnEvent *end) {
+void burn__trace_device_add(TraceDevice *device, uint32_t op, BurnEvent *begin, BurnEvent *end) {
   if (device->table.struct_size == 0) return;
   while (device->count > 0 && first_is_done(device)) tell_first(device);
   if (!begin || !end || device->count == TRACE_PENDING) {
@@ -66,7 +66,7 @@ void trace_device_add(TraceDevice *device, uint32_t op, BurnEvent *begin, BurnEv
   device->pending[(device->first + device->count++) % TRACE_PENDING] = (TracePending){op, begin, end};
 }
 
-void trace_device_close(TraceDevice *device) {
+void burn__trace_device_close(TraceDevice *device) {
   if (device->table.struct_size == 0) return;
   while (device->count > 0) {
     /* A failure of the device was told to the program; times that are not known are left out. */

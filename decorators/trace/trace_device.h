@@ -18,7 +18,7 @@ typedef struct TracePending {
 /* Gets the time of a call: when it began, after the device was opened, and how long it took. */
 typedef void (*TraceDeviceTime)(void *context, uint32_t op, double begin, double seconds);
 
-/* Not safe for several threads: its owner has a mutex, under which all but trace_device_mark are called. */
+/* Not safe for several threads: its owner has a mutex, under which all but burn__trace_device_mark are called. */
 typedef struct TraceDevice {
   BurnDeviceInterface table; /* struct_size 0: the level below keeps no times */
   void *self;
@@ -32,15 +32,15 @@ typedef struct TraceDevice {
 } TraceDevice;
 
 /* Looks for a device with times below; false if there is none. */
-bool trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDeviceTime tell, void *context);
+bool burn__trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDeviceTime tell, void *context);
 
 /* An event at this point of the queue; NULL where there are no times. */
-BurnEvent *trace_device_mark(const TraceDevice *device);
+BurnEvent *burn__trace_device_mark(const TraceDevice *device);
 
 /* A call lay between two marks, which are taken. Tells about those that are done. */
-void trace_device_add(TraceDevice *device, uint32_t op, BurnEvent *begin, BurnEvent *end);
+void burn__trace_device_add(TraceDevice *device, uint32_t op, BurnEvent *begin, BurnEvent *end);
 
 /* Waits for what is left, tells about it and ends the marks. */
-void trace_device_close(TraceDevice *device);
+void burn__trace_device_close(TraceDevice *device);
 
 #endif

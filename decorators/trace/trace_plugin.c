@@ -165,16 +165,16 @@ typedef struct Span {
 } Span;
 
 static Span span_begin(const Trace *trace) {
-  BurnEvent *before = trace_device_mark(&trace->device);
+  BurnEvent *before = burn__trace_device_mark(&trace->device);
   return (Span){.begin = trace->host->now_ns(), .before = before};
 }
 
 static void span_end(Trace *trace, Span span, const BurnOpCall *call, const BurnFusedKernel *kernel) {
   span.end = trace->host->now_ns();
-  span.after = trace_device_mark(&trace->device);
+  span.after = burn__trace_device_mark(&trace->device);
   pthread_mutex_lock(&trace->mutex);
   write_event(trace, call, kernel, span.begin, span.end);
-  trace_device_add(&trace->device, call ? call->op : BURN_OP_INVALID, span.before, span.after);
+  burn__trace_device_add(&trace->device, call ? call->op : BURN_OP_INVALID, span.before, span.after);
   pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -274,7 +274,7 @@ static void write_totals(const Trace *trace) {
 
 static void BURN_API_CALL trace_close(void *self) {
   Trace *trace = self;
-  trace_device_close(&trace->device);
+  burn__trace_device_close(&trace->device);
   if (trace->format == FORMAT_CHROME) {
     fputs("]}\n", trace->file);
   } else {
@@ -333,7 +333,7 @@ static BurnStatus BURN_API_CALL trace_open(const BurnHost *host, const BurnBacke
   out->self = trace; /* what is left out here is done by the level below */
   out->name = trace->name;
   find_fused(trace);
-  trace->has_device = trace_device_open(&trace->device, next, write_device_time, trace);
+  trace->has_device = burn__trace_device_open(&trace->device, next, write_device_time, trace);
   name_rows(trace);
   out->submit = trace_submit;
   out->get_interface = trace_get_interface;

@@ -324,6 +324,8 @@ const BurnDeviceInterface device_interface = {sizeof(BurnDeviceInterface),
                                               kernel_takes_code,
                                               kernel_load,
                                               kernel_unload,
-                                              kernel_launch};
+                                              kernel_launch,
+                                              nullptr, /* events keep no times */
+                                              nullptr};
 
 }  // namespace burn_torch
