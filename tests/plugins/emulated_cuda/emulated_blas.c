@@ -270,26 +270,36 @@ static double *unpack(const Product *p, const Layout *layout, const char *data, 
   return out;
 }
 
+/* What a batch is computed with. */
+typedef struct Numbers {
+  double *a, *b;        /* op(A) [k][m] and op(B) [n][k] */
+  double *column, *row; /* m results of a column; m sums of rows */
+  float *a_f32, *part;  /* op(A) once more, where sums are f32; m sums of a part of k */
+} Numbers;
+
 /* One column of op(A) op(B), in f32: the products of each part of k in turn, then the parts. */
-static void add_column_f32(const Product *p, const double *a, const double *b, float *part, double *out) {
+static void add_column_f32(const Product *p, const Numbers *numbers, const double *b) {
   const uint64_t size = ((uint64_t)p->k + p->parts - 1) / p->parts;
+  double *restrict out = numbers->column;
+  float *restrict part = numbers->part;
   for (int64_t i = 0; i < p->m; i++) out[i] = 0;
   for (int64_t first = 0; first < p->k; first += (int64_t)size) {
     const int64_t end = first + (int64_t)size < p->k ? first + (int64_t)size : p->k;
     for (int64_t i = 0; i < p->m; i++) part[i] = 0;
     for (int64_t k = first; k < end; k++) {
       const float y = (float)b[k];
-      const double *x = a + k * p->m;
-      for (int64_t i = 0; i < p->m; i++) part[i] += (float)x[i] * y;
+      const float *x = numbers->a_f32 + k * p->m;
+      for (int64_t i = 0; i < p->m; i++) part[i] += x[i] * y;
     }
     for (int64_t i = 0; i < p->m; i++) out[i] = (double)((float)out[i] + part[i]);
   }
 }
 
-static void add_column_f64(const Product *p, const double *a, const double *b, double *out) {
+static void add_column_f64(const Product *p, const Numbers *numbers, const double *b) {
+  double *restrict out = numbers->column;
   for (int64_t i = 0; i < p->m; i++) out[i] = 0;
   for (int64_t k = 0; k < p->k; k++)
-    for (int64_t i = 0; i < p->m; i++) out[i] += a[k * p->m + i] * b[k];
+    for (int64_t i = 0; i < p->m; i++) out[i] += numbers->a[k * p->m + i] * b[k];
 }
 
 /* -- epilogues: the tanh form of GELU, as cuBLASLt has it -------------------------------------- */
@@ -346,41 +356,59 @@ static void write_sums(const Product *p, int64_t batch, const double *a, const d
   }
 }
 
-static void run_batch(const Product *p, int64_t batch, const double *a, const double *b, double *column, double *rows) {
+static int is_f32(const Product *p) { return p->desc.scale != TYPE_F64 && p->desc.scale != TYPE_I32; }
+
+static void run_batch(const Product *p, int64_t batch, const Numbers *numbers) {
   const char *c_data = p->c_data + batch * p->c.stride * (int64_t)bytes_of(p->c.type);
   char *d_data = p->d_data + batch * p->d.stride * (int64_t)bytes_of(p->d.type);
-  const int is_f32 = p->desc.scale != TYPE_F64 && p->desc.scale != TYPE_I32;
   const double alpha = p->alpha_at ? scalar(p->alpha_at, p->desc.scale) : p->alpha;
   const double beta = p->beta_at ? scalar(p->beta_at, p->desc.scale) : p->beta;
   for (int64_t j = 0; j < p->n; j++) {
-    if (is_f32) add_column_f32(p, a, b + j * p->k, (float *)(void *)rows + 2 * p->m, column);
-    if (!is_f32) add_column_f64(p, a, b + j * p->k, column);
+    if (is_f32(p)) add_column_f32(p, numbers, numbers->b + j * p->k);
+    if (!is_f32(p)) add_column_f64(p, numbers, numbers->b + j * p->k);
     for (int64_t i = 0; i < p->m; i++) {
-      double x = alpha * column[i];
+      double x = alpha * numbers->column[i];
       if (beta != 0) x += beta * get(c_data, p->c.type, place(&p->c, i, j));
       x = finish(p, batch, i, j, x);
-      rows[i] += x;
+      numbers->row[i] += x;
       put(d_data, p->d.type, place(&p->d, i, j), x);
     }
   }
-  write_sums(p, batch, a, b, rows);
+  write_sums(p, batch, numbers->a, numbers->b, numbers->row);
+}
+
+static int take_numbers(const Product *p, int64_t batch, Numbers *out) {
+  const char *a = p->a_data + batch * p->a.stride * (int64_t)bytes_of(p->a.type);
+  const char *b = p->b_data + batch * p->b.stride * (int64_t)bytes_of(p->b.type);
+  const size_t rows = (size_t)p->m, size = is_f32(p) ? rows * (size_t)p->k : 0;
+  *out = (Numbers){.a = unpack(p, &p->a, a, p->desc.transpose_a, p->m, p->k),
+                   .b = unpack(p, &p->b, b, p->desc.transpose_b, p->k, p->n),
+                   .column = malloc(rows * sizeof(double)),
+                   .row = calloc(rows, sizeof(double)),
+                   .a_f32 = malloc(size * sizeof(float) + 1),
+                   .part = malloc(rows * sizeof(float))};
+  if (!out->a || !out->b || !out->column || !out->row || !out->a_f32 || !out->part) return 0;
+  for (size_t i = 0; i < size; i++) out->a_f32[i] = (float)out->a[i];
+  return 1;
+}
+
+static void free_numbers(const Numbers *numbers) {
+  free(numbers->a);
+  free(numbers->b);
+  free(numbers->column);
+  free(numbers->row);
+  free(numbers->a_f32);
+  free(numbers->part);
 }
 
 static int run_product(const void *arguments) {
   const Product *p = arguments;
   int error = CUDA_OK;
   for (int64_t batch = 0; batch < p->d.batches && error == CUDA_OK; batch++) {
-    double *a = unpack(p, &p->a, p->a_data + batch * p->a.stride * (int64_t)bytes_of(p->a.type), p->desc.transpose_a,
-                       p->m, p->k);
-    double *b = unpack(p, &p->b, p->b_data + batch * p->b.stride * (int64_t)bytes_of(p->b.type), p->desc.transpose_b,
-                       p->k, p->n);
-    double *column = malloc((size_t)p->m * sizeof *column), *rows = calloc((size_t)p->m, 2 * sizeof *rows);
-    if (!a || !b || !column || !rows) error = CUDA_OUT_OF_MEMORY;
-    if (error == CUDA_OK) run_batch(p, batch, a, b, column, rows);
-    free(a);
-    free(b);
-    free(column);
-    free(rows);
+    Numbers numbers;
+    error = take_numbers(p, batch, &numbers) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    if (error == CUDA_OK) run_batch(p, batch, &numbers);
+    free_numbers(&numbers);
   }
   return error;
 }

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -325,11 +327,42 @@ static int run_grid(const EmulatedLaunch *launch, const char *parameters) {
   return EMULATED_OK;
 }
 
+/* -- addresses that nobody may use ------------------------------------------------------------- */
+
+static sigjmp_buf before_launch;
+static pthread_t launching;
+
+/* Ends the launch. Signals of other threads are not ours: they come again, with what was there before. */
+static void caught(int number) {
+  if (pthread_equal(pthread_self(), launching)) siglongjmp(before_launch, number);
+  (void)signal(number, SIG_DFL);
+}
+
+static int say_signal(int number) {
+  if (number == SIGILL)
+    return emulated_fail(EMULATED_MISALIGNED_ADDRESS, "kernel \"%s\": misaligned address (or an assert that failed)",
+                         launched->function->name);
+  return emulated_fail(EMULATED_ILLEGAL_ADDRESS, "kernel \"%s\": illegal address", launched->function->name);
+}
+
+/* The compiler traps where an address is not aligned: SIGILL. */
+static int run_guarded(const EmulatedLaunch *launch, const char *parameters) {
+  static const int signals[] = {SIGILL, SIGSEGV, SIGBUS};
+  enum { SIGNALS = sizeof signals / sizeof signals[0] };
+  struct sigaction action = {.sa_handler = caught}, before[SIGNALS];
+  for (int i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &action, &before[i]);
+  launching = pthread_self();
+  const int number = sigsetjmp(before_launch, 1);
+  const int error = number == 0 ? run_grid(launch, parameters) : say_signal(number);
+  for (int i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &before[i], NULL);
+  return error;
+}
+
 int emulated_run(const EmulatedLaunch *launch, const char *parameters) {
   (void)pthread_mutex_lock(&running);
   launched = launch;
   launched_parameters = parameters;
-  const int error = run_grid(launch, parameters);
+  const int error = run_guarded(launch, parameters);
   (void)pthread_mutex_unlock(&running);
   return error;
 }

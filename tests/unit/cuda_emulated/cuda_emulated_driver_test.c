@@ -246,6 +246,24 @@ static void test_threads_that_wait_for_ever(void **state) {
   (void)driver.cuModuleUnload(module);
 }
 
+static void test_addresses_that_no_device_takes(void **state) {
+  (void)state;
+  void *module = compile(HEAD
+                         "extern \"C\" __global__ void read(const P p) {\n"
+                         "  const float4 x = *(const float4 *)(p.out + p.count);\n"
+                         "  OUT[threadIdx.x] = (int)x.x;\n"
+                         "}\n");
+  void *function = function_of(module, "read");
+  assert_int_equal(launch(function, 1, 1, 0, 16), 0);
+  check_words(launch(function, 1, 1, 0, 4), 716, "kernel \"read\": misaligned address");
+  Parameters parameters = {16, 0};
+  void *each[] = {&parameters};
+  check_words(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, each, NULL), 700,
+              "kernel \"read\": illegal address");
+  assert_int_equal(launch(function, 1, 1, 0, 16), 0);
+  (void)driver.cuModuleUnload(module);
+}
+
 static void test_launches_that_no_device_takes(void **state) {
   (void)state;
   void *module =
@@ -320,6 +338,7 @@ int main(void) {
                                      TEST(test_shared_memory_of_the_launch),
                                      TEST(test_the_order_of_threads_shows_a_barrier_that_lacks),
                                      TEST(test_threads_that_wait_for_ever),
+                                     TEST(test_addresses_that_no_device_takes),
                                      TEST(test_launches_that_no_device_takes),
                                      cmocka_unit_test(test_memory_is_between_guards),
                                      TEST(test_a_graph_runs_when_it_is_launched),

@@ -8,14 +8,13 @@
 #include <burn/plugin/fusion_statistics.h>
 #include <burn/plugin/replay.h>
 
-static char cache[64];
+static char folder[64];
 
 static void use_emulation(void) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
   setenv("BURN_CUDA_LIBS", EMULATED_FOLDER, 1);
   setenv("BURN_FAKE_CUDA_FILL", "255", 1);
   setenv("BURN_CUDA_FILL", "255", 1);
-  setenv("XDG_CACHE_HOME", cache, 1);
 }
 
 static BurnDevice *open_stack(const char *stack) {
@@ -382,7 +381,7 @@ static void expected_loss(void *context) {
   drop_model(&model);
   burn_device_close(device);
   char path[96];
-  (void)snprintf(path, sizeof path, "%s/loss", cache);
+  (void)snprintf(path, sizeof path, "%s/loss", folder);
   FILE *file = fopen(path, "w");
   CHECK(file && fprintf(file, "%a", (double)loss) > 0 && fclose(file) == 0, "%s cannot be written", path);
 }
@@ -391,7 +390,7 @@ static void test_every_call_of_the_driver_may_fail(void **state) {
   char path[96], loss[40] = "";
   (void)state;
   forked(expected_loss, NULL);
-  (void)snprintf(path, sizeof path, "%s/loss", cache);
+  (void)snprintf(path, sizeof path, "%s/loss", folder);
   FILE *file = fopen(path, "r");
   assert_non_null(file);
   assert_non_null(fgets(loss, sizeof loss, file));
@@ -406,14 +405,14 @@ static void test_every_call_of_the_driver_may_fail(void **state) {
 
 static int set_up(void **state) {
   (void)state;
-  make_folder(cache);
+  make_folder(folder);
   return 0;
 }
 
 static int tear_down(void **state) {
   char command[128];
   (void)state;
-  (void)snprintf(command, sizeof command, "rm -r '%s'", cache);
+  (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
   return system(command) == 0 ? 0 : -1;
 }
 
