@@ -32,7 +32,7 @@ struct dim3 : EmulatedIndex {
 #define EMULATED_HIDDEN __attribute__((visibility("hidden"), used))
 EMULATED_HIDDEN EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 EMULATED_HIDDEN const EmulatedRuntime *burn_emulated_runtime;
-EMULATED_HIDDEN alignas(1024) char burn_emulated_dynamic[EMULATED_DYNAMIC_BYTES];
+EMULATED_HIDDEN __attribute__((aligned(1024))) char burn_emulated_dynamic[EMULATED_DYNAMIC_BYTES];
 #define warpSize 32
 
 /* A mark in a section of its own wherever a barrier is compiled in. */
