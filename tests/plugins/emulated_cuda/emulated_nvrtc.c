@@ -30,10 +30,17 @@ typedef struct Program {
   int name parameters;             \
   int name parameters
 
-/* The second number is of no NVRTC, and another for another prelude: images are never taken for others'. */
+static const char *compiler(void) {
+  const char *named = getenv("BURN_EMULATED_CXX");
+  return named && named[0] ? named : EMULATED_CXX;
+}
+
+/* The second number is of no NVRTC, and another for another prelude or compiler: images are never taken for others'. */
 EMULATED(nvrtcVersion, (int *major, int *minor)) {
   *major = 13;
   *minor = EMULATED_PRELUDE_HASH;
+  for (const char *at = compiler(); *at; at++)
+    *minor = (int)((31u * (unsigned)*minor + (unsigned char)*at) & 0x7fffffffu);
   return CUDA_OK;
 }
 
@@ -142,10 +149,9 @@ static void remove_files(const Files *files) {
 static int compile(const Files *files, int count, const char *const *options) {
   static const char *const flags[] = {EMULATED_FLAGS, "-include", EMULATED_PRELUDE};
   const char *arguments[sizeof flags / sizeof flags[0] + MOST_DEFINITIONS + 8] = {0};
-  const char *compiler = getenv("BURN_EMULATED_CXX");
   char architecture[64];
   size_t used = 0;
-  arguments[used++] = compiler && compiler[0] ? compiler : EMULATED_CXX;
+  arguments[used++] = compiler();
   const char *definitions[MOST_DEFINITIONS] = {0};
   (void)snprintf(architecture, sizeof architecture, "-DBURN_EMULATED_ARCHITECTURE=%d",
                  read_options(count, options, definitions, MOST_DEFINITIONS));

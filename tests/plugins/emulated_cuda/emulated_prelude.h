@@ -19,7 +19,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 /* Filled before each block: what was not written is no number. "extern __shared__" is changed by emulated_nvrtc.c. */
-#define __shared__ static __attribute__((section("burn_shared")))
+#define __shared__ static __attribute__((section("burn_shared"), used))
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
@@ -155,7 +155,7 @@ EMULATED_WARP_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 EMULATED_WARP_REDUCE(__reduce_max_sync, int, a > b ? a : b)
 
 static inline __attribute__((always_inline)) int __syncthreads_count(int predicate) {
-  static __attribute__((section("burn_shared"))) int count;
+  __shared__ int count;
   __syncthreads();
   count = 0;
   __syncthreads();

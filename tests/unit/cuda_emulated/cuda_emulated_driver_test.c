@@ -250,8 +250,8 @@ static void test_addresses_that_no_device_takes(void **state) {
   (void)state;
   void *module = compile(HEAD
                          "extern \"C\" __global__ void read(const P p) {\n"
-                         "  const float4 x = *(const float4 *)(p.out + p.count);\n"
-                         "  OUT[threadIdx.x] = (int)x.x;\n"
+                         "  const float4 *x = (const float4 *)(p.out + p.count);\n"
+                         "  OUT[threadIdx.x] = (int)x->x;\n"
                          "}\n");
   void *function = function_of(module, "read");
   assert_int_equal(launch(function, 1, 1, 0, 16), 0);
