@@ -143,6 +143,12 @@ static void put_float(Run *run, double number) {
   put_word(run, bits);
 }
 
+static void put_double(Run *run, double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  put_word(run, bits);
+}
+
 /* For fused_divide: the shift s is that of the next power of two, the factor 2^32 (2^s - d) / d + 1. */
 static uint64_t magic_of(int64_t divisor) {
   uint64_t shift = 0;
@@ -166,6 +172,23 @@ static void put_random(Run *run, uint32_t op, BurnDType dtype, const BurnAttr *a
   put_word(run, (uint64_t)uniform->offset.value.i64);
 }
 
+/* A power of two whose reciprocal is no subnormal number: products with that round as quotients do. */
+static bool has_exact_reciprocal(double number) {
+  const float value = (float)number;
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  const uint32_t exponent = bits >> 23 & 255u;
+  return (bits & 0x7fffffu) == 0 && exponent > 0 && exponent < 254;
+}
+
+static double divisor_of(const Run *run, uint32_t i) {
+  const BurnFusedStep *step = &run->kernel->body.steps[i];
+  CudaNumber numbers[2];
+  burn__cuda_scalars(run->cuda, step->op, run->kernel->body.values[step->inputs[0]].dtype, run->call->attrs[i],
+                     numbers);
+  return numbers[0].real;
+}
+
 /* The numbers of a step, as many as burn__cuda_fused_numbers says. */
 static void put_numbers(Run *run, uint32_t i) {
   const BurnFusedStep *step = &run->kernel->body.steps[i];
@@ -179,6 +202,10 @@ static void put_numbers(Run *run, uint32_t i) {
     const BurnAttrs_full *full = (const BurnAttrs_full *)(const void *)attrs;
     numbers[0] = burn__cuda_number(dtype, &full->value);
     put_float(run, dtype == BURN_DTYPE_BOOL ? (double)numbers[0].integer : numbers[0].real);
+  } else if (form == BURN_COMMON_FORM_DIVIDE) {
+    const double divisor = divisor_of(run, i);
+    put_float(run, has_exact_reciprocal(divisor) ? 1.0 / divisor : divisor);
+    put_double(run, 1.0 / divisor);
   } else {
     burn__cuda_scalars(run->cuda, step->op, run->kernel->body.values[step->inputs[0]].dtype, attrs, numbers);
     put_float(run, numbers[0].real);
@@ -313,12 +340,16 @@ static BurnStatus launch(Run *run) {
   return burn__cuda_launch(run->cuda, program->functions[1], last, CUDA_FUSED_THREADS, run->words, bytes);
 }
 
-static void find_powers(Run *run) {
-  uint32_t power = 0;
-  for (uint32_t i = 0; i < run->kernel->body.step_count && run->kernel->power_count > 0; i++) {
+/* What the numbers of this call choose. */
+static void find_choices(Run *run) {
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < run->kernel->body.step_count && run->kernel->choice_count > 0; i++) {
     const uint32_t v = run->kernel->body.input_count + i;
-    if (!run->kernel->is_live[v] || run->kernel->plan.values[v].form != BURN_COMMON_FORM_POWER) continue;
-    run->layout.shape.powers[power++] = (uint8_t)burn__cuda_power(burn_attr_to_f64(&run->call->attrs[i][0]));
+    const BurnCommonForm form = (BurnCommonForm)run->kernel->plan.values[v].form;
+    if (!run->kernel->is_live[v] || !burn__cuda_fused_chooses(form)) continue;
+    run->layout.shape.choices[number++] =
+        (uint8_t)(form == BURN_COMMON_FORM_POWER ? burn__cuda_power(burn_attr_to_f64(&run->call->attrs[i][0]))
+                                                 : has_exact_reciprocal(divisor_of(run, i)));
   }
 }
 
@@ -361,7 +392,7 @@ static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call)
   if (status != BURN_OK) return status;
   remember_ops(run.cuda, run.kernel);
   burn__cuda_fused_lay_out(run.kernel, call->inputs, &run.layout);
-  find_powers(&run);
+  find_choices(&run);
   measure(&run);
   status = start(&run);
   if (status != BURN_OK) drop_outputs(&run);
@@ -387,7 +418,7 @@ static BurnStatus prepare(Cuda *cuda, BurnFusedKernel *kernel, const BurnFusedBo
   const BurnFusedCall call = {.attrs = attrs};
   run.call = &call;
   burn__cuda_fused_lay_out(kernel, NULL, &run.layout);
-  find_powers(&run);
+  find_choices(&run);
   BurnStatus status = burn__cuda_enter(cuda);
   if (status != BURN_OK) return status;
   status = find_variant(cuda, kernel, &run.layout.shape, &run.variant);

@@ -8,7 +8,7 @@
 
 #include <burn/common/fused_plan.h>
 
-enum { CUDA_FUSED_INPUTS = 24, CUDA_FUSED_STEPS = 96, CUDA_FUSED_OUTPUTS = 16, CUDA_FUSED_POWERS = 8 };
+enum { CUDA_FUSED_INPUTS = 24, CUDA_FUSED_STEPS = 96, CUDA_FUSED_OUTPUTS = 16, CUDA_FUSED_CHOICES = 16 };
 enum { CUDA_FUSED_AXES = BURN_MAX_RANK + 1 }; /* of an input: those that merge into few, then that within a row */
 enum { CUDA_FUSED_WORDS = 500 };              /* of 8 bytes: what fits into the arguments of a kernel */
 enum { CUDA_FUSED_THREADS = 256 };
@@ -34,9 +34,9 @@ typedef struct CudaFusedInput {
 typedef struct CudaFusedShape {
   uint8_t rank; /* of the merged axes */
   uint8_t width, vectors;
-  uint8_t is_wide;   /* places need 64 bits */
-  uint8_t is_single; /* columns, everything: in one pass */
-  uint8_t powers[CUDA_FUSED_POWERS];
+  uint8_t is_wide;                     /* places need 64 bits */
+  uint8_t is_single;                   /* columns, everything: in one pass */
+  uint8_t choices[CUDA_FUSED_CHOICES]; /* of steps whose number decides their text: see burn__cuda_fused_chooses */
   CudaFusedInput inputs[CUDA_FUSED_INPUTS];
 } CudaFusedShape;
 
@@ -68,7 +68,7 @@ struct BurnFusedKernel {
   BurnCommonFusedPlan plan;
   uint32_t number_count;                   /* of arguments that steps have */
   uint16_t first_number[CUDA_FUSED_STEPS]; /* by step */
-  uint32_t power_count;                    /* steps of powf_scalar */
+  uint32_t choice_count;                   /* steps whose number decides their text */
   bool is_live[BURN_COMMON_FUSED_VALUES];  /* as far as a loop needs them */
   bool is_resident[CUDA_FUSED_INPUTS];     /* kept in registers, as more than one loop reads it */
   bool rows_are_resident;                  /* and what waits for a later loop too */
@@ -90,6 +90,9 @@ void burn__cuda_fused_mark(const BurnFusedKernel *kernel, uint32_t loop, bool *n
 bool burn__cuda_fused_computes(const BurnFusedKernel *kernel, uint32_t v, uint32_t loop);
 /* Numbers that a step of this form takes. */
 uint32_t burn__cuda_fused_numbers(BurnCommonForm form);
+
+/* True for powf_scalar, by an expression for its exponent, and div_scalar, by the reciprocal where that is exact. */
+bool burn__cuda_fused_chooses(BurnCommonForm form);
 
 /* -- cuda_fused_layout.c ----------------------------------------------------------------------- */
 

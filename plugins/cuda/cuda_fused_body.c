@@ -18,12 +18,12 @@ uint32_t burn__cuda_fused_numbers(BurnCommonForm form) {
   switch (form) {
     case BURN_COMMON_FORM_SCALAR:
     case BURN_COMMON_FORM_COMPARE_SCALAR:
-    case BURN_COMMON_FORM_DIVIDE:
     case BURN_COMMON_FORM_POWER:
     case BURN_COMMON_FORM_FILL:
     case BURN_COMMON_FORM_CREATE:
       return 1;
     case BURN_COMMON_FORM_CLAMP:
+    case BURN_COMMON_FORM_DIVIDE: /* the divisor or, where it is exact, its reciprocal; its reciprocal in f64 */
       return 2;
     case BURN_COMMON_FORM_BERNOULLI: /* threshold, seed, offset */
       return 3;
@@ -32,6 +32,10 @@ uint32_t burn__cuda_fused_numbers(BurnCommonForm form) {
     default:
       return 0;
   }
+}
+
+bool burn__cuda_fused_chooses(BurnCommonForm form) {
+  return form == BURN_COMMON_FORM_POWER || form == BURN_COMMON_FORM_DIVIDE;
 }
 
 /* -- which loop needs what -------------------------------------------------------------------- */
@@ -150,7 +154,7 @@ static void number_steps(BurnFusedKernel *kernel) {
     kernel->first_number[i] = (uint16_t)kernel->number_count;
     if (!kernel->is_live[v]) continue;
     kernel->number_count += burn__cuda_fused_numbers(form);
-    kernel->power_count += form == BURN_COMMON_FORM_POWER;
+    kernel->choice_count += burn__cuda_fused_chooses(form);
   }
   for (uint32_t loop = 1; loop < plan->loop_count; loop += 2)
     for (uint32_t v = kernel->body.input_count; v < plan->value_count; v++)
@@ -165,7 +169,8 @@ static void complete(BurnFusedKernel *kernel) {
   if (kernel->plan.region == BURN_COMMON_REGION_FIRST_AXIS) kernel->width = 1;
   number_steps(kernel);
   find_reuse(kernel);
-  if (kernel->power_count > CUDA_FUSED_POWERS) burn_common_fused_refuse(&kernel->plan, "too many powers");
+  if (kernel->choice_count > CUDA_FUSED_CHOICES)
+    burn_common_fused_refuse(&kernel->plan, "too many powers and quotients");
 }
 
 /* Behind the struct lie the values, the steps, their inputs and the outputs. Attributes belong to the plan alone. */

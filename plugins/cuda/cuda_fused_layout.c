@@ -110,6 +110,9 @@ static uint8_t vectors_of(const Seen *seen) {
     return 1;
   for (uint32_t k = 0; k < seen->kernel->body.input_count; k++)
     streams += seen->layout->shape.inputs[k].way > CUDA_FUSED_ONE;
+  for (uint32_t v = seen->kernel->body.input_count; v < seen->kernel->plan.value_count; v++) /* words are registers */
+    streams += seen->kernel->plan.values[v].form == BURN_COMMON_FORM_BERNOULLI ||
+               seen->kernel->plan.values[v].form == BURN_COMMON_FORM_UNIFORM;
   return streams <= 1 ? 4 : streams <= 3 ? 2 : 1;
 }
 

@@ -70,16 +70,22 @@ static void want_functions(const char *expression, bool *wanted) {
     if (strstr(expression, functions[i].name)) wanted[i] = true;
 }
 
-static CudaExpression expression_of(const Writer *w, uint32_t step) {
-  const BurnCommonFusedPlan *plan = &w->kernel->plan;
-  uint32_t power = 0;
-  if (plan->values[w->kernel->body.input_count + step].form != BURN_COMMON_FORM_POWER)
-    return burn__cuda_expression(w->kernel->body.steps[step].op, 0);
+/* The choice for a step that is live and has one. */
+static uint32_t choice_of(const Writer *w, uint32_t step) {
+  uint32_t number = 0;
   for (uint32_t i = 0; i < step; i++) {
     const uint32_t v = w->kernel->body.input_count + i;
-    power += w->kernel->is_live[v] && plan->values[v].form == BURN_COMMON_FORM_POWER;
+    number += w->kernel->is_live[v] && burn__cuda_fused_chooses((BurnCommonForm)w->kernel->plan.values[v].form);
   }
-  return burn__cuda_expression(w->kernel->body.steps[step].op, w->shape->powers[power]);
+  return w->shape->choices[number];
+}
+
+static CudaExpression expression_of(const Writer *w, uint32_t step) {
+  const uint32_t form = w->kernel->plan.values[w->kernel->body.input_count + step].form;
+  const uint32_t op = w->kernel->body.steps[step].op;
+  if (form == BURN_COMMON_FORM_POWER) return burn__cuda_expression(op, choice_of(w, step));
+  const bool is_exact = form == BURN_COMMON_FORM_DIVIDE && choice_of(w, step) != 0;
+  return burn__cuda_expression(is_exact ? BURN_OP_mul_scalar : op, 0);
 }
 
 static void put_functions(Writer *w) {
@@ -170,6 +176,10 @@ static void put_expression(Writer *w, uint32_t v, const BurnFusedStep *step) {
   const uint32_t numbers = burn__cuda_fused_numbers(form);
   put_operands(w, step, is_logic);
   if (numbers > 0) print(w, "const float s = fused_number(p.numbers[%u]); ", number_of(w, v));
+  if (form == BURN_COMMON_FORM_DIVIDE && choice_of(w, v - w->kernel->body.input_count) == 0) {
+    print(w, "v%u = fused_quotient(x, s, p.numbers[%u]); ", v, number_of(w, v) + 1);
+    return;
+  }
   if (numbers > 1) print(w, "const float q = fused_number(p.numbers[%u]); ", number_of(w, v) + 1);
   print(w, "v%u = (", v);
   if (e.large) print(w, "burn_abs_f32(x) > 1.0e9f ? %s : ", e.large);
