@@ -4,7 +4,7 @@
 #include <burn/plugin/random.h>
 
 enum { FULL, ARANGE, UNIFORM, NORMAL, BERNOULLI }; /* the variants of kernels/create.cu, the details of rows */
-enum { THREADS = 256, GROUPS_PER_UNIT = 32 };
+enum { THREADS = 256, OF_A_THREAD = 4, GROUPS_PER_UNIT = 32 };
 
 static BurnStatus make(const CudaRun *run, CudaCreate *p) {
   Cuda *cuda = run->cuda;
@@ -21,7 +21,7 @@ static BurnStatus make(const CudaRun *run, CudaCreate *p) {
                              .variant = (uint32_t)run->row->detail};
   status = burn__cuda_kernel(cuda, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  const uint64_t groups = (uint64_t)((p->count + THREADS - 1) / THREADS);
+  const uint64_t groups = (uint64_t)((p->count + THREADS * OF_A_THREAD - 1) / (THREADS * OF_A_THREAD));
   const uint64_t most = (uint64_t)cuda->unit_count * GROUPS_PER_UNIT;
   return burn__cuda_launch(cuda, function, groups < most ? groups : most, THREADS, p, sizeof *p);
 }

@@ -26,13 +26,44 @@ static BurnStatus slice_assign(const CudaRun *run) {
   return put(run->cuda, run->out[0], strides, offset, values);
 }
 
+/* x as rows of vectors, to places in `out` that begin `offset` elements after its first, and are `distance` apart. */
+static BurnStatus put_rows(Cuda *cuda, const BurnPrimitive *out, const BurnPrimitive *x, const CudaAxis *axis,
+                           int64_t distance, int64_t offset) {
+  enum { THREADS = 256 };
+  const uint64_t bytes = burn_dtype_bytes(x->dtype);
+  const CudaRowCopy p = {.out = cuda_address(out) + (uint64_t)offset * bytes,
+                         .in = cuda_address(x),
+                         .rows = axis->outer,
+                         .width = (int64_t)((uint64_t)(axis->size * axis->inner) * bytes / 16),
+                         .distance = (int64_t)((uint64_t)distance * bytes / 16),
+                         .is_small = axis->outer * axis->size * axis->inner < INT32_MAX};
+  const CudaKernelKey key = {
+      .text = CUDA_TEXT_ROW_COPY, .out = BURN_DTYPE_U8, .in = {BURN_DTYPE_U8, BURN_DTYPE_U8, BURN_DTYPE_U8}};
+  void *function = NULL;
+  const BurnStatus status = burn__cuda_kernel(cuda, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__cuda_launch(cuda, function, (uint64_t)((p.rows * p.width + THREADS - 1) / THREADS), THREADS, &p,
+                           sizeof p);
+}
+
+/* A part of cat: by whole vectors where its rows, and the places where they go, are made of such. */
+static BurnStatus put_part(Cuda *cuda, BurnPrimitive *out, int64_t offset, BurnPrimitive *x, int64_t dim) {
+  const CudaAxis axis = burn__cuda_axis(x, dim);
+  const int64_t distance = out->shape[dim] * axis.inner;
+  const uint64_t bytes = burn_dtype_bytes(x->dtype);
+  const bool is_whole = burn__cuda_is_row_major(x) && burn__cuda_is_whole(x, axis.size * axis.inner) &&
+                        burn__cuda_is_whole(out, distance) && (uint64_t)offset * bytes % 16 == 0;
+  if (!is_whole || burn_primitive_count(x) == 0) return put(cuda, out, out->strides, offset, x);
+  return put_rows(cuda, out, x, &axis, distance, offset);
+}
+
 static BurnStatus cat(const CudaRun *run) {
   const int64_t dim = BURN_ATTRS(cat, run->call)->dim.value.i64;
   int64_t offset = 0;
   BurnStatus status = burn__cuda_output(run, 0);
   for (uint32_t i = 0; i < run->call->input_count && status == BURN_OK; i++) {
     BurnPrimitive *x = run->call->inputs[i];
-    status = put(run->cuda, run->out[0], run->out[0]->strides, offset, x);
+    status = put_part(run->cuda, run->out[0], offset, x, dim);
     offset += x->shape[dim] * run->out[0]->strides[dim];
   }
   return status;

@@ -22,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const CudaReduce p) {
   Best best = {0, -1};
 #if BURN_VARIANT == 0
   __shared__ Best shared[256];
+#pragma unroll 8
   for (int64_t k = threadIdx.x; k < p.size; k += 256) {
     const Best here = {burn_get(in[(int64_t)blockIdx.x * p.size + k]), k};
     if (burn_is_better(here, best)) best = here;

@@ -108,6 +108,13 @@ typedef struct CudaLstm {
   int32_t whole;    /* rows of all begin where vectors can be read at once */
 } CudaLstm;
 
+/* Rows of `width` vectors of 16 bytes, to be `distance` vectors apart. */
+typedef struct CudaRowCopy {
+  uint64_t out, in;
+  int64_t rows, width, distance;
+  int64_t is_small; /* fewer than 2^32 vectors */
+} CudaRowCopy;
+
 /* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. */
 typedef struct CudaMatmul {
   uint64_t out, lhs, rhs, bias;

@@ -1,6 +1,6 @@
 /* cuda_emulated_rows_test.c - kernels of the CUDA backend whose way depends on lengths, on the CPU
  * (tests/plugins/emulated_cuda): rows of every tier, with infinities and NaN, reductions, norms by channel, lstm,
- * sorting and scatter have ndarray's values; views that are no vectors have the bits of their copies. */
+ * sorting, scatter, cat and random numbers have ndarray's values; views that are no vectors have their copies' bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ typedef struct Call {
   const char *op;
   size_t inputs, attrs;
   Input in[MOST_INPUTS];
-  BurnAttr attr[3];
+  BurnAttr attr[6];
 } Call;
 
 static uint32_t next_word(uint32_t *seed) {
@@ -312,7 +312,7 @@ static void test_sorting(void **state) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64, BURN_DTYPE_F16, BURN_DTYPE_BF16,
                                      BURN_DTYPE_I64, BURN_DTYPE_I32, BURN_DTYPE_I8,  BURN_DTYPE_U8};
   static const int64_t shapes[][3] = {{1, 1024, 1}, {1, 1025, 1}, {2, 2048, 1},
-                                      {1, 2049, 3}, {1, 9000, 1}, {70, 1030, 1}};
+                                      {1, 2049, 3}, {1, 5000, 1}, {65, 1030, 1}};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
@@ -351,6 +351,40 @@ static void test_scatter(void **state) {
   }
 }
 
+/* -- rows put together, numbers from nothing ---------------------------------------------------- */
+
+static void test_cat(void **state) {
+  /* rows that are vectors, that begin between vectors, and that are none */
+  static const int64_t shapes[][2] = {{2048, 1024}, {8, 6}, {5, 3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const Input first = {BURN_SHAPE(7, shapes[i][0], 2), PLAIN, 0}, second = {BURN_SHAPE(7, shapes[i][1], 2), PLAIN, 0};
+    compare_floats(&(Call){"cat", 3, 1, {first, second, first}, {burn_attr_i64(1)}});
+    compare_floats(&(Call){"cat", 2, 1, {first, first}, {burn_attr_i64(0)}});
+    compare_floats(&(Call){"cat", 2, 1, {second, second}, {burn_attr_i64(2)}});
+  }
+}
+
+static void test_random_numbers(void **state) {
+  static const int64_t counts[] = {1, 2, 3, 5, 4099};
+  static const char *const names[] = {"random_normal", "random_uniform", "random_bernoulli"};
+  (void)state;
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t k = 0; k < 3; k++) {
+      Call call = {names[k],
+                   0,
+                   5,
+                   {{{0}, PLAIN, 0}},
+                   {burn_attr_i64s(&counts[i], 1), burn_attr_dtype(BURN_DTYPE_F32), burn_attr_i64(7), burn_attr_i64(11),
+                    burn_attr_f64(0.25)}};
+      for (size_t t = 0; t < sizeof floats / sizeof floats[0]; t++) {
+        call.attr[1] = burn_attr_dtype(floats[t]);
+        compare(&call, floats[t]);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax_and_its_kin),
                                      cmocka_unit_test(test_softmax_along_other_axes),
@@ -361,6 +395,8 @@ int main(void) {
                                      cmocka_unit_test(test_reductions),
                                      cmocka_unit_test(test_batch_norm),
                                      cmocka_unit_test(test_lstm),
+                                     cmocka_unit_test(test_cat),
+                                     cmocka_unit_test(test_random_numbers),
                                      cmocka_unit_test(test_sorting),
                                      cmocka_unit_test(test_scatter)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
