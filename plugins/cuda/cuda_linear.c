@@ -78,12 +78,10 @@ static BurnStatus bias_gradient(Cuda *cuda, BurnPrimitive *grad, BurnPrimitive *
   return status;
 }
 
-/* Without a weight the gradient of x is [1], a 0. */
+/* Without a weight the gradient of x is [1], a 0: a product of nothing. */
 static BurnStatus no_gradient(Cuda *cuda, BurnPrimitive *out) {
-  static const double zero = 0; /* in any dtype */
-  const int error =
-      cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(out), &zero, burn_dtype_bytes(out->dtype), cuda->stream);
-  return burn__cuda_check(cuda, error, "copy to the device");
+  const CudaMatmul p = {.out = cuda_address(out), .m = 1, .n = 1, .k = 0, .batches = 1};
+  return burn__cuda_product(cuda, out->dtype, &p);
 }
 
 /* grad [.., out], x [.., in], weight [in, out] or NULL -> gradients of x, weight and bias. */
