@@ -64,24 +64,25 @@ static BurnStatus weight_gradient(Cuda *cuda, BurnPrimitive *grad, const BurnPri
   return status;
 }
 
+/* Zeros: a product of nothing. */
+static BurnStatus clear(Cuda *cuda, BurnPrimitive *out) {
+  const CudaMatmul p = {.out = cuda_address(out), .m = 1, .n = burn_primitive_count(out), .k = 0, .batches = 1};
+  return burn__cuda_product(cuda, out->dtype, &p);
+}
+
 /* Of the bias: sums of columns. cuBLASLt's epilogue for them takes three times as long as the product. */
 static BurnStatus bias_gradient(Cuda *cuda, BurnPrimitive *grad, BurnPrimitive *out) {
   const CudaAxis axis = {1, grad->shape[0], grad->shape[1]};
   BurnPrimitive *rows = NULL;
+  if (axis.size == 0) return clear(cuda, out);
   BurnStatus status = burn__cuda_row_major(cuda, grad, &rows);
-  if (status == BURN_OK && axis.size > 0 && axis.inner >= WIDE) {
+  if (status == BURN_OK && axis.inner >= WIDE) {
     status = burn__cuda_column_sums(cuda, rows, out, &axis);
   } else if (status == BURN_OK) {
     status = burn__cuda_reduce(cuda, CUDA_JOIN_SUM, rows, out, &axis);
   }
   burn__cuda_release(cuda, rows);
   return status;
-}
-
-/* Without a weight the gradient of x is [1], a 0: a product of nothing. */
-static BurnStatus no_gradient(Cuda *cuda, BurnPrimitive *out) {
-  const CudaMatmul p = {.out = cuda_address(out), .m = 1, .n = 1, .k = 0, .batches = 1};
-  return burn__cuda_product(cuda, out->dtype, &p);
 }
 
 /* grad [.., out], x [.., in], weight [in, out] or NULL -> gradients of x, weight and bias. */
@@ -93,7 +94,7 @@ static BurnStatus linear_backward(const CudaRun *run) {
   if (status == BURN_OK) status = as_rows(cuda, in[0], &grad);
   if (status == BURN_OK) status = as_rows(cuda, in[1], &x);
   if (status == BURN_OK)
-    status = in[2] ? input_gradient(cuda, grad, in[2], run->out[0]) : no_gradient(cuda, run->out[0]);
+    status = in[2] ? input_gradient(cuda, grad, in[2], run->out[0]) : clear(cuda, run->out[0]); /* [1], a 0 */
   if (status == BURN_OK) status = weight_gradient(cuda, grad, x, run->out[1]);
   if (status == BURN_OK) status = bias_gradient(cuda, grad, run->out[2]);
   burn__cuda_release(cuda, grad);
