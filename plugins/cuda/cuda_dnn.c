@@ -298,7 +298,7 @@ void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans) {
 enum { ROUNDS = 3, RUNS = 4 }; /* the best of some rounds, of some runs each */
 static const float FAR = 1.3f;
 
-/* Milliseconds; INFINITY where it fails. What takes far longer than another in its first round needs no more of them. */
+/* Milliseconds; INFINITY where it fails. What takes far longer than another in its first round has no second one. */
 static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, float other, void *begin, void *end) {
   const CudaDriver *d = cuda->driver;
   float best = INFINITY, now = 0;

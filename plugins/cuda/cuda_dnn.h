@@ -30,8 +30,8 @@ void *burn__dnn_make(DnnGraph *graph, int type);
 void burn__dnn_set(DnnGraph *graph, void *descriptor, int attribute, int type, int64_t count, const void *value);
 void burn__dnn_finalize(DnnGraph *graph, void *descriptor, const char *what);
 
-/* How far engines may go from the sum of products that an op is: not at all, by transforms (Winograd, FFT) in the dtype's
- * arithmetic, or by that of tensor cores. */
+/* How far engines may go from the sum of products that an op is: not at all, by transforms (Winograd, FFT) in the
+ * dtype's arithmetic, or by that of tensor cores. */
 typedef enum DnnExact { DNN_ANY, DNN_TRANSFORMS, DNN_SUMS } DnnExact;
 
 /* A convolution of `rank` axes, with those of batch and channels. Strides are in elements. */
