@@ -326,11 +326,14 @@ static BurnStatus convert(Cuda *cuda, BurnPrimitive *to, BurnPrimitive *x) {
   BurnStatus status = BURN_OK;
   bind(&p, &key, to, &x, 1);
   if (p.count == 0) return BURN_OK;
+  /* A copy of halves: through f32 a NaN would get other bits. */
+  if (x->dtype == to->dtype && burn_dtype_bytes(x->dtype) == 2)
+    key.out = key.in[0] = key.in[1] = key.in[2] = BURN_DTYPE_I16;
   key.entry = entry_of(&p, &key, 1, &width);
   void *function = burn__cuda_known_kernel(cuda, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
-    write_cast(definition, x->dtype, to->dtype);
+    write_cast(definition, key.in[0], key.out);
     status = burn__cuda_kernel(cuda, &key, definition, &function);
   }
   return status == BURN_OK ? start(cuda, &p, function, width) : status;

@@ -8,6 +8,7 @@ enum { W = 16 / sizeof(IN0), ROUNDS = 4 /* vectors that a thread reads at once *
 struct alignas(16) Vector { IN0 at[W]; };
 
 static __device__ inline void burn_finish(const CudaReduce &p, int64_t i, A sum) {
+  if (BURN_JOIN == 0 && p.size == 0) sum = (A)0; /* not the -0 that sums begin with */
   burn_put(((OUT *)p.out)[i], p.is_mean ? sum / (A)p.divisor : sum);
 }
 
