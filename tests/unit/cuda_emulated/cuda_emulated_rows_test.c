@@ -184,8 +184,8 @@ static void test_softmax_along_other_axes(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const BurnShape shape = BURN_SHAPE(2, sizes[i], 37);
     for (size_t k = 0; k < 4; k++)
-      compare_floats(&(Call){names[k], 1, 1, {{shape, WITH_INFINITIES, 0}}, {burn_attr_i64(1)}});
-    compare_floats(&(Call){"softmax_backward", 2, 1, {{shape, PLAIN, 0}, {shape, PLAIN, 0}}, {burn_attr_i64(1)}});
+      compare_two(&(Call){names[k], 1, 1, {{shape, WITH_INFINITIES, 0}}, {burn_attr_i64(1)}}, i);
+    compare_two(&(Call){"softmax_backward", 2, 1, {{shape, PLAIN, 0}, {shape, PLAIN, 0}}, {burn_attr_i64(1)}}, i);
   }
 }
 
@@ -294,7 +294,7 @@ static void test_lstm(void **state) {
     const int64_t n = shapes[i][0], t = shapes[i][1], h = shapes[i][2];
     const Input gates = {BURN_SHAPE(n, t, 4 * h), PLAIN, 0}, steps = {BURN_SHAPE(n, t, h), PLAIN, 0};
     const Input start = {BURN_SHAPE(n, h), PLAIN, 0}, weight = {BURN_SHAPE(h, 4 * h), PLAIN, 0}, none = {{0}, PLAIN, 0};
-    if (h < 100) compare_floats(&(Call){"lstm", 4, 0, {gates, start, start, weight}, {{0}}});
+    if (h < 100) compare_two(&(Call){"lstm", 4, 0, {gates, start, start, weight}, {{0}}}, 0);
     compare(&(Call){"lstm", 4, 0, {gates, start, start, weight}, {{0}}}, BURN_DTYPE_F64);
     for (int k = 0; k < 4; k++)
       compare(&(Call){"lstm_backward",
@@ -309,8 +309,7 @@ static void test_lstm(void **state) {
 /* -- sorting and scatter ---------------------------------------------------------------------- */
 
 static void test_sorting(void **state) {
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64, BURN_DTYPE_F16, BURN_DTYPE_BF16,
-                                     BURN_DTYPE_I64, BURN_DTYPE_I32, BURN_DTYPE_I8,  BURN_DTYPE_U8};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_I64, BURN_DTYPE_U8};
   static const int64_t shapes[][3] = {{1, 1024, 1}, {1, 1025, 1}, {2, 2048, 1},
                                       {1, 2049, 3}, {1, 5000, 1}, {65, 1030, 1}};
   (void)state;
@@ -332,7 +331,7 @@ static void test_scatter(void **state) {
   /* picks among places: many equals, in runs over several pieces; few; all for one place */
   static const int64_t shapes[][3] = {{1500, 5, 3}, {300, 1000, 2}, {64, 1, 3},
                                       {65, 1, 3},   {1000, 1, 1},   {2100, 70000, 1}};
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F64, BURN_DTYPE_I32, BURN_DTYPE_U8};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_I8};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const int64_t picks = shapes[i][0], places = shapes[i][1], inner = shapes[i][2];
@@ -346,7 +345,7 @@ static void test_scatter(void **state) {
         compare(&(Call){"scatter", 3, 2, {x, each, values}, {burn_attr_i64(0), burn_attr_i64(update)}}, dtypes[k]);
       }
     }
-    compare_floats(&(Call){"select", 2, 1, {x, indices}, {burn_attr_i64(0)}});
+    compare_two(&(Call){"select", 2, 1, {x, indices}, {burn_attr_i64(0)}}, i);
     compare_floats(&(Call){"embedding", 2, 0, {x, {BURN_SHAPE(1, picks), INDICES, places}}, {{0}}});
   }
 }
@@ -359,9 +358,9 @@ static void test_cat(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const Input first = {BURN_SHAPE(7, shapes[i][0], 2), PLAIN, 0}, second = {BURN_SHAPE(7, shapes[i][1], 2), PLAIN, 0};
-    compare_floats(&(Call){"cat", 3, 1, {first, second, first}, {burn_attr_i64(1)}});
-    compare_floats(&(Call){"cat", 2, 1, {first, first}, {burn_attr_i64(0)}});
-    compare_floats(&(Call){"cat", 2, 1, {second, second}, {burn_attr_i64(2)}});
+    compare_two(&(Call){"cat", 3, 1, {first, second, first}, {burn_attr_i64(1)}}, i);
+    compare_two(&(Call){"cat", 2, 1, {first, first}, {burn_attr_i64(0)}}, i);
+    compare_two(&(Call){"cat", 2, 1, {second, second}, {burn_attr_i64(2)}}, i);
   }
 }
 
