@@ -48,7 +48,7 @@ static int64_t token_at(const Source *source, size_t i) {
 static void draw(const Source *source, const Options *options,
                  BurnDevice *device, BurnTensor **seen, BurnTensor **next) {
   const size_t length = options->model.length, count = options->batch * length;
-  int64_t *tokens = malloc(2 * count * sizeof *tokens);
+  int64_t *tokens = calloc(2 * count, sizeof *tokens);
   for (size_t i = 0; tokens && i < options->batch; i++) {
     const size_t room = source->bytes ? source->count - length : 1;
     const size_t first = (size_t)rand() % room;
