@@ -83,7 +83,9 @@ BurnDevice *test_stack_open(const TestStacks *stacks, const TestStack *stack) {
   }
   const uint32_t code = burn_status_code(status);
   if (code != BURN_STATUS_FAILED_PRECONDITION && (stacks->given || code != BURN_STATUS_NOT_FOUND)) {
-    fail_msg("%s: %s", stack->text, burn_status_message(status));
+    /* Not by fail_msg: cmocka 1.1.7 prints nothing of a group's set-up. */
+    fprintf(stderr, "%s: %s\n", stack->text, burn_status_message(status));
+    fail();
   }
   printf("skipped: %s: %s\n", stack->text, burn_status_message(status));
   skipped++;
