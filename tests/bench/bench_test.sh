@@ -122,7 +122,7 @@ test_gpu() {
   "$burn" bench --list >"$work/said"
   refuse "gpu " "$work/said"
   if ! "$burn" bench $quick --only '^add 1K$' --stacks cuda >"$work/said" 2>&1; then
-    expect "NVRTC" "$work/said"
+    expect "libnvrtc.so" "$work/said"
     echo "skipped: no NVRTC, so the CUDA backend does not open" && return
   fi
   fails 0 --stacks 'cuda,fusion<cuda>' --peer torch --python sh --script "$here/peer_fake.sh" $quick --group gpu --only '^(matmul 4096 bf16|embedding 50304x768 at 32x1024)$' --csv "$work/gpu.csv"
