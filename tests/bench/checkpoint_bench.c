@@ -7,6 +7,7 @@
  * A round takes one step of each in turn, the times are medians of the rounds; those of the CPU say more on a busy
  * machine. Activations: the highest memory of the
  * first two steps, without weights, their gradients and what the optimizer keeps. */
+#include "bench_time.h"
 #include "../../sdk/examples/common/arguments.h"
 
 #include <burn/burn.h>
@@ -15,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { KEPT, BALANCED, REGIONS, WAYS, MAX_ROUNDS = 1000 };
 
@@ -35,12 +35,6 @@ typedef struct Way {
   double seconds[MAX_ROUNDS], cpu_seconds[MAX_ROUNDS];
   int64_t weights, optimizer_bytes, peak;
 } Way;
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int64_t bytes_in_use(const Way *way) { return burn_device_memory(way->device).bytes_in_use; }
 
@@ -99,11 +93,6 @@ static void close_way(Way *way) {
   burn_optimizer_destroy(way->optimizer);
   BurnTransformerEncoder_release(&way->encoder);
   burn_device_close(way->device);
-}
-
-static int by_size(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
 }
 
 static double median(double *values, size_t count) {

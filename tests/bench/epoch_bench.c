@@ -8,6 +8,7 @@
  *
  *   epoch_bench [--data DIR] [--steps N] [--rounds N] [--full] [--python PROGRAM --script FILE] [--backend STACK]
  * [--json] */
+#include "bench_time.h"
 #include "../../sdk/examples/mnist/model.h"
 
 #include "../../sdk/examples/common/arguments.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_ROUNDS = 101, IMAGE_BYTES = 28 * 28 };
@@ -33,12 +33,6 @@ typedef struct Side {
   double rounds[MAX_ROUNDS];
   double loss;
 } Side;
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* -- data ------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
  * A new case is one row of `cases` and, if no body fits, a prepare and a run function. */
 #include <burn/burn.h>
 
+#include "bench_time.h"
 #include "../../sdk/examples/common/arguments.h"
 
 #include <pthread.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SAMPLE_SECONDS 0.04
 
@@ -48,12 +48,6 @@ typedef struct Measured {
   size_t count; /* repetitions in a sample */
   double samples[MAX_REPEATS];
 } Measured;
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static BurnStatus check(const BurnTensor *x) { return burn_tensor_status(x); }
 

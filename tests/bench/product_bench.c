@@ -8,12 +8,12 @@
 #include <burn/burn.h>
 #include <burn/op_call.h>
 
+#include "bench_time.h"
 #include "../../sdk/examples/common/arguments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SAMPLES = 5 };
 
@@ -21,21 +21,10 @@ static BurnDevice *device;
 static const char *only = "";
 static double sample_seconds = 0.05;
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void check(BurnStatus status) {
   if (status == BURN_OK) return;
   fprintf(stderr, "product_bench: %s\n", burn_status_message(status));
   exit(1);
-}
-
-static int by_size(const void *a, const void *b) {
-  const double left = *(const double *)a, right = *(const double *)b;
-  return (left > right) - (left < right);
 }
 
 typedef void (*Body)(void *context);

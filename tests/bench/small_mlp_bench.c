@@ -10,24 +10,18 @@
 #include <burn/nn.h>
 #include <burn/train.h>
 
+#include "bench_time.h"
 #include "../../sdk/examples/common/arguments.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { INPUT = 16, HIDDEN = 32, OUTPUT = 16, MAX_BATCH = 32, MAX_REPEATS = 101, CHECKED_STEPS = 5 };
 
 #define SAMPLE_SECONDS 0.02
 #define LEARNING_RATE 0.01
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void check(BurnStatus status) {
   if (status == BURN_OK) return;

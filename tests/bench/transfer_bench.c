@@ -3,6 +3,7 @@
  * steps later: milliseconds, and how often the host waited for the device.
  *
  *   transfer_bench [--backend STACK] [--steps N] [--megabytes N] */
+#include "bench_time.h"
 #include "../../sdk/examples/mnist/model.h"
 
 #include "../../sdk/examples/common/arguments.h"
@@ -12,15 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCH = 64, PIXELS = 28 * 28, IN_FLIGHT = 2, REPEATS = 10 };
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void show_device(BurnDevice *device) {
   BurnDeviceDescription about;
