@@ -202,7 +202,7 @@ static BurnStatus evaluate(const Copier *m, BurnDevice *device, double *share) {
   const BurnStatus status =
       count_right(&valid, &s, burn_device_inner(device), &right);
   Copier_release(&valid);
-  *share = (double)right / MAX_BATCH;
+  *share = (double)right / (double)MAX_BATCH;
   return status;
 }
 
