@@ -321,7 +321,7 @@ static void measure_all(const Work *work, const Timer *timer, const Heuristic *f
     (void)measure(work, timer, found[i].algorithm, 1);
     out[i] = measure(work, timer, found[i].algorithm, 1);
     const float wanted = out[i] > 0 ? ROUND_MILLISECONDS / out[i] : 1;
-    times[i] = wanted > MOST_RUNS ? MOST_RUNS : wanted > 1 ? (int)wanted : 1;
+    times[i] = wanted > (float)MOST_RUNS ? MOST_RUNS : wanted > 1 ? (int)wanted : 1;
   }
   for (int i = 0; i < ROUNDS * count; i++) {
     const int candidate = i % count;
