@@ -75,7 +75,7 @@ static BurnStatus time_transfer(const char *name, Transfer transfer, BurnDevice 
     if (status == BURN_OK && i == -1) status = burn_device_sync(device);
   }
   if (status == BURN_OK) status = burn_device_sync(device);
-  printf("%-36s %8.2f GB/s\n", name, REPEATS * (double)bytes / (seconds_now() - begin) * 1e-9);
+  printf("%-36s %8.2f GB/s\n", name, (double)REPEATS * (double)bytes / (seconds_now() - begin) * 1e-9);
   return status;
 }
 

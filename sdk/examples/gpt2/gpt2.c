@@ -162,7 +162,7 @@ static BurnStatus train(const Options *options, Gpt2 *m, BurnDevice *device,
   if (status == BURN_OK) status = burn_module_status(burn_module(Gpt2, m));
   speed->begun = seconds();
   for (size_t i = 0, first = 0; status == BURN_OK && i < options->steps; i++) {
-    const double warm = (double)(i + 1) / WARM_UP_RATE;
+    const double warm = (double)(i + 1) / (double)WARM_UP_RATE;
     const double rate = burn_schedule_rate(&after, i) * (warm < 1 ? warm : 1);
     BurnTensor *now = loss_of(m, &source, options, device);
     BurnTensor *kept = burn_inner(burn_clone(now));

@@ -248,7 +248,7 @@ static void test_rrelu(void **state) {
   assert_string_equal("ok", burn_status_message(burn_read_f64(burn_grad(x, gradients), slopes, ROOM)));
   for (size_t i = 0; i < ROOM; i++) {
     assert_true(fabs(values[i] + slopes[i]) < 1e-6);
-    mean += slopes[i] / ROOM;
+    mean += slopes[i] / (double)ROOM;
     least = fmin(least, slopes[i]);
     most = fmax(most, slopes[i]);
   }

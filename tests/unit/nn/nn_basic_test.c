@@ -30,8 +30,8 @@ static void test_gaussian_noise(void **state) {
   noisy = burn_gaussian_noise_forward(&m, burn_clone(x));
   assert_string_equal("ok", burn_status_message(burn_read_f64(noisy, again, COUNT)));
   assert_true(values[0] != again[0]);
-  for (size_t i = 0; i < COUNT; i++) mean += (values[i] - 1) / COUNT;
-  for (size_t i = 0; i < COUNT; i++) square += (values[i] - 1) * (values[i] - 1) / COUNT;
+  for (size_t i = 0; i < COUNT; i++) mean += (values[i] - 1) / (double)COUNT;
+  for (size_t i = 0; i < COUNT; i++) square += (values[i] - 1) * (values[i] - 1) / (double)COUNT;
   assert_true(fabs(mean) < 0.02 && fabs(sqrt(square) - 0.5) < 0.015);
   assert_string_equal("ok", burn_status_message(burn_read_f64(burn_gaussian_noise_forward(&none, x), values, COUNT)));
   for (size_t i = 0; i < COUNT; i++) assert_true(values[i] == 1);

@@ -42,8 +42,8 @@ static void own_metrics_are_measured(void **state) {
   for (size_t i = 0; i < ITEMS; i++) ones += spread(3 * i) * spread(7 * i * i + 1) > 0;
   assert_int_equal(run.result.last.metric_count, 4);
   assert_string_equal(run.result.last.metrics[0].name, "Loss");
-  assert_true(fabs(train_of(&run.result.last, "Share of Ones") - ones / ITEMS) < 1e-12);
-  assert_true(fabs(train_of(&run.result.last, "Again") - ones / ITEMS) < 1e-12);
+  assert_true(fabs(train_of(&run.result.last, "Share of Ones") - ones / (double)ITEMS) < 1e-12);
+  assert_true(fabs(train_of(&run.result.last, "Again") - ones / (double)ITEMS) < 1e-12);
   assert_true(fabs(train_of(&run.result.last, "LearningRate") - 0.03) < 1e-12);
   assert_true(isnan(valid_of(&run.result.last, "LearningRate")) && isnan(train_of(&run.result.last, "Accuracy")));
   assert_true(exists(&folder, "train/epoch-1/Share_of_Ones.log") && exists(&folder, "valid/epoch-1/Again.log"));
@@ -125,7 +125,7 @@ static void schedules_set_each_rate(void **state) {
   const Run whole = train(&plan);
   check_status(whole.status);
   for (int i = BATCHES; i < 2 * BATCHES; i++) sum += 0.5 / (i + 1);
-  assert_true(fabs(train_of(&whole.epochs[1], "LearningRate") - sum / BATCHES) < 1e-12);
+  assert_true(fabs(train_of(&whole.epochs[1], "LearningRate") - sum / (double)BATCHES) < 1e-12);
   assert_true(burn_schedule_rate(&schedule, 4) == 0.1);
   /* A run that resumes goes on with its rates, and must have the same schedule. */
   plan.config.artifact_dir = folder.path;
