@@ -70,7 +70,7 @@ typedef struct Plan {
 typedef struct Work {
   Cuda *cuda;
   Plan *plan;
-  const CudaMatmul *p;
+  const GpuMatmul *p;
 } Work;
 
 struct CudaProducts {
@@ -137,7 +137,7 @@ static bool take_operand(Operand *o, CudaAddress address, int64_t rows, int64_t 
 }
 
 /* One stride for all batches, or none. */
-static bool take_batches(const CudaMatmul *p, const int64_t *strides, int64_t *stride) {
+static bool take_batches(const GpuMatmul *p, const int64_t *strides, int64_t *stride) {
   int64_t expected = -1;
   *stride = 0;
   for (int axis = p->rank - 1; axis >= 0; axis--) {
@@ -149,13 +149,13 @@ static bool take_batches(const CudaMatmul *p, const int64_t *strides, int64_t *s
   return *stride >= 0;
 }
 
-static int compute_of(const CudaProductKind *kind) {
+static int compute_of(const GpuProductKind *kind) {
   if (kind->in == BURN_DTYPE_F64) return COMPUTE_F64;
   if (kind->in == BURN_DTYPE_I8) return COMPUTE_I32;
   return kind->in == BURN_DTYPE_F32 && kind->tf32 ? COMPUTE_TF32 : COMPUTE_F32;
 }
 
-static bool take_shape(const CudaMatmul *p, const CudaProductKind *kind, Shape *shape) {
+static bool take_shape(const GpuMatmul *p, const GpuProductKind *kind, Shape *shape) {
   memset(shape, 0, sizeof *shape); /* compared by its bytes */
   shape->in = kind->in;
   shape->out = kind->out;
@@ -238,7 +238,7 @@ static Factor factor_of(const Shape *shape, int value) {
 
 static bool run(const Work *work, const uint64_t *algorithm) {
   const Plan *plan = work->plan;
-  const CudaMatmul *p = work->p;
+  const GpuMatmul *p = work->p;
   const CudaProducts *products = work->cuda->products;
   const Factor one = factor_of(&plan->shape, 1), zero = factor_of(&plan->shape, 0);
   if (p->bias) /* another one than at the last product of this shape */
@@ -383,7 +383,7 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
 #define TIMED_FROM (1 << 27) /* multiplications; smaller products take less time than a choice is worth */
 
 static bool is_timed(const Work *work) {
-  const CudaMatmul *p = work->p;
+  const GpuMatmul *p = work->p;
   return work->cuda->timing && (double)p->batches * (double)p->m * (double)p->n * (double)p->k >= TIMED_FROM;
 }
 
@@ -440,7 +440,7 @@ static bool find_plan(Work *work, const Shape *shape) {
   return false;
 }
 
-bool burn__cuda_blas_product(Cuda *cuda, const CudaProductKind *kind, const CudaMatmul *p) {
+bool burn__cuda_blas_product(Cuda *cuda, const GpuProductKind *kind, const GpuMatmul *p) {
   Shape shape;
   Work work = {.cuda = cuda, .p = p};
   if (p->batches > INT32_MAX || !take_shape(p, kind, &shape)) return false;

@@ -8,21 +8,21 @@
 
 /* -- sources ---------------------------------------------------------------------------------- */
 
-static const char *const texts[CUDA_TEXT_COUNT] = {
-#define CUDA_TEXT(KEY, name) burn__cuda_text_##name,
+static const char *const texts[GPU_TEXT_COUNT] = {
+#define GPU_TEXT(KEY, name) burn__gpu_text_##name,
 #include "texts.def"
-#undef CUDA_TEXT
+#undef GPU_TEXT
 };
 
 /* Texts that come before several others, each before those whose bits it has. */
-#define BEFORE(KEY) (UINT64_C(1) << CUDA_TEXT_##KEY)
+#define BEFORE(KEY) (UINT64_C(1) << GPU_TEXT_##KEY)
 static const struct {
   uint64_t users;
   const char *text;
 } shared_texts[] = {
-    {BEFORE(REDUCE) | BEFORE(SCAN) | BEFORE(INDEX), burn__cuda_text_join},
-    {BEFORE(INDEX) | BEFORE(LOSS), burn__cuda_text_complaint},
-    {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__cuda_text_row},
+    {BEFORE(REDUCE) | BEFORE(SCAN) | BEFORE(INDEX), burn__gpu_text_join},
+    {BEFORE(INDEX) | BEFORE(LOSS), burn__gpu_text_complaint},
+    {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__gpu_text_row},
 };
 
 /* The functions that expressions call, as text. */
@@ -79,11 +79,11 @@ static void put_type(Writer *writer, const char *name, BurnDType dtype) {
   put(writer, ";\n");
 }
 
-static void write_source(Writer *writer, const CudaKernelKey *key, const char *definition) {
+static void write_source(Writer *writer, const GpuKernelKey *key, const char *definition) {
   char line[64];
-  put(writer, burn__cuda_text_prelude);
+  put(writer, burn__gpu_text_prelude);
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) put(writer, functions[i]);
-  put(writer, burn__cuda_text_parameters);
+  put(writer, burn__gpu_text_parameters);
   put_type(writer, "OUT", key->out);
   put_type(writer, "IN0", key->in[0]);
   put_type(writer, "IN1", key->in[1]);
@@ -98,7 +98,7 @@ static void write_source(Writer *writer, const CudaKernelKey *key, const char *d
   put(writer, texts[key->text]);
 }
 
-char *burn__cuda_source(const BurnHost *host, const CudaKernelKey *key, const char *definition, uint64_t *bytes) {
+char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char *definition, uint64_t *bytes) {
   Writer writer = {NULL, 0};
   write_source(&writer, key, definition);
   *bytes = writer.used + 1;
@@ -162,18 +162,18 @@ enum { ENTRIES = 4 }; /* of the text of elementwise ops; others have one */
 /* Written under the mutex, the module last: who sees one there may read the rest without it. */
 typedef struct Slot {
   _Atomic(void *) module; /* NULL: free */
-  CudaKernelKey key;
+  GpuKernelKey key;
   void *functions[ENTRIES];
 } Slot;
 
-struct CudaKernels {
+struct GpuKernels {
   pthread_mutex_t mutex;
   uint32_t count;
   Slot slots[SLOTS];
 };
 
-CudaKernels *burn__cuda_kernels_create(void) {
-  CudaKernels *kernels = calloc(1, sizeof *kernels);
+GpuKernels *burn__gpu_kernels_create(void) {
+  GpuKernels *kernels = calloc(1, sizeof *kernels);
   if (kernels && pthread_mutex_init(&kernels->mutex, NULL) != 0) {
     free(kernels);
     return NULL;
@@ -181,7 +181,7 @@ CudaKernels *burn__cuda_kernels_create(void) {
   return kernels;
 }
 
-void burn__cuda_kernels_destroy(Cuda *cuda, CudaKernels *kernels) {
+void burn__gpu_kernels_destroy(Cuda *cuda, GpuKernels *kernels) {
   if (!kernels) return;
   for (uint32_t i = 0; i < SLOTS; i++)
     if (kernels->slots[i].module) (void)cuda->driver->cuModuleUnload(kernels->slots[i].module);
@@ -189,20 +189,20 @@ void burn__cuda_kernels_destroy(Cuda *cuda, CudaKernels *kernels) {
   free(kernels);
 }
 
-static uint32_t first_slot(const CudaKernelKey *key) {
+static uint32_t first_slot(const GpuKernelKey *key) {
   uint64_t bits =
       (uint64_t)key->op << 32 ^ (uint64_t)key->text << 26 ^ (uint64_t)key->variant << 20 ^ (uint64_t)key->join << 23;
   bits ^= (uint64_t)key->out << 15 ^ key->in[0] << 10 ^ key->in[1] << 5 ^ key->in[2];
   return (uint32_t)(bits * UINT64_C(0x9e3779b97f4a7c15) >> 52) % SLOTS;
 }
 
-static bool same_key(const CudaKernelKey *a, const CudaKernelKey *b) {
+static bool same_key(const GpuKernelKey *a, const GpuKernelKey *b) {
   return a->text == b->text && a->op == b->op && a->out == b->out && a->in[0] == b->in[0] && a->in[1] == b->in[1] &&
          a->in[2] == b->in[2] && a->variant == b->variant && a->join == b->join;
 }
 
 /* The slot of a key, or the free one where it would go; NULL if the table is full. */
-static Slot *find_slot(CudaKernels *kernels, const CudaKernelKey *key) {
+static Slot *find_slot(GpuKernels *kernels, const GpuKernelKey *key) {
   uint32_t at = first_slot(key);
   for (uint32_t tries = 0; tries < SLOTS; tries++, at = (at + 1) % SLOTS) {
     Slot *slot = &kernels->slots[at];
@@ -223,7 +223,7 @@ static BurnStatus image_of(Cuda *cuda, const char *source, char **image, uint64_
 /* The functions of a module that is loaded. */
 static BurnStatus find_entries(Cuda *cuda, void *module, Slot *slot) {
   BurnStatus status = BURN_OK;
-  const bool has_many = slot->key.text == CUDA_TEXT_ELEMENTWISE;
+  const bool has_many = slot->key.text == GPU_TEXT_ELEMENTWISE;
   for (int i = 0; i < (has_many ? ENTRIES : 1) && status == BURN_OK; i++) {
     char name[16];
     (void)snprintf(name, sizeof name, has_many ? "kernel_%d" : "kernel", i);
@@ -233,7 +233,7 @@ static BurnStatus find_entries(Cuda *cuda, void *module, Slot *slot) {
   return status;
 }
 
-BurnStatus burn__cuda_load(Cuda *cuda, const char *source, void **module) {
+BurnStatus burn__gpu_load(Cuda *cuda, const char *source, void **module) {
   uint64_t bytes = 0;
   char *image = NULL;
   BurnStatus status = image_of(cuda, source, &image, &bytes);
@@ -243,12 +243,12 @@ BurnStatus burn__cuda_load(Cuda *cuda, const char *source, void **module) {
   return status;
 }
 
-static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definition, Slot *slot) {
+static BurnStatus load(Cuda *cuda, const GpuKernelKey *key, const char *definition, Slot *slot) {
   uint64_t bytes = 0;
-  char *source = burn__cuda_source(cuda->host, key, definition, &bytes);
+  char *source = burn__gpu_source(cuda->host, key, definition, &bytes);
   if (!source) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory for the source of a kernel");
   void *module = NULL;
-  BurnStatus status = burn__cuda_load(cuda, source, &module);
+  BurnStatus status = burn__gpu_load(cuda, source, &module);
   cuda->host->free(source, bytes);
   slot->key = *key;
   if (status == BURN_OK) status = find_entries(cuda, module, slot);
@@ -257,16 +257,16 @@ static BurnStatus load(Cuda *cuda, const CudaKernelKey *key, const char *definit
   return status;
 }
 
-void *burn__cuda_known_kernel(Cuda *cuda, const CudaKernelKey *key) {
+void *burn__gpu_known_kernel(Cuda *cuda, const GpuKernelKey *key) {
   const Slot *slot = find_slot(cuda->kernels, key);
   const bool is_there = slot && atomic_load_explicit(&slot->module, memory_order_acquire);
   return is_there ? slot->functions[key->entry] : NULL;
 }
 
-BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *definition, void **function) {
-  CudaKernels *kernels = cuda->kernels;
+BurnStatus burn__gpu_kernel(Cuda *cuda, const GpuKernelKey *key, const char *definition, void **function) {
+  GpuKernels *kernels = cuda->kernels;
   BurnStatus status = BURN_OK;
-  *function = burn__cuda_known_kernel(cuda, key);
+  *function = burn__gpu_known_kernel(cuda, key);
   if (*function) return BURN_OK;
   if (cuda->recording)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "a kernel that is not compiled yet cannot be recorded");
@@ -279,8 +279,8 @@ BurnStatus burn__cuda_kernel(Cuda *cuda, const CudaKernelKey *key, const char *d
   return status;
 }
 
-BurnStatus burn__cuda_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
-                             size_t bytes) {
+BurnStatus burn__gpu_launch(Cuda *cuda, void *function, uint64_t groups, uint32_t threads, const void *parameters,
+                            size_t bytes) {
   size_t size = bytes;
   /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
   const void *const extra[] = {(void *)1, parameters, (void *)2, &size, NULL};

@@ -48,7 +48,7 @@ static int make_current(const Cuda *cuda) {
   return error;
 }
 
-BurnStatus burn__cuda_enter(Cuda *cuda) {
+BurnStatus burn__gpu_enter(Cuda *cuda) {
   const uint32_t broken = atomic_load_explicit(&cuda->broken, memory_order_relaxed);
   if (broken != 0)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "the device has failed before: error %u, %s; open it in a new process",
@@ -60,7 +60,7 @@ BurnStatus burn__cuda_enter(Cuda *cuda) {
   return burn__cuda_check(cuda, error, "enter the context");
 }
 
-void burn__cuda_leave(Cuda *cuda) {
+void burn__gpu_leave(Cuda *cuda) {
   void *popped = NULL;
   if (pushed & 1u) (void)cuda->driver->cuCtxPopCurrent_v2(&popped);
   pushed >>= 1;
@@ -74,8 +74,8 @@ static bool is_fatal(int error) { return error == 700 || error == 702 || (error 
 static void list_recent(Cuda *cuda, char *text, size_t bytes) {
   size_t used = 0;
   text[0] = '\0';
-  for (uint32_t i = 1; i <= CUDA_RECENT_OPS && used < bytes; i++) {
-    const uint32_t op = atomic_load(&cuda->recent[(atomic_load(&cuda->submitted) - i) % CUDA_RECENT_OPS]);
+  for (uint32_t i = 1; i <= GPU_RECENT_OPS && used < bytes; i++) {
+    const uint32_t op = atomic_load(&cuda->recent[(atomic_load(&cuda->submitted) - i) % GPU_RECENT_OPS]);
     const BurnOpInfo *info = op ? cuda->host->op_info(op) : NULL;
     if (!info) break;
     const int length = snprintf(text + used, bytes - used, "%s%s", i > 1 ? ", " : "", info->name);
@@ -94,10 +94,10 @@ BurnStatus burn__cuda_check(Cuda *cuda, int error, const char *what) {
   return CUDA_FAIL(cuda, INTERNAL, "%s: error %d, %s; the last ops were %s", what, error, text, recent);
 }
 
-BurnStatus burn__cuda_complaint(Cuda *cuda) {
-  CudaComplaint *complaint = cuda->complaint;
+BurnStatus burn__gpu_complaint(Cuda *cuda) {
+  GpuComplaint *complaint = cuda->complaint;
   if (!*(volatile uint32_t *)&complaint->is_set) return BURN_OK;
-  const CudaComplaint what = *complaint;
+  const GpuComplaint what = *complaint;
   memset(complaint, 0, sizeof *complaint);
   const char *op = cuda->host->op_info(what.op)->name;
   if (what.size == 0)
@@ -108,17 +108,17 @@ BurnStatus burn__cuda_complaint(Cuda *cuda) {
                           (long long)what.dim);
 }
 
-BurnStatus burn__cuda_refuse_recording(Cuda *cuda, const char *what) {
+BurnStatus burn__gpu_refuse_recording(Cuda *cuda, const char *what) {
   if (!cuda->recording) return BURN_OK;
   return CUDA_FAIL(cuda, FAILED_PRECONDITION, "%s cannot be recorded", what);
 }
 
-BurnStatus burn__cuda_wait(Cuda *cuda) {
-  const BurnStatus refused = burn__cuda_refuse_recording(cuda, "a wait for the device");
+BurnStatus burn__gpu_wait(Cuda *cuda) {
+  const BurnStatus refused = burn__gpu_refuse_recording(cuda, "a wait for the device");
   if (refused != BURN_OK) return refused;
   atomic_fetch_add(&cuda->host_waits, 1);
   const BurnStatus status = burn__cuda_check(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "wait");
-  return status == BURN_OK ? burn__cuda_complaint(cuda) : status;
+  return status == BURN_OK ? burn__gpu_complaint(cuda) : status;
 }
 
 /* -- transfers -------------------------------------------------------------------------------- */
@@ -128,8 +128,8 @@ static BurnStatus make_true(Cuda *cuda, BurnPrimitive **x) {
   BurnPrimitive *bytes = *x;
   bytes->dtype = BURN_DTYPE_U8;
   *x = NULL;
-  const BurnStatus status = burn__cuda_cast(cuda, bytes, BURN_DTYPE_BOOL, x);
-  burn__cuda_release(cuda, bytes);
+  const BurnStatus status = burn__gpu_cast(cuda, bytes, BURN_DTYPE_BOOL, x);
+  burn__gpu_release(cuda, bytes);
   return status;
 }
 
@@ -137,45 +137,45 @@ static BurnStatus make_true(Cuda *cuda, BurnPrimitive **x) {
 static BurnStatus upload(Cuda *cuda, const BurnTensorDesc *desc, const void *data, BurnPrimitive **out) {
   const uint64_t bytes = (uint64_t)burn_desc_count(desc) * burn_dtype_bytes(desc->dtype);
   BurnPrimitive *x = NULL;
-  BurnStatus status = data ? burn__cuda_refuse_recording(cuda, "a copy from the host") : BURN_OK;
-  if (status == BURN_OK) status = burn__cuda_new(cuda, desc, &x);
+  BurnStatus status = data ? burn__gpu_refuse_recording(cuda, "a copy from the host") : BURN_OK;
+  if (status == BURN_OK) status = burn__gpu_new(cuda, desc, &x);
   if (status == BURN_OK && data && bytes > 0)
-    status = burn__cuda_check(cuda, cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream),
+    status = burn__cuda_check(cuda, cuda->driver->cuMemcpyHtoDAsync_v2(gpu_address(x), data, bytes, cuda->stream),
                               "copy to the device");
   if (status == BURN_OK && data && desc->dtype == BURN_DTYPE_BOOL && bytes > 0) status = make_true(cuda, &x);
   if (status == BURN_OK) *out = x;
-  if (status != BURN_OK) burn__cuda_release(cuda, x);
+  if (status != BURN_OK) burn__gpu_release(cuda, x);
   return status;
 }
 
 BurnStatus BURN_API_CALL burn__cuda_create(void *self, const BurnTensorDesc *desc, const void *data,
                                            BurnPrimitive **out) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = upload(cuda, desc, data, out);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static BurnStatus download(Cuda *cuda, BurnPrimitive *x, void *data, uint64_t bytes) {
   BurnPrimitive *rows = NULL;
-  BurnStatus status = burn__cuda_refuse_recording(cuda, "a copy to the host");
-  if (status == BURN_OK) status = burn__cuda_row_major(cuda, x, &rows);
+  BurnStatus status = burn__gpu_refuse_recording(cuda, "a copy to the host");
+  if (status == BURN_OK) status = burn__gpu_row_major(cuda, x, &rows);
   if (status == BURN_OK && bytes > 0)
-    status = burn__cuda_check(cuda, cuda->driver->cuMemcpyDtoHAsync_v2(data, cuda_address(rows), bytes, cuda->stream),
+    status = burn__cuda_check(cuda, cuda->driver->cuMemcpyDtoHAsync_v2(data, gpu_address(rows), bytes, cuda->stream),
                               "copy to the host");
-  burn__cuda_release(cuda, rows);
+  burn__gpu_release(cuda, rows);
   return status;
 }
 
 BurnStatus BURN_API_CALL burn__cuda_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = download(cuda, x, data, bytes);
-  if (status == BURN_OK) status = burn__cuda_wait(cuda);
-  burn__cuda_leave(cuda);
+  if (status == BURN_OK) status = burn__gpu_wait(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -184,7 +184,7 @@ BurnStatus BURN_API_CALL burn__cuda_read(void *self, BurnPrimitive *x, void *dat
 /* A BurnEvent is the driver's event itself. */
 static BurnStatus record_with(Cuda *cuda, unsigned flags, BurnEvent **out) {
   void *event = NULL;
-  BurnStatus status = burn__cuda_refuse_recording(cuda, "an event");
+  BurnStatus status = burn__gpu_refuse_recording(cuda, "an event");
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuEventCreate(&event, flags), "event");
   if (status != BURN_OK) return status;
@@ -197,10 +197,10 @@ static BurnStatus record_with(Cuda *cuda, unsigned flags, BurnEvent **out) {
 static BurnStatus record(Cuda *cuda, BurnEvent **out) { return record_with(cuda, CUDA_EVENT_WITHOUT_TIMING, out); }
 
 static BurnStatus record_in_context(Cuda *cuda, unsigned flags, BurnEvent **out) {
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = record_with(cuda, flags, out);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -238,7 +238,7 @@ static BurnStatus BURN_API_CALL event_wait(void *self, BurnEvent *event) {
     error = cuda->driver->cuEventSynchronize(event);
   }
   const BurnStatus status = burn__cuda_check(cuda, error, "wait for an event");
-  return status == BURN_OK ? burn__cuda_complaint(cuda) : status;
+  return status == BURN_OK ? burn__gpu_complaint(cuda) : status;
 }
 
 static void BURN_API_CALL event_release(void *self, BurnEvent *event) {
@@ -250,49 +250,49 @@ static void BURN_API_CALL event_release(void *self, BurnEvent *event) {
 
 static BurnStatus BURN_API_CALL staging_allocate(void *self, uint64_t bytes, void **out) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuMemHostAlloc(out, bytes, 0), "allocate pinned memory");
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static void BURN_API_CALL staging_free(void *self, void *memory, uint64_t bytes) {
   Cuda *cuda = self;
   (void)bytes;
-  if (burn__cuda_enter(cuda) != BURN_OK) return;
+  if (burn__gpu_enter(cuda) != BURN_OK) return;
   (void)cuda->driver->cuMemFreeHost(memory);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
 }
 
 static BurnStatus BURN_API_CALL create_async(void *self, const BurnTensorDesc *desc, const void *data,
                                              BurnPrimitive **out, BurnEvent **done) {
   Cuda *cuda = self;
   BurnPrimitive *x = NULL;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = upload(cuda, desc, data, &x);
   if (status == BURN_OK) status = record(cuda, done);
   if (status == BURN_OK) *out = x;
-  if (status != BURN_OK) burn__cuda_release(cuda, x);
-  burn__cuda_leave(cuda);
+  if (status != BURN_OK) burn__gpu_release(cuda, x);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static BurnStatus BURN_API_CALL read_async(void *self, BurnPrimitive *x, void *data, uint64_t bytes, BurnEvent **done) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = download(cuda, x, data, bytes);
   if (status == BURN_OK) status = record(cuda, done);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static BurnStatus write_elements(Cuda *cuda, BurnPrimitive *x, const void *data, uint64_t bytes) {
-  const BurnStatus refused = burn__cuda_refuse_recording(cuda, "a copy from the host");
+  const BurnStatus refused = burn__gpu_refuse_recording(cuda, "a copy from the host");
   if (refused != BURN_OK) return refused;
-  const int error = cuda->driver->cuMemcpyHtoDAsync_v2(cuda_address(x), data, bytes, cuda->stream);
+  const int error = cuda->driver->cuMemcpyHtoDAsync_v2(gpu_address(x), data, bytes, cuda->stream);
   return burn__cuda_check(cuda, error, "copy to the device");
 }
 
@@ -301,20 +301,20 @@ static BurnStatus write_bools(Cuda *cuda, BurnPrimitive *x, const void *data) {
   const BurnTensorDesc desc = burn_primitive_desc(x);
   BurnPrimitive *bools = NULL;
   BurnStatus status = upload(cuda, &desc, data, &bools);
-  if (status == BURN_OK) status = burn__cuda_copy(cuda, x, bools);
-  burn__cuda_release(cuda, bools);
+  if (status == BURN_OK) status = burn__gpu_copy(cuda, x, bools);
+  burn__gpu_release(cuda, bools);
   return status;
 }
 
 static BurnStatus BURN_API_CALL write_async(void *self, BurnPrimitive *x, const void *data, uint64_t bytes,
                                             BurnEvent **done) {
   Cuda *cuda = self;
-  CudaTensor *tensor = cuda_tensor(x);
+  GpuTensor *tensor = gpu_tensor(x);
   if (atomic_load(&tensor->references) != 1 || atomic_load(&tensor->storage->references) != 1 ||
       tensor->storage->is_shared)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor has other users: its elements stay");
-  if (!burn__cuda_is_row_major(x)) return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor is not row-major");
-  BurnStatus status = burn__cuda_enter(cuda);
+  if (!burn__gpu_is_row_major(x)) return CUDA_FAIL(cuda, FAILED_PRECONDITION, "write: the tensor is not row-major");
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   if (x->dtype == BURN_DTYPE_BOOL) {
     status = write_bools(cuda, x, data);
@@ -322,7 +322,7 @@ static BurnStatus BURN_API_CALL write_async(void *self, BurnPrimitive *x, const 
     status = write_elements(cuda, x, data, bytes);
   }
   if (status == BURN_OK) status = record(cuda, done);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -340,11 +340,11 @@ static BurnStatus order(Cuda *first, Cuda *then) {
 
 /* In the context of `from`: its elements without gaps, done before anything that follows in `to`. */
 static BurnStatus lend(Cuda *from, Cuda *to, BurnPrimitive *x, BurnPrimitive **rows) {
-  BurnStatus status = burn__cuda_enter(from);
+  BurnStatus status = burn__gpu_enter(from);
   if (status != BURN_OK) return status;
-  status = burn__cuda_row_major(from, x, rows);
+  status = burn__gpu_row_major(from, x, rows);
   if (status == BURN_OK) status = order(from, to);
-  burn__cuda_leave(from);
+  burn__gpu_leave(from);
   return status;
 }
 
@@ -356,23 +356,23 @@ static BurnStatus BURN_API_CALL copy_from(void *self, const BurnBackend *source,
   if (x->owner != from->owner)
     return CUDA_FAIL(cuda, BAD_OWNER, "copy: the tensor belongs to backend %u, not to %u", x->owner, from->owner);
   BurnStatus status = lend(from, cuda, x, &rows);
-  if (status == BURN_OK) status = burn__cuda_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(cuda);
   if (status != BURN_OK) {
-    burn__cuda_release(from, rows);
+    burn__gpu_release(from, rows);
     return status;
   }
   const uint64_t bytes = (uint64_t)burn_desc_count(&desc) * burn_dtype_bytes(desc.dtype);
-  status = burn__cuda_new(cuda, &desc, &copy);
+  status = burn__gpu_new(cuda, &desc, &copy);
   if (status == BURN_OK && bytes > 0)
     status = burn__cuda_check(cuda,
-                              cuda->driver->cuMemcpyPeerAsync(cuda_address(copy), cuda->context, cuda_address(rows),
+                              cuda->driver->cuMemcpyPeerAsync(gpu_address(copy), cuda->context, gpu_address(rows),
                                                               from->context, bytes, cuda->stream),
                               "copy between devices");
   if (status == BURN_OK) status = order(cuda, from); /* the source is free again after the copy */
-  burn__cuda_leave(cuda);
-  burn__cuda_release(from, rows);
+  burn__gpu_leave(cuda);
+  burn__gpu_release(from, rows);
   if (status == BURN_OK) *out = copy;
-  if (status != BURN_OK) burn__cuda_release(cuda, copy);
+  if (status != BURN_OK) burn__gpu_release(cuda, copy);
   return status;
 }
 
@@ -384,7 +384,7 @@ static BurnStatus BURN_API_CALL native_memory(void *self, BurnPrimitive *x, Burn
                      cuda->owner);
   for (uint32_t axis = 0; axis < x->rank; axis++) last += (x->shape[axis] - 1) * x->strides[axis];
   out->api = "cuda";
-  out->handle = (void *)(uintptr_t)cuda_tensor(x)->storage->address;
+  out->handle = (void *)(uintptr_t)gpu_tensor(x)->storage->address;
   out->byte_offset = (uint64_t)x->byte_offset;
   out->bytes = burn_primitive_count(x) == 0 ? 0 : (uint64_t)(last + 1) * burn_dtype_bytes(x->dtype);
   return BURN_OK;
@@ -406,7 +406,7 @@ static BurnStatus BURN_API_CALL describe(void *self, BurnDeviceDescription *out)
   BurnDeviceDescription full = {.index = cuda->index, .unit_count = cuda->unit_count};
   size_t free = 0, total = 0;
   int integrated = 0;
-  const BurnStatus status = burn__cuda_enter(cuda);
+  const BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   if (d->cuMemGetInfo_v2(&free, &total) == CUDA_OK) full.free_bytes = (int64_t)free;
   if (d->cuDeviceTotalMem_v2(&total, cuda->device) == CUDA_OK) full.memory_bytes = (int64_t)total;
@@ -417,7 +417,7 @@ static BurnStatus BURN_API_CALL describe(void *self, BurnDeviceDescription *out)
   (void)d->cuDeviceGetName(full.name, (int)sizeof full.name, cuda->device);
   burn__cuda_driver_text(d, full.driver, sizeof full.driver);
   (void)snprintf(full.architecture, sizeof full.architecture, "sm_%d", cuda->architecture);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   full.struct_size = out->struct_size;
   memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
   return BURN_OK;

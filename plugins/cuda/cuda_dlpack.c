@@ -98,7 +98,7 @@ void burn__cuda_give_back(Cuda *cuda, bool all) {
 static void give_back_later(Cuda *cuda, struct DLManagedTensorVersioned *tensor) {
   struct CudaBorrowed *borrowed = cuda->host->allocate(sizeof *borrowed);
   if (!borrowed) {
-    (void)burn__cuda_wait(cuda);
+    (void)burn__gpu_wait(cuda);
     delete_tensor(tensor);
     return;
   }
@@ -110,7 +110,7 @@ static void give_back_later(Cuda *cuda, struct DLManagedTensorVersioned *tensor)
   burn__cuda_give_back(cuda, false);
 }
 
-void burn__cuda_unshare(Cuda *cuda, CudaStorage *storage) {
+void burn__cuda_unshare(Cuda *cuda, GpuStorage *storage) {
   void *popped = NULL;
   struct DLManagedTensorVersioned *owner = storage->owner;
   const bool is_in = cuda->driver->cuCtxPushCurrent_v2(cuda->context) == CUDA_OK;
@@ -153,10 +153,10 @@ static uint64_t span_of(const BurnDlpackTensor *tensor) {
 static BurnStatus over(Cuda *cuda, const BurnDlpackTensor *tensor, BurnDType dtype, BurnPrimitive **out) {
   const BurnTensorDesc desc = desc_of(tensor, dtype);
   const CudaAddress address = (CudaAddress)(uintptr_t)tensor->data + tensor->byte_offset;
-  CudaStorage *storage = burn__cuda_storage_over(cuda, address, span_of(tensor));
+  GpuStorage *storage = burn__cuda_storage_over(cuda, address, span_of(tensor));
   if (!storage) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
   storage->is_shared = true;
-  return burn__cuda_tensor_over(cuda, &desc, tensor->strides, storage, 0, out);
+  return burn__gpu_tensor_over(cuda, &desc, tensor->strides, storage, 0, out);
 }
 
 /* Any byte but 0 is true there, and 1 here. */
@@ -164,9 +164,9 @@ static BurnStatus over_bools(Cuda *cuda, const BurnDlpackTensor *tensor, struct 
                              BurnPrimitive **out) {
   BurnPrimitive *bytes = NULL;
   BurnStatus status = over(cuda, tensor, BURN_DTYPE_U8, &bytes);
-  if (status == BURN_OK) status = burn__cuda_cast(cuda, bytes, BURN_DTYPE_BOOL, out);
-  if (status == BURN_OK) cuda_tensor(bytes)->storage->owner = owner;
-  burn__cuda_release(cuda, bytes);
+  if (status == BURN_OK) status = burn__gpu_cast(cuda, bytes, BURN_DTYPE_BOOL, out);
+  if (status == BURN_OK) gpu_tensor(bytes)->storage->owner = owner;
+  burn__gpu_release(cuda, bytes);
   return status;
 }
 
@@ -177,9 +177,9 @@ static BurnStatus BURN_API_CALL import_on(void *self, struct DLManagedTensorVers
   const BurnDType dtype = burn_dlpack_dtype(tensor);
   if (!suits(cuda, tensor)) return BURN_STATUS_UNIMPLEMENTED;
   BurnStatus status = check_stream(cuda, stream);
-  if (status == BURN_OK) status = burn__cuda_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_refuse_recording(cuda, "memory of another library");
+  status = burn__gpu_refuse_recording(cuda, "memory of another library");
   burn__cuda_give_back(cuda, false);
   if (status == BURN_OK && stream != -1)
     status = burn__cuda_check(cuda, order_streams(cuda, stream_of(stream), cuda->stream), "wait for the producer");
@@ -187,9 +187,9 @@ static BurnStatus BURN_API_CALL import_on(void *self, struct DLManagedTensorVers
     status = over_bools(cuda, tensor, owner, out);
   } else if (status == BURN_OK) {
     status = over(cuda, tensor, dtype, out);
-    if (status == BURN_OK) cuda_tensor(*out)->storage->owner = owner;
+    if (status == BURN_OK) gpu_tensor(*out)->storage->owner = owner;
   }
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -204,12 +204,12 @@ static BurnStatus BURN_API_CALL import(void *self, struct DLManagedTensorVersion
 static void describe(const Cuda *cuda, const BurnPrimitive *x, BurnDlpackTensor *out) {
   out->device_type = BURN_DLPACK_CUDA;
   out->device_id = (int32_t)cuda->index;
-  out->data = burn_primitive_count(x) > 0 ? (void *)(uintptr_t)cuda_address(x) : NULL;
+  out->data = burn_primitive_count(x) > 0 ? (void *)(uintptr_t)gpu_address(x) : NULL;
   out->byte_offset = 0;
 }
 
 static BurnStatus lend(Cuda *cuda, BurnPrimitive *x, int64_t stream, BurnDlpackTensor *out) {
-  CudaStorage *storage = cuda_tensor(x)->storage;
+  GpuStorage *storage = gpu_tensor(x)->storage;
   storage->is_shared = true;
   if (stream != -1) storage->reader = stream_of(stream);
   describe(cuda, x, out);
@@ -224,12 +224,12 @@ static BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackT
 static BurnStatus BURN_API_CALL locate_on(void *self, BurnPrimitive *x, int64_t stream, BurnDlpackTensor *out) {
   Cuda *cuda = self;
   BurnStatus status = check_stream(cuda, stream);
-  if (status == BURN_OK) status = burn__cuda_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_refuse_recording(cuda, "memory for another library");
+  status = burn__gpu_refuse_recording(cuda, "memory for another library");
   if (status == BURN_OK && stream != -1)
     status = burn__cuda_check(cuda, order_streams(cuda, cuda->stream, stream_of(stream)), "let the consumer wait");
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status == BURN_OK ? lend(cuda, x, stream, out) : status;
 }
 

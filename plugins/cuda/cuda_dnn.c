@@ -299,7 +299,7 @@ enum { ROUNDS = 3, RUNS = 4 }; /* the best of some rounds, of some runs each */
 static const float FAR = 1.3f;
 
 /* Milliseconds; INFINITY where it fails. What takes far longer than another in its first round has no second one. */
-static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, float other, void *begin, void *end) {
+static float time_of(Cuda *cuda, GpuWay way, void *context, uint32_t number, float other, void *begin, void *end) {
   const CudaDriver *d = cuda->driver;
   float best = INFINITY, now = 0;
   if (way(context, number) != BURN_OK) return best;
@@ -315,7 +315,7 @@ static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, fl
   return best;
 }
 
-uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t count) {
+uint32_t burn__cuda_fastest(Cuda *cuda, GpuWay way, void *context, uint32_t count) {
   const float much = 0.98f; /* less is the same */
   void *begin = NULL, *end = NULL;
   uint32_t chosen = 0;

@@ -16,22 +16,22 @@ enum { LEAST_ARCHITECTURE = 80, BEYOND_GRADIENTS = 100 };
 /* -- what it takes ---------------------------------------------------------------------------- */
 
 static bool takes_heads(const BurnPrimitive *x) {
-  bool fits = x->strides[3] == 1 && cuda_address(x) % 16 == 0;
+  bool fits = x->strides[3] == 1 && gpu_address(x) % 16 == 0;
   for (int axis = 0; axis < 3 && fits; axis++)
     fits = x->shape[axis] == 1 || (x->strides[axis] > 0 && x->strides[axis] % WIDTH_UNIT == 0);
   return fits;
 }
 
 /* Lengths that are no whole tiles gave NaN in gradients, and masks are made from the first key on: both not here. */
-bool burn__cuda_dnn_takes_attention(const CudaRun *run, const CudaAttention *p) {
+bool burn__cuda_dnn_takes_attention(const GpuRun *run, const GpuAttention *p) {
   const BurnDType dtype = run->call->inputs[0]->dtype;
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   const bool is_plain = !p->mask && !p->bias && p->cap == 0 && p->batch * p->heads > 0;
   const bool is_whole = p->queries == p->keys && p->queries > 0 && p->queries % LENGTH_UNIT == 0;
   const bool is_known =
       p->width == p->value_width && p->width % WIDTH_UNIT == 0 && p->width > 0 && p->width <= MOST_WIDTH;
-  bool fits = is_half && is_plain && is_whole && is_known && run->cuda->architecture >= LEAST_ARCHITECTURE &&
-              (!p->grad || run->cuda->architecture < BEYOND_GRADIENTS);
+  bool fits = is_half && is_plain && is_whole && is_known && run->gpu->architecture >= LEAST_ARCHITECTURE &&
+              (!p->grad || run->gpu->architecture < BEYOND_GRADIENTS);
   for (uint32_t i = 0; i < (p->grad ? 4 : 3) && fits; i++) fits = takes_heads(run->call->inputs[i]);
   return fits;
 }
@@ -40,7 +40,7 @@ bool burn__cuda_dnn_takes_attention(const CudaRun *run, const CudaAttention *p) 
 
 static void take_strides(int64_t to[4], const BurnPrimitive *x) { memcpy(to, x->strides, 4 * sizeof *to); }
 
-static DnnAttention take_attention(const CudaAttention *p, BurnPrimitive *const *heads) {
+static DnnAttention take_attention(const GpuAttention *p, BurnPrimitive *const *heads) {
   DnnAttention a = {.n = p->batch, .heads = p->heads, .length = p->queries, .width = p->width};
   a.type = heads[0]->dtype == BURN_DTYPE_F16 ? DNN_F16 : DNN_BF16;
   a.is_causal = p->is_causal;
@@ -78,18 +78,18 @@ static DnnPlans *plans_of(Cuda *cuda, const DnnAttention *a, int64_t what, doubl
   return plans && plans->count > 0 ? plans : NULL;
 }
 
-static void *pointer(const BurnPrimitive *x) { return (void *)(uintptr_t)cuda_address(x); }
+static void *pointer(const BurnPrimitive *x) { return (void *)(uintptr_t)gpu_address(x); }
 
 /* -- running ---------------------------------------------------------------------------------- */
 
 /* One f32 for each row, [n, heads, length]. */
-static BurnStatus new_rows(Cuda *cuda, const CudaAttention *p, BurnPrimitive **out) {
+static BurnStatus new_rows(Cuda *cuda, const GpuAttention *p, BurnPrimitive **out) {
   const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 3, .shape = {p->batch, p->heads, p->queries}};
-  return burn__cuda_new(cuda, &desc, out);
+  return burn__gpu_new(cuda, &desc, out);
 }
 
 /* Within the lock. The number that hides is bound by causal graphs alone, so it comes last. */
-static bool run_forward(Cuda *cuda, const CudaAttention *p, BurnPrimitive *const *heads, const BurnPrimitive *out,
+static bool run_forward(Cuda *cuda, const GpuAttention *p, BurnPrimitive *const *heads, const BurnPrimitive *out,
                         const BurnPrimitive *statistics) {
   static const int64_t ids[] = {DNN_QUERY, DNN_KEY, DNN_VALUE, DNN_OUT, DNN_STATISTICS, DNN_SCALE, DNN_HIDDEN};
   DnnAttention a = take_attention(p, heads);
@@ -101,14 +101,14 @@ static bool run_forward(Cuda *cuda, const CudaAttention *p, BurnPrimitive *const
   return burn__dnn_run(cuda, plans, 0, p->is_causal ? 7 : 6, ids, pointers);
 }
 
-bool burn__cuda_dnn_attention(const CudaRun *run, const CudaAttention *p) {
-  Cuda *cuda = run->cuda;
+bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p) {
+  Cuda *cuda = run->gpu;
   BurnPrimitive *statistics = NULL;
   if (!burn__dnn_lock(cuda)) return false;
   const bool done = burn__dnn_version(cuda) >= LEAST_VERSION && new_rows(cuda, p, &statistics) == BURN_OK &&
                     run_forward(cuda, p, run->call->inputs, run->out[0], statistics);
   burn__dnn_unlock(cuda);
-  burn__cuda_release(cuda, statistics);
+  burn__gpu_release(cuda, statistics);
   return done;
 }
 
@@ -117,7 +117,7 @@ typedef struct Again {
   BurnPrimitive *out, *statistics, *hits;
 } Again;
 
-static bool run_backward(const CudaRun *run, const CudaAttention *p, const Again *again) {
+static bool run_backward(const GpuRun *run, const GpuAttention *p, const Again *again) {
   static const int64_t ids[] = {DNN_QUERY, DNN_KEY,  DNN_VALUE,      DNN_OUT,      DNN_STATISTICS, DNN_SCALE, DNN_GRAD,
                                 DNN_ONE,   DNN_HITS, DNN_QUERY_GRAD, DNN_KEY_GRAD, DNN_VALUE_GRAD, DNN_HIDDEN};
   BurnPrimitive *const *in = run->call->inputs;
@@ -127,29 +127,29 @@ static bool run_backward(const CudaRun *run, const CudaAttention *p, const Again
   take_strides(a.query_grad, run->out[0]);
   take_strides(a.key_grad, run->out[1]);
   take_strides(a.value_grad, run->out[2]);
-  DnnPlans *plans = plans_of(run->cuda, &a, BACKWARD, p->scale);
+  DnnPlans *plans = plans_of(run->gpu, &a, BACKWARD, p->scale);
   if (!plans) return false;
   float *numbers = plans->key.numbers;
   void *const pointers[] = {
       pointer(in[1]),       pointer(in[2]),       pointer(in[3]),  pointer(again->out),  pointer(again->statistics),
       &numbers[SCALE],      pointer(in[0]),       &numbers[ONE],   pointer(again->hits), pointer(run->out[0]),
       pointer(run->out[1]), pointer(run->out[2]), &numbers[HIDDEN]};
-  return burn__dnn_run(run->cuda, plans, 0, p->is_causal ? 13 : 12, ids, pointers);
+  return burn__dnn_run(run->gpu, plans, 0, p->is_causal ? 13 : 12, ids, pointers);
 }
 
-bool burn__cuda_dnn_attention_backward(const CudaRun *run, const CudaAttention *p) {
-  Cuda *cuda = run->cuda;
+bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p) {
+  Cuda *cuda = run->gpu;
   BurnPrimitive *const *in = run->call->inputs;
   const BurnTensorDesc desc = burn_primitive_desc(in[1]);
   Again again = {NULL, NULL, NULL};
   if (!burn__dnn_lock(cuda)) return false;
   bool done = burn__dnn_version(cuda) >= LEAST_VERSION &&
-              burn__cuda_new_heads(cuda, &desc, in[0], &again.out) == BURN_OK &&
+              burn__gpu_new_heads(cuda, &desc, in[0], &again.out) == BURN_OK &&
               new_rows(cuda, p, &again.statistics) == BURN_OK && new_rows(cuda, p, &again.hits) == BURN_OK;
   done = done && run_forward(cuda, p, in + 1, again.out, again.statistics) && run_backward(run, p, &again);
   burn__dnn_unlock(cuda);
-  burn__cuda_release(cuda, again.out);
-  burn__cuda_release(cuda, again.statistics);
-  burn__cuda_release(cuda, again.hits);
+  burn__gpu_release(cuda, again.out);
+  burn__gpu_release(cuda, again.statistics);
+  burn__gpu_release(cuda, again.hits);
   return done;
 }

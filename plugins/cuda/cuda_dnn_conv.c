@@ -7,7 +7,7 @@ _Static_assert(sizeof(DnnConv) <= DNN_KEY_BYTES, "a convolution does not fit int
 
 enum { AXES = 2, RANK = AXES + 2, ALIGNMENT = 16 };
 
-bool burn__cuda_dnn_takes(const CudaConv *p, BurnDType dtype) {
+bool burn__cuda_dnn_takes(const GpuConv *p, BurnDType dtype) {
   const bool is_aligned = (p->out | p->x | p->weight) % ALIGNMENT == 0;
   return is_aligned && (dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16);
 }
@@ -30,14 +30,14 @@ static void take_shape(int64_t shape[], int64_t strides[], int64_t n, int64_t ch
 /* Multiplications from which transforms pay; they add some last digits' error. */
 static const int64_t LARGE = (int64_t)1 << 28;
 
-static DnnExact exact_of(const CudaConv *p, BurnDType dtype, bool tf32) {
+static DnnExact exact_of(const GpuConv *p, BurnDType dtype, bool tf32) {
   const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
                            (p->in_channels / p->groups);
   if (dtype != BURN_DTYPE_F32 || tf32) return DNN_ANY;
   return products >= LARGE ? DNN_TRANSFORMS : DNN_SUMS;
 }
 
-static DnnConv take_conv(const CudaConv *p, BurnDType dtype, int kind, bool tf32) {
+static DnnConv take_conv(const GpuConv *p, BurnDType dtype, int kind, bool tf32) {
   DnnConv conv = {.rank = RANK, .kind = kind, .type = type_of(dtype), .exact = (int32_t)exact_of(p, dtype, tf32)};
   take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, p->in);
   take_shape(conv.windows, conv.window_strides, p->batch, p->out_channels, p->windows);
@@ -56,7 +56,7 @@ static void build(DnnGraph *graph, const DnnKey *key) {
   burn__dnn_conv(graph, &conv);
 }
 
-DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const CudaConv *p, BurnDType dtype, int kind) {
+DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const GpuConv *p, BurnDType dtype, int kind) {
   const DnnConv conv = take_conv(p, dtype, kind, cuda->tf32);
   const DnnWish wish = {build, cuda->timing ? DNN_MOST_PLANS : 1, (DnnExact)conv.exact};
   DnnKey key;
@@ -65,7 +65,7 @@ DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const CudaConv *p, BurnDType dty
   return burn__dnn_plans(cuda, &key, &wish);
 }
 
-BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const CudaConv *p, BurnDType dtype) {
+BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConv *p, BurnDType dtype) {
   static const int64_t ids[] = {DNN_ID_PIXELS, DNN_ID_WINDOWS, DNN_ID_WEIGHT};
   DnnConv conv;
   memcpy(&conv, plans->key.bytes, sizeof conv);
@@ -79,6 +79,6 @@ BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const
                      (long long)plans->workspace[plan]);
   if (!p->bias) return BURN_OK;
   if (gives_pixels)
-    return burn__cuda_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->in_channels, p->in[0] * p->in[1]);
-  return burn__cuda_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->out_channels, p->windows[0] * p->windows[1]);
+    return burn__gpu_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->in_channels, p->in[0] * p->in[1]);
+  return burn__gpu_add_bias(cuda, dtype, p->out, p->bias, p->batch, p->out_channels, p->windows[0] * p->windows[1]);
 }

@@ -18,7 +18,7 @@ static const uint64_t large_step = 128 << 10, large_rest = 1 << 20, large_shared
 
 /* A part of a segment. Its storage is what is handed out, so it comes first. */
 typedef struct Block {
-  CudaStorage storage;
+  GpuStorage storage;
   uint64_t size;                  /* storage.bytes rounded up */
   CudaCache *cache;               /* NULL: the memory is somebody else's */
   struct Block *before, *after;   /* in the segment; the first block of one stays the first */
@@ -49,7 +49,7 @@ struct CudaMemory {
   Block *spare; /* nodes that describe nothing */
 };
 
-static Block *block_of(CudaStorage *storage) { return (Block *)(void *)storage; }
+static Block *block_of(GpuStorage *storage) { return (Block *)(void *)storage; }
 
 /* -- nodes ------------------------------------------------------------------------------------ */
 
@@ -259,7 +259,7 @@ static BurnStatus add_segment(Cuda *cuda, CudaCache *cache, bool is_large, uint6
 
 /* -- storages --------------------------------------------------------------------------------- */
 
-static void count_bytes(CudaMemory *memory, CudaStorage *storage) {
+static void count_bytes(CudaMemory *memory, GpuStorage *storage) {
   CudaMemoryFigures *figures = &memory->figures;
   storage->is_counted = memory->chosen == NULL;
   if (storage->is_counted) figures->in_use += storage->bytes;
@@ -287,16 +287,16 @@ static BurnStatus take_block(Cuda *cuda, uint64_t bytes, Block **out) {
   return BURN_OK;
 }
 
-static BurnStatus remember(Cuda *cuda, CudaStorage **storage) {
+static BurnStatus remember(Cuda *cuda, GpuStorage **storage) {
   const BurnStatus status = burn__cuda_replay_taken(cuda, *storage);
   if (status == BURN_OK) return BURN_OK;
-  burn__cuda_storage_release(cuda, *storage);
+  burn__gpu_storage_release(cuda, *storage);
   *storage = NULL;
   return status;
 }
 
 /* In a patch: what the recorded call took. */
-static BurnStatus take_again(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
+static BurnStatus take_again(Cuda *cuda, uint64_t bytes, GpuStorage **out) {
   CudaAddress address = 0;
   const BurnStatus status = burn__cuda_replay_take_again(cuda, bytes, &address);
   if (status != BURN_OK) return status;
@@ -305,18 +305,18 @@ static BurnStatus take_again(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
 }
 
 /* With the byte 255 a kernel that reads what nobody has written gives no number. */
-static BurnStatus fill_new(Cuda *cuda, CudaStorage **storage) {
+static BurnStatus fill_new(Cuda *cuda, GpuStorage **storage) {
   const unsigned char byte = (unsigned char)cuda->memory->fill;
   const BurnStatus status = burn__cuda_check(
       cuda, cuda->driver->cuMemsetD8Async((*storage)->address, byte, (size_t)block_of(*storage)->size, cuda->stream),
       "fill memory");
   if (status == BURN_OK) return BURN_OK;
-  burn__cuda_storage_release(cuda, *storage);
+  burn__gpu_storage_release(cuda, *storage);
   *storage = NULL;
   return status;
 }
 
-BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out) {
+BurnStatus burn__gpu_storage_new(Cuda *cuda, uint64_t bytes, GpuStorage **out) {
   CudaMemory *memory = cuda->memory;
   Block *block = NULL;
   if (cuda->is_patching) return take_again(cuda, bytes, out);
@@ -334,7 +334,7 @@ BurnStatus burn__cuda_storage_new(Cuda *cuda, uint64_t bytes, CudaStorage **out)
   return memory->fill >= 0 ? fill_new(cuda, out) : BURN_OK;
 }
 
-CudaStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t bytes) {
+GpuStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t bytes) {
   CudaMemory *memory = cuda->memory;
   (void)pthread_mutex_lock(&memory->mutex);
   Block *block = take_node(memory);
@@ -346,7 +346,7 @@ CudaStorage *burn__cuda_storage_over(Cuda *cuda, CudaAddress address, uint64_t b
   return &block->storage;
 }
 
-void burn__cuda_storage_release(Cuda *cuda, CudaStorage *storage) {
+void burn__gpu_storage_release(Cuda *cuda, GpuStorage *storage) {
   CudaMemory *memory = cuda->memory;
   if (atomic_fetch_sub(&storage->references, 1u) != 1 || storage->is_stand_in) return;
   Block *block = block_of(storage);
@@ -447,6 +447,6 @@ void burn__cuda_cache_choose(Cuda *cuda, CudaCache *cache) {
   (void)pthread_mutex_unlock(&cuda->memory->mutex);
 }
 
-bool burn__cuda_cache_has(const CudaCache *cache, const CudaStorage *storage) {
+bool burn__cuda_cache_has(const CudaCache *cache, const GpuStorage *storage) {
   return ((const Block *)(const void *)storage)->cache == cache;
 }

@@ -9,29 +9,15 @@
 #ifndef BURN_CUDA_MEMORY_H
 #define BURN_CUDA_MEMORY_H
 
-#include "cuda_driver.h"
+#include "gpu.h"
 
 #include <burn/plugin/plugin.h>
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct Cuda;
-
 typedef struct CudaMemory CudaMemory; /* of an instance */
 typedef struct CudaCache CudaCache;
-
-/* Memory of the device, shared by views of it. */
-typedef struct CudaStorage {
-  atomic_uint references;
-  bool is_counted;                        /* among the bytes in use: what a recording keeps for itself is not */
-  bool is_stand_in;                       /* it belongs to a recording, which ends it */
-  bool is_shared;                         /* another library owns or reads it (cuda_dlpack.c): it is not written into */
-  struct DLManagedTensorVersioned *owner; /* to whom it goes back; NULL: it is ours */
-  void *reader;                           /* the stream of another library that reads it; NULL: none that is known */
-  CudaAddress address;
-  uint64_t bytes;
-} CudaStorage;
 
 /* Figures, in bytes. */
 typedef struct CudaMemoryFigures {
@@ -43,29 +29,23 @@ typedef struct CudaMemoryFigures {
 /* NULL without memory of the host. `limit`: the most bytes of tensors; UINT64_MAX for none. */
 CudaMemory *burn__cuda_memory_create(const BurnHost *host, uint64_t limit);
 /* In the context, with all work done. What is still handed out goes, too. NULL is allowed. */
-void burn__cuda_memory_destroy(struct Cuda *cuda);
+void burn__cuda_memory_destroy(struct Gpu *cuda);
 
-/* A storage with one reference and undefined contents, from the cache that is chosen. In the context. Without room the
- * stream is waited for, segments without blocks in use go back to the driver, and it is tried once more. */
-BurnStatus burn__cuda_storage_new(struct Cuda *cuda, uint64_t bytes, CudaStorage **out);
 /* A storage with one reference over memory that belongs to somebody else. NULL without memory of the host. */
-CudaStorage *burn__cuda_storage_over(struct Cuda *cuda, CudaAddress address, uint64_t bytes);
-/* One reference less; the last one gives the memory back to its cache. */
-void burn__cuda_storage_release(struct Cuda *cuda, CudaStorage *storage);
-
+GpuStorage *burn__cuda_storage_over(struct Gpu *cuda, CudaAddress address, uint64_t bytes);
 /* In the context: segments of the cache of all tensors that have no block in use go back to the driver. */
-BurnStatus burn__cuda_memory_trim(struct Cuda *cuda);
+BurnStatus burn__cuda_memory_trim(struct Gpu *cuda);
 /* The same without waiting; the driver's pool keeps them, for other caches. */
-void burn__cuda_memory_give_up(struct Cuda *cuda);
-CudaMemoryFigures burn__cuda_memory_figures(struct Cuda *cuda);
+void burn__cuda_memory_give_up(struct Gpu *cuda);
+CudaMemoryFigures burn__cuda_memory_figures(struct Gpu *cuda);
 
 /* A further cache; NULL without memory of the host. */
-CudaCache *burn__cuda_cache_create(struct Cuda *cuda);
+CudaCache *burn__cuda_cache_create(struct Gpu *cuda);
 /* Its blocks, also those in use, go over to the cache of all tensors. NULL is allowed. */
-void burn__cuda_cache_end(struct Cuda *cuda, CudaCache *cache);
+void burn__cuda_cache_end(struct Gpu *cuda, CudaCache *cache);
 /* Storages come from this cache from now on; NULL: from that of all tensors. */
-void burn__cuda_cache_choose(struct Cuda *cuda, CudaCache *cache);
+void burn__cuda_cache_choose(struct Gpu *cuda, CudaCache *cache);
 /* True if the storage lies in this cache. */
-bool burn__cuda_cache_has(const CudaCache *cache, const CudaStorage *storage);
+bool burn__cuda_cache_has(const CudaCache *cache, const GpuStorage *storage);
 
 #endif

@@ -34,7 +34,7 @@ static BurnStatus image_of(Cuda *cuda, const BurnDeviceCode *code, char **image,
 }
 
 static BurnStatus load(Cuda *cuda, const char *image, const char *entry, PackKernel *kernel) {
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   int error = cuda->driver->cuModuleLoadData(&kernel->module, image);
   if (error != CUDA_OK)
@@ -46,7 +46,7 @@ static BurnStatus load(Cuda *cuda, const char *image, const char *entry, PackKer
                        burn__cuda_error_text(error));
     (void)cuda->driver->cuModuleUnload(kernel->module);
   }
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -69,10 +69,10 @@ BurnStatus BURN_API_CALL burn__cuda_pack_load(void *self, const BurnDeviceCode *
 void BURN_API_CALL burn__cuda_pack_unload(void *self, BurnLoadedKernel *loaded) {
   Cuda *cuda = self;
   PackKernel *kernel = (PackKernel *)(void *)loaded;
-  if (burn__cuda_enter(cuda) == BURN_OK) {
-    (void)burn__cuda_wait(cuda); /* what runs needs its code */
+  if (burn__gpu_enter(cuda) == BURN_OK) {
+    (void)burn__gpu_wait(cuda); /* what runs needs its code */
     (void)cuda->driver->cuModuleUnload(kernel->module);
-    burn__cuda_leave(cuda);
+    burn__gpu_leave(cuda);
   }
   cuda->host->free(kernel, sizeof *kernel);
 }
@@ -88,13 +88,13 @@ static BurnStatus add_tensors(Cuda *cuda, const BurnOpCall *call, const BurnDevi
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < call->input_count && status == BURN_OK; i++) {
     BurnPrimitive *x = call->inputs[i];
-    if (x && launch->row_major >> i & 1u) status = burn__cuda_row_major(cuda, x, &a->rows[i]);
+    if (x && launch->row_major >> i & 1u) status = burn__gpu_row_major(cuda, x, &a->rows[i]);
     if (a->rows[i]) x = a->rows[i];
-    a->words[a->count++] = x ? cuda_address(x) : 0;
+    a->words[a->count++] = x ? gpu_address(x) : 0;
   }
   for (uint32_t i = 0; i < call->output_count && status == BURN_OK; i++) {
-    status = burn__cuda_new(cuda, &call->output_descs[i], &a->out[i]);
-    if (status == BURN_OK) a->words[a->count++] = cuda_address(a->out[i]);
+    status = burn__gpu_new(cuda, &call->output_descs[i], &a->out[i]);
+    if (status == BURN_OK) a->words[a->count++] = gpu_address(a->out[i]);
   }
   return status;
 }
@@ -124,15 +124,15 @@ BurnStatus BURN_API_CALL burn__cuda_pack_launch(void *self, BurnLoadedKernel *ke
                                                 const BurnDeviceLaunch *launch) {
   Cuda *cuda = self;
   Arguments a = {.count = 0};
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = add_tensors(cuda, call, launch, &a);
   if (status == BURN_OK) status = start(cuda, (const PackKernel *)(void *)kernel, launch, &a);
-  for (uint32_t i = 0; i < BURN_MAX_FIXED_INPUTS; i++) burn__cuda_release(cuda, a.rows[i]);
+  for (uint32_t i = 0; i < BURN_MAX_FIXED_INPUTS; i++) burn__gpu_release(cuda, a.rows[i]);
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status == BURN_OK) call->outputs[i] = a.out[i];
-    if (status != BURN_OK) burn__cuda_release(cuda, a.out[i]);
+    if (status != BURN_OK) burn__gpu_release(cuda, a.out[i]);
   }
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }

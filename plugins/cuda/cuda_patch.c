@@ -79,10 +79,10 @@ BurnStatus BURN_API_CALL burn__cuda_patch_begin(void *self, BurnRecording *recor
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
   burn__cuda_shut_out(cuda);
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status == BURN_OK) {
     status = burn__cuda_check(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED), "patch");
-    burn__cuda_leave(cuda);
+    burn__gpu_leave(cuda);
   }
   if (status != BURN_OK) {
     burn__cuda_let_in(cuda);
@@ -99,12 +99,12 @@ BurnStatus BURN_API_CALL burn__cuda_patch_begin(void *self, BurnRecording *recor
 static BurnStatus end_patch(Cuda *cuda, size_t *count) {
   const CudaDriver *d = cuda->driver;
   void *graph = NULL;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   int error = d->cuStreamEndCapture(cuda->stream, &graph);
   if (error == CUDA_OK) error = d->cuGraphGetNodes(graph, NULL, count);
   if (graph) (void)d->cuGraphDestroy(graph);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return burn__cuda_check(cuda, error, "patch");
 }
 

@@ -1,5 +1,6 @@
 /* cuda_plugin.c - the CUDA backend as a plugin: descriptor, options, probe, open, the table. Start here. */
-#include "cuda_fused.h"
+#include "cuda_internal.h"
+#include "gpu_fused.h"
 
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
@@ -33,40 +34,40 @@ static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
 
 static BurnStatus run_call(Cuda *cuda, const BurnOpCall *call) {
   BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
-  const CudaRun run = {cuda, cuda->rows[call->op], call, out};
+  const GpuRun run = {cuda, cuda->rows[call->op], call, out};
   BurnStatus status = run.row->function(&run);
-  if (status == BURN_OK && !cuda->recording) status = burn__cuda_complaint(cuda); /* of a kernel before this call */
+  if (status == BURN_OK && !cuda->recording) status = burn__gpu_complaint(cuda); /* of a kernel before this call */
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status == BURN_OK) call->outputs[i] = out[i];
-    if (status != BURN_OK) burn__cuda_release(cuda, out[i]);
+    if (status != BURN_OK) burn__gpu_release(cuda, out[i]);
   }
   return status;
 }
 
 static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
-  cuda_note_op(cuda, call->op);
+  gpu_note_op(cuda, call->op);
   status = run_call(cuda, call);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static void BURN_API_CALL retain(void *self, BurnPrimitive *x) {
   (void)self;
-  burn__cuda_retain(x);
+  burn__gpu_retain(x);
 }
 
-static void BURN_API_CALL release(void *self, BurnPrimitive *x) { burn__cuda_release(self, x); }
+static void BURN_API_CALL release(void *self, BurnPrimitive *x) { burn__gpu_release(self, x); }
 
 static BurnStatus BURN_API_CALL synchronise(void *self) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_wait(cuda);
+  status = burn__gpu_wait(cuda);
   burn__cuda_give_back(cuda, false);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -103,18 +104,18 @@ static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
 
 static BurnStatus BURN_API_CALL trim(void *self) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
-  status = burn__cuda_wait(cuda);
+  status = burn__gpu_wait(cuda);
   if (status == BURN_OK) status = burn__cuda_memory_trim(cuda);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
-                                             {BURN_CALLS_INTERFACE, &burn__cuda_calls_interface},
-                                             {BURN_FUSED_INTERFACE, &burn__cuda_fused_interface},
+                                             {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
+                                             {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
                                              {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},
                                              {BURN_REPLAY_INTERFACE, &burn__cuda_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
@@ -131,8 +132,8 @@ static void BURN_API_CALL close_device(void *self) {
     if (cuda->stream) (void)d->cuStreamSynchronize(cuda->stream);
     burn__cuda_products_destroy(cuda);
     burn__cuda_dnn_destroy(cuda);
-    burn__cuda_kernels_destroy(cuda, cuda->kernels);
-    burn__cuda_fused_destroy(cuda);
+    burn__gpu_kernels_destroy(cuda, cuda->kernels);
+    burn__gpu_fused_destroy(cuda);
     burn__cuda_give_back(cuda, true);
     burn__cuda_memory_destroy(cuda);
     if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
@@ -181,7 +182,7 @@ static BurnStatus make_parts(Cuda *cuda) {
   if (status == BURN_OK) status = make_pool(cuda);
   if (status == BURN_OK) status = make_complaint(cuda);
   if (status != BURN_OK) return status;
-  cuda->kernels = burn__cuda_kernels_create();
+  cuda->kernels = burn__gpu_kernels_create();
   return cuda->kernels ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for the list of kernels");
 }
 
@@ -208,21 +209,21 @@ static BurnStatus start(Cuda *cuda) {
                             cuda->index, count);
   status = burn__cuda_check(cuda, cuda->driver->cuDeviceGet(&cuda->device, (int)cuda->index), "get the device");
   if (status == BURN_OK) status = take_context(cuda);
-  if (status == BURN_OK) status = burn__cuda_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = make_parts(cuda);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
 static void fill_rows(Cuda *cuda, bool primitives_only) {
-  static const CudaRow *const lists[] = {
-#define CUDA_FAMILY(name) burn__cuda_##name##_rows,
+  static const GpuRow *const lists[] = {
+#define GPU_FAMILY(name) burn__gpu_##name##_rows,
 #include "families.def"
-#undef CUDA_FAMILY
+#undef GPU_FAMILY
   };
   for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
-    for (const CudaRow *row = lists[list]; row->op; row++)
+    for (const GpuRow *row = lists[list]; row->op; row++)
       if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;
 }
 
@@ -231,7 +232,7 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
   out->name = cuda->name;
   out->close = close_device;
   out->op_support = op_support;
-  out->supports = burn__cuda_supports;
+  out->supports = burn__gpu_supports;
   out->submit = submit;
   out->create = burn__cuda_create;
   out->read = burn__cuda_read;
@@ -247,7 +248,7 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
 /* What the user may say. */
 typedef struct Settings {
   uint64_t limit;
-  uint32_t precision; /* CudaPrecision */
+  uint32_t precision; /* GpuPrecision */
   bool tf32, timing, primitives;
 } Settings;
 
@@ -257,7 +258,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   burn_options_ask(host, options, &options_interface, values);
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &settings->limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TF32, &settings->tf32);
-  settings->precision = settings->tf32 ? CUDA_HIGH : CUDA_HIGHEST;
+  settings->precision = settings->tf32 ? GPU_HIGH : GPU_HIGHEST;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TIMING, &settings->timing);
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
@@ -283,7 +284,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .tf32 = settings.tf32,
                  .fused = {.mutex = PTHREAD_MUTEX_INITIALIZER},
                  .timing = settings.timing,
-                 .precision = (CudaPrecision)settings.precision,
+                 .precision = (GpuPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .borrowed_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .dnn_mutex = PTHREAD_MUTEX_INITIALIZER,

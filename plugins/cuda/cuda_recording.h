@@ -24,14 +24,14 @@ typedef struct Mark {
 
 /* References are those of the real storage when the stand-in was made. */
 typedef struct StorageStandIn {
-  CudaStorage storage; /* first: see input_of */
+  GpuStorage storage; /* first: see input_of */
   struct StorageStandIn *next;
-  const CudaStorage *real;
+  const GpuStorage *real;
   uint32_t index, input;
 } StorageStandIn;
 
 typedef struct TensorStandIn {
-  CudaTensor tensor;
+  GpuTensor tensor;
   struct TensorStandIn *next;
 } TensorStandIn;
 
@@ -46,7 +46,7 @@ typedef struct Held {
   BurnTensorDesc desc;
   int64_t strides[BURN_MAX_RANK];
   CudaAddress address;
-  CudaStorage *storage; /* one reference; NULL: that of an input */
+  GpuStorage *storage; /* one reference; NULL: that of an input */
 } Held;
 
 /* An array that grows. */

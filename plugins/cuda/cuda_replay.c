@@ -56,7 +56,7 @@ BurnStatus burn__cuda_replay_started(Cuda *cuda, const CudaStart *start) {
   return BURN_OK;
 }
 
-BurnStatus burn__cuda_replay_taken(Cuda *cuda, const CudaStorage *storage) {
+BurnStatus burn__cuda_replay_taken(Cuda *cuda, const GpuStorage *storage) {
   CudaRecording *r = cuda->recording;
   if (!RESERVE(r->taken, 1)) return burn__cuda_no_host_memory(cuda);
   r->taken.items[r->taken.count++] = (Taken){storage->address, storage->bytes};
@@ -110,7 +110,7 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
   if (r->executable) (void)cuda->driver->cuGraphExecDestroy(r->executable);
   if (r->graph) (void)cuda->driver->cuGraphDestroy(r->graph);
   for (uint32_t i = 0; i < r->held.count; i++)
-    if (r->held.items[i].storage) burn__cuda_storage_release(cuda, r->held.items[i].storage);
+    if (r->held.items[i].storage) burn__gpu_storage_release(cuda, r->held.items[i].storage);
   burn__cuda_cache_end(cuda, r->cache);
   leave_scratch(cuda);
   free_stand_ins(r);
@@ -127,12 +127,12 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
 static BurnStatus start_capture(Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
   int error = CUDA_OK;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   if (!cuda->side_stream) error = d->cuStreamCreate(&cuda->side_stream, CUDA_STREAM_NON_BLOCKING);
   if (error == CUDA_OK) burn__cuda_memory_give_up(cuda);
   if (error == CUDA_OK) error = d->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return burn__cuda_check(cuda, error, "record");
 }
 
@@ -162,11 +162,11 @@ static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
 /* Always ends the capture: a stream that is left captured is of no use any more. */
 static BurnStatus end_capture(Cuda *cuda, CudaRecording *r, bool ok) {
   const CudaDriver *d = cuda->driver;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   int error = d->cuStreamEndCapture(cuda->stream, &r->graph);
   if (error == CUDA_OK && ok) error = d->cuGraphInstantiateWithFlags(&r->executable, r->graph, 0);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return burn__cuda_check(cuda, error, "record");
 }
 
@@ -187,25 +187,25 @@ static BurnStatus BURN_API_CALL end(void *self, BurnRecording *recording, int32_
 static void BURN_API_CALL drop(void *self, BurnRecording *recording) {
   Cuda *cuda = self;
   if (!recording) return;
-  const bool entered = burn__cuda_enter(cuda) == BURN_OK;
+  const bool entered = burn__gpu_enter(cuda) == BURN_OK;
   if (entered) {
     atomic_fetch_add(&cuda->host_waits, 1);
     (void)cuda->driver->cuStreamSynchronize(cuda->stream);
   }
   destroy(cuda, inside(recording));
-  if (entered) burn__cuda_leave(cuda);
+  if (entered) burn__gpu_leave(cuda);
 }
 
 /* -- stand-ins -------------------------------------------------------------------------------- */
 
 /* Those of one call stand together. */
-static StorageStandIn *find_storage(const CudaRecording *r, const CudaStorage *real, uint32_t index) {
+static StorageStandIn *find_storage(const CudaRecording *r, const GpuStorage *real, uint32_t index) {
   StorageStandIn *at = r->storages;
   while (at && at->index == index && at->real != real) at = at->next;
   return at && at->index == index ? at : NULL;
 }
 
-static StorageStandIn *storage_stand_in(CudaRecording *r, CudaStorage *real, uint32_t index, uint32_t input) {
+static StorageStandIn *storage_stand_in(CudaRecording *r, GpuStorage *real, uint32_t index, uint32_t input) {
   StorageStandIn *known = find_storage(r, real, index);
   if (known) return known;
   StorageStandIn *storage = calloc(1, sizeof *storage);
@@ -228,11 +228,11 @@ static BurnStatus BURN_API_CALL stand_in(void *self, BurnRecording *recording, u
                                          BurnPrimitive *x, BurnPrimitive **out) {
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
-  const CudaTensor *real = cuda_const_tensor(x);
+  const GpuTensor *real = gpu_const_tensor(x);
   StorageStandIn *storage = storage_stand_in(r, real->storage, index, input);
   TensorStandIn *made = storage ? malloc(sizeof *made) : NULL;
   if (!made) return burn__cuda_no_host_memory(cuda);
-  CudaTensor *tensor = &made->tensor;
+  GpuTensor *tensor = &made->tensor;
   memcpy(tensor->shape, real->shape, sizeof tensor->shape);
   memcpy(tensor->strides, real->strides, sizeof tensor->strides);
   tensor->header = real->header;
@@ -264,23 +264,23 @@ static uint64_t span_of(const BurnPrimitive *x) {
 /* Memory like that of x: its strides, as far from a multiple of ALIGNMENT, so that kernels are chosen alike, and as
  * much of it after the first element, should somebody read what lies between elements of a view. */
 static BurnStatus make_slot(Cuda *cuda, const BurnPrimitive *x, Slot *slot, BurnPrimitive **out) {
-  const uint64_t offset = cuda_address(x) % ALIGNMENT;
+  const uint64_t offset = gpu_address(x) % ALIGNMENT;
   const BurnTensorDesc desc = burn_primitive_desc(x);
-  const CudaStorage *real = cuda_const_tensor(x)->storage;
-  const uint64_t rest = real->bytes - (cuda_address(x) - real->address);
-  CudaStorage *storage = NULL;
+  const GpuStorage *real = gpu_const_tensor(x)->storage;
+  const uint64_t rest = real->bytes - (gpu_address(x) - real->address);
+  GpuStorage *storage = NULL;
   slot->bytes = span_of(x);
   if (slot->bytes == 0) return CUDA_FAIL(cuda, INVALID_ARGUMENT, "slot: no element, or some before the first");
-  BurnStatus status = burn__cuda_storage_new(cuda, offset + rest, &storage);
+  BurnStatus status = burn__gpu_storage_new(cuda, offset + rest, &storage);
   if (status != BURN_OK) return status;
   slot->address = storage->address + offset;
   slot->rank = x->rank;
   memcpy(slot->strides, x->strides, x->rank * sizeof *slot->strides);
-  return burn__cuda_tensor_over(cuda, &desc, x->strides, storage, (int64_t)offset, out);
+  return burn__gpu_tensor_over(cuda, &desc, x->strides, storage, (int64_t)offset, out);
 }
 
 static BurnStatus copy_to(Cuda *cuda, const Slot *to, const BurnPrimitive *x) {
-  const int error = cuda->driver->cuMemcpyDtoDAsync_v2(to->address, cuda_address(x), to->bytes, cuda->stream);
+  const int error = cuda->driver->cuMemcpyDtoDAsync_v2(to->address, gpu_address(x), to->bytes, cuda->stream);
   return burn__cuda_check(cuda, error, "copy between recorded work and others");
 }
 
@@ -289,10 +289,10 @@ static BurnStatus BURN_API_CALL slot(void *self, BurnRecording *recording, BurnP
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
   if (!RESERVE(r->slots, 1)) return burn__cuda_no_host_memory(cuda);
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = make_slot(cuda, x, &r->slots.items[r->slots.count], out);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   if (status == BURN_OK) *number = r->slots.count++;
   return status;
 }
@@ -301,12 +301,12 @@ static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint3
   Cuda *cuda = self;
   const Slot *to = &inside(recording)->slots.items[number];
   if (x->rank != to->rank || memcmp(x->strides, to->strides, to->rank * sizeof *to->strides) != 0 ||
-      cuda_address(x) % ALIGNMENT != to->address % ALIGNMENT)
+      gpu_address(x) % ALIGNMENT != to->address % ALIGNMENT)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "fill: the tensor has other strides or alignment than the slot");
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = copy_to(cuda, to, x);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -321,14 +321,14 @@ static BurnStatus move_out(Cuda *cuda, CudaRecording *r, const BurnPrimitive *x,
   if (status != BURN_OK) return status;
   status = copy_to(cuda, &place, x);
   held->address = place.address;
-  held->storage = cuda_tensor(copy)->storage;
+  held->storage = gpu_tensor(copy)->storage;
   atomic_fetch_add(&held->storage->references, 1u);
-  burn__cuda_release(cuda, copy);
+  burn__gpu_release(cuda, copy);
   return status;
 }
 
 static BurnStatus keep_result(Cuda *cuda, CudaRecording *r, BurnPrimitive *x, Held *held) {
-  CudaStorage *storage = cuda_tensor(x)->storage;
+  GpuStorage *storage = gpu_tensor(x)->storage;
   if (storage->is_stand_in) return BURN_OK;
   if (!burn__cuda_cache_has(r->cache, storage)) return move_out(cuda, r, x, held);
   atomic_fetch_add(&storage->references, 1u);
@@ -348,16 +348,16 @@ static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnP
                                      uint32_t *input) {
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
-  const CudaStorage *storage = cuda_tensor(x)->storage;
+  const GpuStorage *storage = gpu_tensor(x)->storage;
   if (!RESERVE(r->held, 1) || !end_calls(r)) return burn__cuda_no_host_memory(cuda);
   Held *held = &r->held.items[r->held.count];
-  *held = (Held){.desc = burn_primitive_desc(x), .address = cuda_address(x)};
+  *held = (Held){.desc = burn_primitive_desc(x), .address = gpu_address(x)};
   memcpy(held->strides, x->strides, x->rank * sizeof *held->strides);
   *input = storage->is_stand_in ? ((const StorageStandIn *)(const void *)storage)->input : BURN_REPLAY_NONE;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = keep_result(cuda, r, x, held);
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   *number = r->held.count;
   r->held.count += status == BURN_OK || held->storage;
   return status;
@@ -365,10 +365,10 @@ static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnP
 
 /* `input` lies where that of the recording lay. */
 static BurnStatus over_memory(Cuda *cuda, const Held *held, BurnPrimitive *input, BurnPrimitive **out) {
-  CudaStorage *storage = held->storage ? held->storage : cuda_tensor(input)->storage;
+  GpuStorage *storage = held->storage ? held->storage : gpu_tensor(input)->storage;
   atomic_fetch_add(&storage->references, 1u);
-  return burn__cuda_tensor_over(cuda, &held->desc, held->strides, storage, (int64_t)(held->address - storage->address),
-                                out);
+  return burn__gpu_tensor_over(cuda, &held->desc, held->strides, storage, (int64_t)(held->address - storage->address),
+                               out);
 }
 
 /* With the strides of x: what reads it is the same work as without a recording. */
@@ -378,7 +378,7 @@ static BurnStatus copy_of(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive **ou
   BurnStatus status = make_slot(cuda, x, &place, &copy);
   if (status == BURN_OK) status = copy_to(cuda, &place, x);
   if (status == BURN_OK) *out = copy;
-  if (status != BURN_OK) burn__cuda_release(cuda, copy);
+  if (status != BURN_OK) burn__gpu_release(cuda, copy);
   return status;
 }
 
@@ -386,16 +386,16 @@ static BurnStatus BURN_API_CALL take(void *self, BurnRecording *recording, uint3
                                      int32_t copies, BurnPrimitive **out) {
   Cuda *cuda = self;
   BurnPrimitive *shared = NULL;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = over_memory(cuda, &inside(recording)->held.items[number], input, &shared);
   if (status == BURN_OK && copies) {
     status = copy_of(cuda, shared, out);
-    burn__cuda_release(cuda, shared);
+    burn__gpu_release(cuda, shared);
   } else if (status == BURN_OK) {
     *out = shared;
   }
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   return status;
 }
 
@@ -409,22 +409,22 @@ static int32_t BURN_API_CALL is_free(void *self, BurnRecording *recording, uint3
 
 static BurnStatus BURN_API_CALL run(void *self, BurnRecording *recording) {
   Cuda *cuda = self;
-  BurnStatus status = burn__cuda_enter(cuda);
+  BurnStatus status = burn__gpu_enter(cuda);
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuGraphLaunch(inside(recording)->executable, cuda->stream),
                             "run a recording");
-  burn__cuda_leave(cuda);
+  burn__gpu_leave(cuda);
   if (status == BURN_OK) atomic_fetch_add_explicit(&cuda->runs, 1, memory_order_relaxed);
   return status;
 }
 
 static void BURN_API_CALL where(void *self, BurnPrimitive *x, BurnReplayPlace *out) {
-  const CudaTensor *tensor = cuda_const_tensor(x);
-  const CudaStorage *storage = tensor->storage;
+  const GpuTensor *tensor = gpu_const_tensor(x);
+  const GpuStorage *storage = tensor->storage;
   BurnReplayPlace place = {.struct_size = out->struct_size};
   (void)self;
   place.holders = atomic_load(&tensor->references) + atomic_load(&storage->references) - 1u;
-  place.address = cuda_address(x);
+  place.address = gpu_address(x);
   place.memory = storage->address;
   place.bytes = storage->bytes;
   memcpy(out, &place, out->struct_size < sizeof place ? out->struct_size : sizeof place);

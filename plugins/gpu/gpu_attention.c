@@ -1,0 +1,215 @@
+/* gpu_attention.c - attention and its gradients: by cuDNN what that does well (cuda_dnn_attention.c), all else by
+ * kernels of ours (kernels/attention.cu), which take any dtype, width, mask and bias. */
+#include "cuda_dnn.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FORWARD, OF_QUERIES, OF_KEYS, OF_BIAS }; /* passes of kernels/attention.cu */
+enum { FEW_ROWS = 32, MANY_ROWS = 64, COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
+
+/* More elements than that for one of a bias: a block adds them. */
+static const int64_t MANY_SCORES = 64;
+
+/* -- arguments -------------------------------------------------------------------------------- */
+
+static void take_strides(int64_t to[4], const BurnPrimitive *x) {
+  for (int axis = 0; axis < 4; axis++) to[axis] = x->shape[axis] == 1 ? 0 : x->strides[axis];
+}
+
+/* The inputs of attention, which begin at `in`; the attributes of both ops are the same. */
+static GpuAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in) {
+  const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
+  GpuAttention p = {.query = gpu_address(in[0]),
+                    .key = gpu_address(in[1]),
+                    .value = gpu_address(in[2]),
+                    .batch = in[0]->shape[0],
+                    .heads = in[0]->shape[1],
+                    .queries = in[0]->shape[2],
+                    .keys = in[1]->shape[2],
+                    .width = in[0]->shape[3],
+                    .value_width = in[2]->shape[3],
+                    .scale = attrs->scale.value.f64,
+                    .cap = attrs->softcap.value.f64,
+                    .is_causal = attrs->is_causal.value.i64 != 0};
+  if (p.scale == 0 && p.width > 0) p.scale = 1 / sqrt((double)p.width);
+  take_strides(p.query_strides, in[0]);
+  take_strides(p.key_strides, in[1]);
+  take_strides(p.value_strides, in[2]);
+  if (in[3]) take_strides(p.mask_strides, in[3]);
+  if (in[4]) take_strides(p.bias_strides, in[4]);
+  p.mask = in[3] ? gpu_address(in[3]) : 0;
+  p.bias = in[4] ? gpu_address(in[4]) : 0;
+  return p;
+}
+
+BurnStatus burn__gpu_new_heads(Gpu *gpu, const BurnTensorDesc *desc, const BurnPrimitive *like, BurnPrimitive **out) {
+  BurnTensorDesc turned = *desc;
+  BurnPrimitive *base = NULL;
+  if (like->strides[1] >= like->strides[2]) return burn__gpu_new(gpu, desc, out);
+  turned.shape[1] = desc->shape[2];
+  turned.shape[2] = desc->shape[1];
+  BurnStatus status = burn__gpu_new(gpu, &turned, &base);
+  if (status != BURN_OK) return status;
+  const int64_t strides[] = {base->strides[0], base->strides[2], base->strides[1], base->strides[3]};
+  status = burn__gpu_view(gpu, base, desc, strides, 0, out);
+  burn__gpu_release(gpu, base);
+  return status;
+}
+
+static BurnStatus output_like(const GpuRun *run, uint32_t i, const BurnPrimitive *like) {
+  return burn__gpu_new_heads(run->gpu, &run->call->output_descs[i], like, &run->out[i]);
+}
+
+/* -- passes ----------------------------------------------------------------------------------- */
+
+/* True if a head may lie further apart than 32 bits count. */
+static bool is_wide(const int64_t strides[4], int64_t rows, int64_t width) {
+  return rows * strides[2] + width * strides[3] > INT32_MAX;
+}
+
+/* Halves lose nothing in products of TF32; f32 goes through them where it may. */
+static bool takes_tensor_cores(const Gpu *gpu, BurnDType dtype) {
+  if (dtype == BURN_DTYPE_F32) return gpu->tf32 || gpu->precision != GPU_HIGHEST;
+  return dtype != BURN_DTYPE_F64;
+}
+
+/* True if four neighbours of each row can be read at once. */
+static bool lies_by_fours(GpuAddress address, const int64_t strides[4], int64_t width, uint64_t bytes) {
+  const bool fits = strides[0] % 4 == 0 && strides[1] % 4 == 0 && strides[2] % 4 == 0;
+  return fits && strides[3] == 1 && width % 4 == 0 && address % (4 * bytes) == 0;
+}
+
+static bool takes_fours(const GpuAttention *p, BurnDType dtype) {
+  const uint64_t bytes = burn_dtype_bytes(dtype);
+  return bytes <= 4 && lies_by_fours(p->query, p->query_strides, p->width, bytes) &&
+         lies_by_fours(p->key, p->key_strides, p->width, bytes) &&
+         lies_by_fours(p->value, p->value_strides, p->value_width, bytes) &&
+         (!p->grad || lies_by_fours(p->grad, p->grad_strides, p->value_width, bytes));
+}
+
+/* As kernels/attention.cu reads it. */
+static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass, bool has_many, bool on_tensor_cores,
+                           int64_t columns) {
+  const bool wide = is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
+                    is_wide(p->value_strides, p->keys, p->value_width) ||
+                    is_wide(p->grad_strides, p->queries, p->value_width);
+  const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
+  return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
+         (takes_fours(p, dtype) ? 32u : 0u) + 64 * units;
+}
+
+static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries;
+  const int64_t width = pass == FORWARD                                ? p->value_width
+                        : pass == OF_KEYS && p->value_width > p->width ? p->value_width
+                                                                       : p->width;
+  const int64_t columns =
+      width > MOST_COLUMNS / 2 ? MOST_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
+  if (rows == 0 || p->batch * p->heads == 0) return BURN_OK;
+  p->chunks = width == 0 ? 1 : (width + columns - 1) / columns;
+  const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);
+  const bool has_many = large >= 4 * (int64_t)gpu->unit_count && dtype != BURN_DTYPE_F64;
+  const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
+  p->tiles = has_many ? (rows + MANY_ROWS - 1) / MANY_ROWS : (rows + FEW_ROWS - 1) / FEW_ROWS;
+  const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION,
+                            .out = dtype,
+                            .in = {dtype, dtype, dtype},
+                            .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores, columns)};
+  void *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles),
+                          (on_tensor_cores ? 2u : 4u) * (uint32_t)(has_many ? MANY_ROWS : FEW_ROWS), p, sizeof *p);
+}
+
+static BurnStatus attention(const GpuRun *run) {
+  BurnPrimitive *const *in = run->call->inputs;
+  GpuAttention p = take_heads(run->call, in);
+  const BurnStatus status = output_like(run, 0, in[0]);
+  if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
+  if (burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention(run, &p)) return BURN_OK;
+  p.out = gpu_address(run->out[0]);
+  memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
+  return start(run->gpu, in[0]->dtype, FORWARD, &p);
+}
+
+/* -- gradients -------------------------------------------------------------------------------- */
+
+/* What passes tell each other, in the dtype that kernels compute in. */
+typedef struct Notes {
+  BurnPrimitive *statistics, *scores; /* scores: NULL without a bias */
+} Notes;
+
+static BurnStatus make_notes(const GpuRun *run, const GpuAttention *p, Notes *notes) {
+  const BurnDType dtype = run->call->inputs[0]->dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  const BurnTensorDesc lines = {.dtype = dtype, .rank = 4, .shape = {3, p->batch, p->heads, p->queries}};
+  const BurnTensorDesc scores = {.dtype = dtype, .rank = 4, .shape = {p->batch, p->heads, p->queries, p->keys}};
+  BurnStatus status = burn__gpu_new(run->gpu, &lines, &notes->statistics);
+  if (status == BURN_OK && p->bias) status = burn__gpu_new(run->gpu, &scores, &notes->scores);
+  return status;
+}
+
+/* The gradient of the bias: scores summed along the axes where it repeats. Without a bias a 0. */
+static BurnStatus sum_bias(const GpuRun *run, const GpuAttention *p, const Notes *notes) {
+  const BurnPrimitive *out = run->out[3];
+  const int64_t scores[] = {p->batch, p->heads, p->queries, p->keys};
+  GpuScoreSum sum = {.out = gpu_address(out), .shape = {1, 1, 1, 1}, .repeats = {1, 1, 1, 1}};
+  if (notes->scores) {
+    sum.in = gpu_address(notes->scores);
+    sum.count = 1;
+    for (int axis = 0; axis < 4; axis++) {
+      sum.shape[axis] = out->shape[axis];
+      sum.strides[axis] = notes->scores->strides[axis];
+      sum.repeats[axis] = out->shape[axis] == scores[axis] ? 1 : scores[axis];
+      sum.count *= sum.repeats[axis];
+    }
+  }
+  sum.by_block = sum.count > MANY_SCORES;
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_ATTENTION, .out = out->dtype, .in = {out->dtype, out->dtype, out->dtype}, .variant = OF_BIAS};
+  const int64_t count = burn_primitive_count(out);
+  void *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  const int64_t groups = sum.by_block ? count : (count + SUM_THREADS - 1) / SUM_THREADS;
+  return burn__gpu_launch(run->gpu, function, (uint64_t)groups, SUM_THREADS, &sum, sizeof sum);
+}
+
+/* By our kernels: queries first, which leave their notes for the keys. */
+static BurnStatus start_gradients(const GpuRun *run, GpuAttention *p, const Notes *notes) {
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  BurnPrimitive *const *out = run->out;
+  p->statistics = gpu_address(notes->statistics);
+  p->scores = notes->scores ? gpu_address(notes->scores) : 0;
+  p->out = gpu_address(out[0]);
+  memcpy(p->out_strides, out[0]->strides, sizeof p->out_strides);
+  BurnStatus status = start(run->gpu, dtype, OF_QUERIES, p);
+  p->out = gpu_address(out[1]);
+  p->second_out = gpu_address(out[2]);
+  memcpy(p->out_strides, out[1]->strides, sizeof p->out_strides);
+  memcpy(p->second_out_strides, out[2]->strides, sizeof p->second_out_strides);
+  if (status == BURN_OK) status = start(run->gpu, dtype, OF_KEYS, p);
+  return status == BURN_OK ? sum_bias(run, p, notes) : status;
+}
+
+static BurnStatus attention_backward(const GpuRun *run) {
+  BurnPrimitive *const *in = run->call->inputs;
+  GpuAttention p = take_heads(run->call, in + 1);
+  Notes notes = {NULL, NULL};
+  BurnStatus status = BURN_OK;
+  p.grad = gpu_address(in[0]);
+  take_strides(p.grad_strides, in[0]);
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[1 + i]);
+  if (status == BURN_OK) status = burn__gpu_output(run, 3);
+  if (status == BURN_OK && burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention_backward(run, &p))
+    return sum_bias(run, &p, &notes);
+  if (status == BURN_OK) status = make_notes(run, &p, &notes);
+  if (status == BURN_OK) status = start_gradients(run, &p, &notes);
+  burn__gpu_release(run->gpu, notes.statistics);
+  burn__gpu_release(run->gpu, notes.scores);
+  return status;
+}
+
+const GpuRow burn__gpu_attention_rows[] = {
+    {BURN_OP_attention, attention, 0}, {BURN_OP_attention_backward, attention_backward, 0}, {0, NULL, 0}};

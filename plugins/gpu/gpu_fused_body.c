@@ -1,0 +1,223 @@
+/* gpu_fused_body.c - from a body to a kernel without text: its plan, which loop needs what, what registers keep. */
+#include "gpu_fused.h"
+
+#include <string.h>
+
+enum { WARP = 32, LONGEST_IN_REGISTERS = 32, REGISTERS = 64, MOST_WIDTH = 8 };
+
+static const BurnCommonFusedRules rules = {.max_inputs = GPU_FUSED_INPUTS,
+                                           .max_steps = GPU_FUSED_STEPS,
+                                           .max_outputs = GPU_FUSED_OUTPUTS,
+                                           .max_loops = 16,
+                                           .max_buffers = 16,
+                                           .max_rows = GPU_FUSED_STEPS,
+                                           .longest_row = 131072,
+                                           .counts_casts = true};
+
+uint32_t burn__gpu_fused_numbers(BurnCommonForm form) {
+  switch (form) {
+    case BURN_COMMON_FORM_SCALAR:
+    case BURN_COMMON_FORM_COMPARE_SCALAR:
+    case BURN_COMMON_FORM_POWER:
+    case BURN_COMMON_FORM_FILL:
+    case BURN_COMMON_FORM_CREATE:
+      return 1;
+    case BURN_COMMON_FORM_CLAMP:
+    case BURN_COMMON_FORM_DIVIDE: /* the divisor or, where it is exact, its reciprocal; its reciprocal in f64 */
+      return 2;
+    case BURN_COMMON_FORM_BERNOULLI: /* threshold, seed, offset */
+      return 3;
+    case BURN_COMMON_FORM_UNIFORM: /* low, high, seed, offset */
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+bool burn__gpu_fused_chooses(BurnCommonForm form) {
+  return form == BURN_COMMON_FORM_POWER || form == BURN_COMMON_FORM_DIVIDE;
+}
+
+/* -- which loop needs what -------------------------------------------------------------------- */
+
+/* What registers do not keep for a later loop is computed again. */
+bool burn__gpu_fused_computes(const BurnFusedKernel *kernel, uint32_t v, uint32_t loop) {
+  const BurnCommonFusedValue *value = &kernel->plan.values[v];
+  if (kernel->rows_are_resident || value->is_reduced) return burn_common_fused_computes(&kernel->plan, v, loop);
+  return burn_common_fused_is_step(&kernel->plan, v) && !value->is_reduction;
+}
+
+static void mark_roots(const BurnFusedKernel *kernel, uint32_t loop, bool *needed) {
+  const BurnCommonFusedPlan *plan = &kernel->plan;
+  for (uint32_t o = 0; o < kernel->body.output_count; o++)
+    if (burn_common_fused_loop_of_output(plan, o) == loop) needed[plan->values[kernel->body.outputs[o]].same_as] = true;
+  for (uint32_t v = kernel->body.input_count; v < plan->value_count; v++) {
+    const BurnCommonFusedValue *value = &plan->values[v];
+    const bool waits = value->is_kept && value->loop == loop && !value->is_reduction;
+    if (waits && (value->is_reduced || kernel->rows_are_resident)) needed[v] = true;
+    if (burn_common_fused_reduces(plan, v, loop))
+      needed[burn_common_fused_input(plan, burn_common_fused_step(plan, v), 0)] = true;
+  }
+}
+
+void burn__gpu_fused_mark(const BurnFusedKernel *kernel, uint32_t loop, bool *needed) {
+  const BurnCommonFusedPlan *plan = &kernel->plan;
+  memset(needed, 0, plan->value_count * sizeof *needed);
+  mark_roots(kernel, loop, needed);
+  for (uint32_t v = plan->value_count; v-- > kernel->body.input_count;) {
+    if (!needed[v] || !burn__gpu_fused_computes(kernel, v, loop)) continue;
+    const BurnFusedStep *step = burn_common_fused_step(plan, v);
+    for (uint32_t i = 0; i < step->input_count; i++) needed[burn_common_fused_input(plan, step, i)] = true;
+  }
+}
+
+static void find_live(BurnFusedKernel *kernel) {
+  bool needed[BURN_COMMON_FUSED_VALUES];
+  for (uint32_t loop = 0; loop < kernel->plan.loop_count; loop++) {
+    burn__gpu_fused_mark(kernel, loop, needed);
+    for (uint32_t v = 0; v < kernel->plan.value_count; v++) kernel->is_live[v] = kernel->is_live[v] || needed[v];
+  }
+}
+
+/* -- rows ------------------------------------------------------------------------------------- */
+
+/* Inputs that more than one loop over the elements reads. Returns how many. */
+static uint32_t find_resident(BurnFusedKernel *kernel) {
+  bool needed[BURN_COMMON_FUSED_VALUES];
+  uint32_t times[GPU_FUSED_INPUTS] = {0}, count = 0;
+  for (uint32_t loop = 1; loop < kernel->plan.loop_count; loop += 2) {
+    burn__gpu_fused_mark(kernel, loop, needed);
+    for (uint32_t k = 0; k < kernel->body.input_count; k++) times[k] += needed[k] && !kernel->plan.values[k].is_reduced;
+  }
+  for (uint32_t k = 0; k < kernel->body.input_count; k++) {
+    kernel->is_resident[k] = times[k] > 1;
+    count += times[k] > 1;
+  }
+  return count;
+}
+
+/* Elements that one access of 16 bytes has, of the widest dtype. */
+static uint32_t natural_width(const BurnFusedKernel *kernel) {
+  uint64_t largest = 16 / MOST_WIDTH;
+  for (uint32_t v = 0; v < kernel->plan.value_count; v++) {
+    const uint64_t bytes = burn_dtype_bytes(kernel->body.values[v].dtype);
+    const bool is_stored = v < kernel->body.input_count && kernel->is_live[v];
+    if (is_stored && bytes > largest) largest = bytes;
+  }
+  for (uint32_t o = 0; o < kernel->body.output_count; o++) {
+    const uint64_t bytes = burn_dtype_bytes(kernel->body.values[kernel->body.outputs[o]].dtype);
+    if (bytes > largest) largest = bytes;
+  }
+  return (uint32_t)(16 / largest);
+}
+
+/* How a row is cut: by its length and dtypes alone, as that decides the order of sums. */
+static void cut_rows(BurnFusedKernel *kernel) {
+  const int64_t n = kernel->plan.space.shape[kernel->plan.axis];
+  while (n % kernel->width != 0) kernel->width /= 2;
+  kernel->threads = n <= 512 ? WARP : n <= 1024 ? 128 : n <= 2048 ? 256 : 512;
+  const int64_t of_all = (int64_t)kernel->threads * kernel->width, items = (n + of_all - 1) / of_all;
+  kernel->items = (uint32_t)items;
+  kernel->rows_are_resident = true;
+  const int64_t each = items * kernel->width, arrays = find_resident(kernel) + kernel->plan.buffer_count;
+  if (each <= LONGEST_IN_REGISTERS && each * arrays <= REGISTERS) return;
+  kernel->rows_are_resident = false;
+  memset(kernel->is_resident, 0, sizeof kernel->is_resident);
+}
+
+/* -- the rest --------------------------------------------------------------------------------- */
+
+/* An output may take the memory of an input that no later loop reads; numbers of rows are read by other threads. */
+static void find_reuse(BurnFusedKernel *kernel) {
+  const BurnCommonFusedPlan *plan = &kernel->plan;
+  bool needed[BURN_COMMON_FUSED_VALUES];
+  uint32_t last[GPU_FUSED_INPUTS] = {0};
+  for (uint32_t loop = 1; loop < plan->loop_count; loop += 2) {
+    burn__gpu_fused_mark(kernel, loop, needed);
+    for (uint32_t k = 0; k < kernel->body.input_count; k++)
+      if (needed[k] && !kernel->is_resident[k]) last[k] = loop;
+  }
+  for (uint32_t o = 0; o < kernel->body.output_count; o++) {
+    const BurnTensorDesc *desc = &kernel->body.values[kernel->body.outputs[o]];
+    for (uint32_t k = 0; k < kernel->body.input_count && !plan->output_is_reduced[o]; k++) {
+      const bool same = memcmp(desc, &kernel->body.values[k], sizeof *desc) == 0 && !plan->values[k].is_reduced;
+      if (same && last[k] <= burn_common_fused_loop_of_output(plan, o)) kernel->reuse[o] |= UINT64_C(1) << k;
+    }
+  }
+}
+
+static void number_steps(BurnFusedKernel *kernel) {
+  const BurnCommonFusedPlan *plan = &kernel->plan;
+  for (uint32_t i = 0; i < kernel->body.step_count; i++) {
+    const uint32_t v = kernel->body.input_count + i;
+    const BurnCommonForm form = (BurnCommonForm)plan->values[v].form;
+    kernel->first_number[i] = (uint16_t)kernel->number_count;
+    if (!kernel->is_live[v]) continue;
+    kernel->number_count += burn__gpu_fused_numbers(form);
+    kernel->choice_count += burn__gpu_fused_chooses(form);
+  }
+  for (uint32_t loop = 1; loop < plan->loop_count; loop += 2)
+    for (uint32_t v = kernel->body.input_count; v < plan->value_count; v++)
+      if (burn_common_fused_reduces(plan, v, loop)) kernel->reductions[kernel->reduction_count++] = v;
+}
+
+static void complete(BurnFusedKernel *kernel) {
+  kernel->rows_are_resident = true;
+  find_live(kernel);
+  kernel->width = natural_width(kernel);
+  if (kernel->plan.region == BURN_COMMON_REGION_LAST) cut_rows(kernel);
+  if (kernel->plan.region == BURN_COMMON_REGION_FIRST_AXIS) kernel->width = 1;
+  number_steps(kernel);
+  find_reuse(kernel);
+  if (kernel->choice_count > GPU_FUSED_CHOICES)
+    burn_common_fused_refuse(&kernel->plan, "too many powers and quotients");
+}
+
+/* Behind the struct lie the values, the steps, their inputs and the outputs. Attributes belong to the plan alone. */
+static void copy_body(BurnFusedKernel *kernel, const BurnFusedBody *body) {
+  const uint32_t value_count = body->input_count + body->step_count;
+  BurnTensorDesc *values = (BurnTensorDesc *)(void *)(kernel + 1);
+  BurnFusedStep *steps = (BurnFusedStep *)(void *)(values + value_count);
+  uint32_t *numbers = (uint32_t *)(void *)(steps + body->step_count);
+  kernel->body = *body;
+  memset(values, 0, value_count * sizeof *values);
+  for (uint32_t v = 0; v < value_count; v++) {
+    values[v].dtype = body->values[v].dtype;
+    values[v].rank = body->values[v].rank;
+    memcpy(values[v].shape, body->values[v].shape, body->values[v].rank * sizeof values[v].shape[0]);
+  }
+  for (uint32_t i = 0; i < body->step_count; i++) {
+    steps[i] = body->steps[i];
+    steps[i].attrs = NULL;
+    memcpy(numbers, steps[i].inputs, steps[i].input_count * sizeof *numbers);
+    steps[i].inputs = numbers;
+    numbers += steps[i].input_count;
+  }
+  memcpy(numbers, body->outputs, body->output_count * sizeof *numbers);
+  kernel->body.values = values;
+  kernel->body.steps = steps;
+  kernel->body.outputs = numbers;
+}
+
+BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, const BurnFusedBody *body, const char **refusal) {
+  BurnCommonFusedPlan plan;
+  uint64_t numbers = body->output_count;
+  burn_common_fused_plan(&plan, &rules, body);
+  *refusal = plan.refusal;
+  if (plan.refusal) return NULL;
+  for (uint32_t i = 0; i < body->step_count; i++) numbers += body->steps[i].input_count;
+  const uint64_t bytes = sizeof(BurnFusedKernel) + plan.value_count * sizeof(BurnTensorDesc) +
+                         body->step_count * sizeof(BurnFusedStep) + numbers * sizeof(uint32_t);
+  BurnFusedKernel *kernel = host->allocate(bytes);
+  if (!kernel) return NULL;
+  memset(kernel, 0, sizeof *kernel);
+  kernel->bytes = bytes;
+  kernel->plan = plan;
+  copy_body(kernel, body);
+  kernel->plan.body = &kernel->body;
+  complete(kernel);
+  *refusal = kernel->plan.refusal;
+  if (!*refusal) return kernel;
+  host->free(kernel, bytes);
+  return NULL;
+}

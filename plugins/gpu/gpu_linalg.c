@@ -1,0 +1,163 @@
+/* gpu_linalg.c - matrix products: large ones by cuBLASLt, those with a vector (gpu_vector.c) and small ones by
+ * kernels of ours. */
+#include "cuda_internal.h"
+
+#include <string.h>
+
+enum { TILE = 64, THREADS = 256 }; /* of kernels/matmul.cu */
+
+/* -- products whose places are known ---------------------------------------------------------- */
+
+/* Products that are worth the call of a library: below, a kernel of ours is done sooner. */
+static bool is_large(const GpuMatmul *p) { return p->k > 0 && p->batches * p->m * p->n >= 4096 && p->k >= 16; }
+
+static bool suits_library(const GpuProductKind *kind, const GpuMatmul *p) {
+  return is_large(p) && (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
+}
+
+static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  const GpuKernelKey key = {.text = GPU_TEXT_MATMUL, .out = kind->out, .in = {kind->in, kind->in, kind->in}};
+  const int64_t groups = p->batches * ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+  void *function = NULL;
+  if (groups == 0) return BURN_OK;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
+}
+
+static void drop_first_axis(GpuMatmul *p) {
+  p->rank--;
+  p->batches /= p->shape[0];
+  memmove(p->shape, p->shape + 1, sizeof p->shape - sizeof *p->shape);
+  memmove(p->lhs_strides, p->lhs_strides + 1, sizeof p->lhs_strides - sizeof *p->lhs_strides);
+  memmove(p->rhs_strides, p->rhs_strides + 1, sizeof p->rhs_strides - sizeof *p->rhs_strides);
+}
+
+enum { MOST_SLICES = 256 };
+
+/* By the library: at once, or, where the batches of an operand have no common stride, slice by slice along the first
+ * axis. False if it cannot. */
+static bool product_of_library(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p, int64_t slices) {
+  GpuMatmul slice = *p;
+  if (burn__cuda_blas_product(gpu, kind, p)) return true;
+  if (p->rank < 2 || slices * p->shape[0] > MOST_SLICES) return false;
+  drop_first_axis(&slice);
+  for (int64_t i = 0; i < p->shape[0]; i++) {
+    const int64_t in_bytes = burn_dtype_bytes(kind->in), out_bytes = burn_dtype_bytes(kind->out);
+    slice.lhs = p->lhs + (GpuAddress)(i * p->lhs_strides[0] * in_bytes);
+    slice.rhs = p->rhs + (GpuAddress)(i * p->rhs_strides[0] * in_bytes);
+    slice.out = p->out + (GpuAddress)(i * slice.batches * p->m * p->n * out_bytes);
+    if (!product_of_library(gpu, kind, &slice, slices * p->shape[0])) return false;
+  }
+  return true;
+}
+
+static BurnStatus product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  if (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT && kind->in == kind->out && burn__gpu_takes_vector(p))
+    return burn__gpu_vector_product(gpu, kind->in, p);
+  if (suits_library(kind, p) && product_of_library(gpu, kind, p, 1)) return BURN_OK;
+  return product_of_ours(gpu, kind, p);
+}
+
+BurnStatus burn__gpu_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p) {
+  const GpuProductKind kind = {dtype, dtype, gpu->tf32};
+  return product(gpu, &kind, p);
+}
+
+/* -- products of tensors ---------------------------------------------------------------------- */
+
+BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive **out) {
+  BurnTensorDesc desc = burn_primitive_desc(x);
+  int64_t strides[BURN_MAX_RANK];
+  const uint32_t last = x->rank - 1;
+  memcpy(strides, x->strides, x->rank * sizeof *strides);
+  desc.shape[last] = x->shape[last - 1];
+  desc.shape[last - 1] = x->shape[last];
+  strides[last] = x->strides[last - 1];
+  strides[last - 1] = x->strides[last];
+  return burn__gpu_view(gpu, x, &desc, strides, 0, out);
+}
+
+/* Do the rows, or with `turned` the columns, of the matrices of x lie without gaps in them? */
+static bool has_dense_lines(const BurnPrimitive *x, bool turned) {
+  const uint32_t along = x->rank - (turned ? 2u : 1u), across = x->rank - (turned ? 1u : 2u);
+  return (x->strides[along] == 1 || x->shape[along] == 1) &&
+         (x->strides[across] >= x->shape[along] || x->shape[across] == 1);
+}
+
+/* x in a dtype, as a library reads it: itself where it can be, else a copy in which rows or columns are dense as they
+ * are in x. */
+static BurnStatus readable(Gpu *gpu, BurnPrimitive *x, BurnDType dtype, BurnPrimitive **out) {
+  const bool is_dense = has_dense_lines(x, false), is_turned = !is_dense && has_dense_lines(x, true);
+  BurnPrimitive *turned = NULL, *copy = NULL;
+  if (x->dtype == dtype && (is_dense || is_turned)) {
+    burn__gpu_retain(*out = x);
+    return BURN_OK;
+  }
+  if (!is_turned) return burn__gpu_cast(gpu, x, dtype, out);
+  BurnStatus status = burn__gpu_transposed(gpu, x, &turned);
+  if (status == BURN_OK) status = burn__gpu_cast(gpu, turned, dtype, &copy);
+  if (status == BURN_OK) status = burn__gpu_transposed(gpu, copy, out);
+  burn__gpu_release(gpu, turned);
+  burn__gpu_release(gpu, copy);
+  return status;
+}
+
+/* Strides of the batch axes of an operand in a result of `rank` axes; missing axes and those of size 1 repeat. */
+static void batch_strides(const BurnPrimitive *x, uint32_t rank, int64_t *strides) {
+  for (uint32_t i = 0; i + 2 < rank; i++) {
+    const int64_t axis = (int64_t)i + x->rank - rank;
+    strides[i] = axis < 0 || x->shape[axis] == 1 ? 0 : x->strides[axis];
+  }
+}
+
+static GpuMatmul shape_of(const BurnPrimitive *lhs, const BurnPrimitive *rhs, const BurnPrimitive *bias,
+                          const BurnPrimitive *out) {
+  GpuMatmul p = {.out = gpu_address(out),
+                 .lhs = gpu_address(lhs),
+                 .rhs = gpu_address(rhs),
+                 .bias = bias ? gpu_address(bias) : 0,
+                 .m = out->shape[out->rank - 2],
+                 .n = out->shape[out->rank - 1],
+                 .k = lhs->shape[lhs->rank - 1],
+                 .lhs_row = lhs->strides[lhs->rank - 2],
+                 .lhs_column = lhs->strides[lhs->rank - 1],
+                 .rhs_row = rhs->strides[rhs->rank - 2],
+                 .rhs_column = rhs->strides[rhs->rank - 1],
+                 .batches = 1};
+  batch_strides(lhs, out->rank, p.lhs_strides);
+  batch_strides(rhs, out->rank, p.rhs_strides);
+  for (uint32_t i = 0; i + 2 < out->rank; i++) p.batches *= p.shape[p.rank++] = out->shape[i];
+  return p;
+}
+
+/* Two casts cost reading and writing the operands once more; bf16 saves half of the time of TF32. */
+static bool is_worth_casts(const GpuMatmul *p) {
+  return p->m >= 256 && p->n >= 256 && p->k >= 256 && (double)p->m * (double)p->n * (double)p->k >= (double)(1 << 27);
+}
+
+BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, const BurnPrimitive *bias,
+                              BurnPrimitive *out) {
+  GpuProductKind kind = {lhs->dtype, out->dtype, gpu->precision != GPU_HIGHEST};
+  BurnPrimitive *left = NULL, *right = NULL;
+  GpuMatmul p = shape_of(lhs, rhs, bias, out);
+  if (burn_primitive_count(out) == 0) return BURN_OK;
+  if (p.m == 1 || p.n == 1 || !suits_library(&kind, &p)) return product(gpu, &kind, &p);
+  if (kind.in == BURN_DTYPE_F32 && gpu->precision == GPU_MEDIUM && is_worth_casts(&p)) kind.in = BURN_DTYPE_BF16;
+  BurnStatus status = readable(gpu, lhs, kind.in, &left);
+  if (status == BURN_OK) status = readable(gpu, rhs, kind.in, &right);
+  if (status == BURN_OK) {
+    p = shape_of(left, right, bias, out);
+    status = product(gpu, &kind, &p);
+  }
+  burn__gpu_release(gpu, left);
+  burn__gpu_release(gpu, right);
+  return status;
+}
+
+static BurnStatus matmul(const GpuRun *run) {
+  BurnPrimitive *const *in = run->call->inputs;
+  const BurnStatus status = burn__gpu_output(run, 0);
+  return status == BURN_OK ? burn__gpu_multiply(run->gpu, in[0], in[1], NULL, run->out[0]) : status;
+}
+
+const GpuRow burn__gpu_linalg_rows[] = {{BURN_OP_matmul, matmul, 0}, {0, NULL, 0}};

@@ -1,0 +1,213 @@
+/* gpu_norm.c - layer_norm, batch_norm, batch_norm_train and their gradients. Sums over rows or samples are cut into
+ * parts by the shape alone, and the parts joined in their order. */
+#include "gpu.h"
+
+/* -- layer norm ------------------------------------------------------------------------------- */
+
+enum { FORWARD, GRADIENTS, JOINED }; /* kinds of kernels/layer_norm.cu */
+enum { IN_REGISTERS = 32, FEW_IN_REGISTERS = 8, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
+enum { BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
+
+static GpuKernelKey key_of(GpuText text, BurnDType dtype) {
+  return (GpuKernelKey){.text = text, .out = dtype, .in = {dtype, dtype, dtype}};
+}
+
+static int64_t rows_of(const BurnPrimitive *x) {
+  int64_t rows = 1;
+  for (uint32_t i = 0; i + 1 < x->rank; i++) rows *= x->shape[i];
+  return rows;
+}
+
+static bool are_whole(BurnPrimitive *const *tensors, uint32_t count, int64_t size) {
+  bool whole = true;
+  for (uint32_t i = 0; i < count; i++) whole = whole && (!tensors[i] || burn__gpu_is_whole(tensors[i], size));
+  return whole;
+}
+
+static BurnStatus layer_norm(const GpuRun *run) {
+  BurnPrimitive *in[3] = {NULL, NULL, NULL};
+  BurnStatus status = burn__gpu_outputs(run);
+  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  if (status == BURN_OK && burn_primitive_count(in[0]) > 0) {
+    const int64_t size = in[0]->shape[in[0]->rank - 1];
+    const GpuRows p = {.out = gpu_address(run->out[0]),
+                       .x = gpu_address(in[0]),
+                       .gamma = gpu_address(in[1]),
+                       .beta = in[2] ? gpu_address(in[2]) : 0,
+                       .outer = rows_of(in[0]),
+                       .size = size,
+                       .epsilon = BURN_ATTRS(layer_norm, run->call)->epsilon.value.f64,
+                       .whole = are_whole(in, 3, size) && are_whole(run->out, 1, size)};
+    status = burn__gpu_rows(run->gpu, key_of(GPU_TEXT_LAYER_NORM, in[0]->dtype), FORWARD,
+                            burn__gpu_row_shape(in[0]->dtype, size, IN_REGISTERS), p.outer, &p);
+  }
+  burn__gpu_drop_inputs(run, in);
+  return status;
+}
+
+static BurnStatus run_gradients(const GpuRun *run, BurnPrimitive *const *in, GpuRows *p, GpuRowShape shape) {
+  const GpuKernelKey key = key_of(GPU_TEXT_LAYER_NORM, in[1]->dtype);
+  const BurnTensorDesc desc = {.dtype = burn__gpu_wide_float(in[1]->dtype), .rank = 3, .shape = {2, p->parts, p->size}};
+  BurnPrimitive *parts = NULL;
+  BurnStatus status = burn__gpu_new(run->gpu, &desc, &parts);
+  if (status == BURN_OK) {
+    p->partial = gpu_address(parts);
+    status = burn__gpu_rows(run->gpu, key, GRADIENTS, shape, p->parts, p);
+  }
+  const int64_t groups = 2 * ((p->size + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK);
+  if (status == BURN_OK) status = burn__gpu_rows(run->gpu, key, JOINED, (GpuRowShape){256, 0}, groups, p);
+  burn__gpu_release(run->gpu, parts);
+  return status;
+}
+
+/* With few numbers a thread, more of them are at work; where a row is too long for that, with more. */
+static GpuRowShape gradient_shape(BurnDType dtype, int64_t size) {
+  const GpuRowShape few = burn__gpu_row_shape(dtype, size, FEW_IN_REGISTERS);
+  return few.vectors > 0 ? few : burn__gpu_row_shape(dtype, size, GRADIENTS_IN_REGISTERS);
+}
+
+static BurnStatus layer_norm_gradients(const GpuRun *run, BurnPrimitive *const *in) {
+  const int64_t size = in[1]->shape[in[1]->rank - 1], rows = rows_of(in[1]);
+  const GpuRowShape shape = gradient_shape(in[1]->dtype, size);
+  const int64_t most = shape.threads == 32 ? WARP_PARTS : BLOCK_PARTS;
+  GpuRows p = {.out = gpu_address(run->out[0]),
+               .x = gpu_address(in[1]),
+               .y = gpu_address(in[0]),
+               .gamma = gpu_address(in[2]),
+               .gamma_out = gpu_address(run->out[1]),
+               .beta_out = gpu_address(run->out[2]),
+               .outer = rows,
+               .size = size,
+               .part_size = rows > most ? (rows + most - 1) / most : 1,
+               .epsilon = BURN_ATTRS(layer_norm_backward, run->call)->epsilon.value.f64,
+               .whole = are_whole(in, 3, size) && are_whole(run->out, 1, size)};
+  p.parts = (rows + p.part_size - 1) / p.part_size;
+  return size > 0 ? run_gradients(run, in, &p, shape) : BURN_OK;
+}
+
+static BurnStatus layer_norm_backward(const GpuRun *run) {
+  BurnPrimitive *in[3] = {NULL, NULL, NULL};
+  BurnStatus status = burn__gpu_outputs(run);
+  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  if (status == BURN_OK) status = layer_norm_gradients(run, in);
+  burn__gpu_drop_inputs(run, in);
+  return status;
+}
+
+/* -- batch norm ------------------------------------------------------------------------------- */
+
+enum { GIVEN, SUMS, BY_SUMS, AT_ONCE, BACKWARD = 3, COLUMNS = 128 }; /* kinds of kernels/batch_norm.cu */
+enum {
+  CHANNEL_THREADS = 512,
+  COLUMN_THREADS = 256,
+  SHORT_REST = 8,        /* below, channels lie beside each other */
+  SMALL_CHANNEL = 32768, /* elements that a block does at once */
+  LEAST_PART = 4096,
+  BLOCKS = 1024 /* about as many, where there are elements for them */
+};
+
+/* Shapes and parts of x [n, c, ..]; a part is a multiple of what all threads take at once. */
+static GpuBatchNorm describe(const BurnPrimitive *x) {
+  GpuBatchNorm p = {.x = gpu_address(x), .samples = x->shape[0], .channels = x->shape[1], .rest = 1};
+  for (uint32_t i = 2; i < x->rank; i++) p.rest *= x->shape[i];
+  const int64_t count = p.samples * p.rest, most = p.channels < BLOCKS ? BLOCKS / (p.channels > 0 ? p.channels : 1) : 1;
+  const int64_t wanted = (count + LEAST_PART - 1) / LEAST_PART, parts = wanted < most ? wanted : most;
+  p.is_small = count < UINT32_MAX;
+  p.is_wide = (uint64_t)p.rest * burn_dtype_bytes(x->dtype) % 16 == 0;
+  p.part_size =
+      count > SMALL_CHANNEL ? ((count + parts - 1) / parts + LEAST_PART - 1) / LEAST_PART * LEAST_PART : count;
+  p.parts = count > SMALL_CHANNEL ? (count + p.part_size - 1) / p.part_size : 1;
+  return p;
+}
+
+static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatchNorm *p) {
+  GpuKernelKey key = key_of(GPU_TEXT_BATCH_NORM, dtype);
+  const bool columns = p->rest < SHORT_REST;
+  const int64_t groups = columns ? (p->channels + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK : p->channels;
+  void *function = NULL;
+  key.variant = kind + (columns ? COLUMNS : 0);
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, (uint64_t)(groups * p->parts), columns ? COLUMN_THREADS : CHANNEL_THREADS, p,
+                          sizeof *p);
+}
+
+/* By sums over each channel: in one kernel where channels are small, else in two. */
+static BurnStatus by_sums(Gpu *gpu, BurnDType dtype, uint32_t first, GpuBatchNorm *p) {
+  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F64, .rank = 3, .shape = {p->channels, p->parts, 2}};
+  BurnPrimitive *parts = NULL;
+  if (p->parts == 1) return start(gpu, dtype, first + AT_ONCE, p);
+  BurnStatus status = burn__gpu_new(gpu, &desc, &parts);
+  if (status != BURN_OK) return status;
+  p->partial = gpu_address(parts);
+  status = start(gpu, dtype, first + SUMS, p);
+  if (status == BURN_OK) status = start(gpu, dtype, first + BY_SUMS, p);
+  burn__gpu_release(gpu, parts);
+  return status;
+}
+
+static BurnStatus batch_norm(const GpuRun *run) {
+  BurnPrimitive *in[5] = {NULL, NULL, NULL, NULL, NULL};
+  BurnStatus status = burn__gpu_outputs(run);
+  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  if (status == BURN_OK && burn_primitive_count(in[0]) > 0) {
+    GpuBatchNorm p = describe(in[0]);
+    p.out = gpu_address(run->out[0]);
+    p.gamma = gpu_address(in[1]);
+    p.beta = gpu_address(in[2]);
+    p.mean = gpu_address(in[3]);
+    p.var = gpu_address(in[4]);
+    p.epsilon = BURN_ATTRS(batch_norm, run->call)->epsilon.value.f64;
+    p.whole = (p.x | p.out) % 16 == 0;
+    status = start(run->gpu, in[0]->dtype, GIVEN, &p);
+  }
+  burn__gpu_drop_inputs(run, in);
+  return status;
+}
+
+static BurnStatus batch_norm_train(const GpuRun *run) {
+  BurnPrimitive *in[3] = {NULL, NULL, NULL};
+  BurnStatus status = burn__gpu_outputs(run);
+  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  if (status == BURN_OK) {
+    GpuBatchNorm p = describe(in[0]);
+    p.out = gpu_address(run->out[0]);
+    p.gamma = gpu_address(in[1]);
+    p.beta = gpu_address(in[2]);
+    p.mean_out = gpu_address(run->out[1]);
+    p.var_out = gpu_address(run->out[2]);
+    p.epsilon = BURN_ATTRS(batch_norm_train, run->call)->epsilon.value.f64;
+    p.whole = (p.x | p.out) % 16 == 0;
+    status = by_sums(run->gpu, in[0]->dtype, 0, &p);
+  }
+  burn__gpu_drop_inputs(run, in);
+  return status;
+}
+
+static BurnStatus batch_norm_train_backward(const GpuRun *run) {
+  BurnPrimitive *in[5] = {NULL, NULL, NULL, NULL, NULL};
+  BurnStatus status = burn__gpu_outputs(run);
+  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  if (status == BURN_OK) {
+    GpuBatchNorm p = describe(in[1]);
+    p.out = gpu_address(run->out[0]);
+    p.grad = gpu_address(in[0]);
+    p.gamma = gpu_address(in[2]);
+    p.mean = gpu_address(in[3]);
+    p.var = gpu_address(in[4]);
+    p.gamma_out = gpu_address(run->out[1]);
+    p.beta_out = gpu_address(run->out[2]);
+    p.epsilon = BURN_ATTRS(batch_norm_train_backward, run->call)->epsilon.value.f64;
+    p.whole = (p.x | p.out | p.grad) % 16 == 0;
+    status = by_sums(run->gpu, in[1]->dtype, BACKWARD, &p);
+  }
+  burn__gpu_drop_inputs(run, in);
+  return status;
+}
+
+const GpuRow burn__gpu_norm_rows[] = {{BURN_OP_layer_norm, layer_norm, 0},
+                                      {BURN_OP_layer_norm_backward, layer_norm_backward, 0},
+                                      {BURN_OP_batch_norm, batch_norm, 0},
+                                      {BURN_OP_batch_norm_train, batch_norm_train, 0},
+                                      {BURN_OP_batch_norm_train_backward, batch_norm_train_backward, 0},
+                                      {0, NULL, 0}};

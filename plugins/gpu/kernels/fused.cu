@@ -1,0 +1,250 @@
+/* fused.cu - the kernels of fused bodies; after the text of a body (gpu_fused_text.c), which defines
+ *
+ *   Fused, Places, Inputs, Rows, Kept, Outputs   the arguments; offsets of inputs; numbers of FUSED_WIDTH elements, of a
+ *                                                row, of elements that wait for a later loop; results
+ *   fused_offsets, fused_row_inputs              where a row (column, vector) begins; what there is one of per row
+ *   fused_fetch_L, fused_step_L, fused_store_L   inputs of loop L, what it computes of an element, its results
+ *   fused_rows_L                                 what is computed once per row before loop L + 1
+ *   fused_nothing, fused_join, fused_finish_L    of the reductions, by number; what follows loop L
+ *
+ * FUSED_REGION: 0 elements, 1 rows along the last axis, 2 columns, 3 everything to one number. Loops are those of
+ * burn/common/fused_plan.h. Sums depend on the length of what is reduced alone. */
+#if FUSED_REGION == 0
+extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
+  const Place first = ((Place)blockIdx.x * (256 * FUSED_VECTORS) + threadIdx.x) * FUSED_WIDTH;
+  Inputs x[FUSED_VECTORS];
+  Rows r;
+  float sums[FUSED_SUMS];
+#pragma unroll
+  for (int v = 0; v < FUSED_VECTORS; v++) {
+    const Place i = first + v * 256 * FUSED_WIDTH;
+    Places at;
+    if (i >= (Place)p.count) break;
+    fused_offsets(p, i, at);
+    fused_fetch_1(p, at, 0, p.count - i, i, x[v]);
+  }
+#pragma unroll
+  for (int v = 0; v < FUSED_VECTORS; v++) {
+    const Place i = first + v * 256 * FUSED_WIDTH;
+    Kept kept;
+    Outputs out;
+    if (i >= (Place)p.count) break;
+#pragma unroll
+    for (int k = 0; k < FUSED_WIDTH; k++) fused_step_1(p, x[v], k, r, kept, sums, out);
+    fused_store_1(p, i, p.count - i, out);
+  }
+}
+
+#else
+static __device__ inline void fused_clear(float (&sums)[FUSED_SUMS]) {
+#pragma unroll
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) sums[q] = fused_nothing(q);
+}
+
+/* Joins the sums first .. end-1 of all threads of a group, for all of them. */
+template <int first, int end, int threads> static __device__ inline void fused_join_threads(float (&sums)[FUSED_SUMS]) {
+#pragma unroll
+  for (int q = first; q < end; q++)
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+      sums[q] = fused_join(q, sums[q], __shfl_xor_sync(0xffffffffu, sums[q], step));
+  if (threads <= 32) return;
+  const int warps = threads > 32 ? threads / 32 : 1;
+  __shared__ float shared[end > first ? end - first : 1][warps];
+#pragma unroll
+  for (int q = first; q < end; q++)
+    if (threadIdx.x % 32 == 0) shared[q - first][threadIdx.x / 32] = sums[q];
+  __syncthreads();
+#pragma unroll
+  for (int q = first; q < end; q++) {
+    sums[q] = shared[q - first][0];
+#pragma unroll
+    for (int k = 1; k < warps; k++) sums[q] = fused_join(q, sums[q], shared[q - first][k]);
+  }
+}
+#endif
+
+#if FUSED_REGION == 1
+/* FUSED_LOOPS is a sequence of these three. */
+#if FUSED_RESIDENT
+#define FUSED_ELEMENTS(L)                                                                       \
+  _Pragma("unroll") for (int j = 0; j < FUSED_ITEMS; j++) {                                     \
+    const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;                                     \
+    Outputs out;                                                                                \
+    if (i >= (int)p.size) break;                                                                \
+    fused_fetch_##L(p, at, i, FUSED_WIDTH, row *p.size + i, x[j]);                              \
+    _Pragma("unroll") for (int k = 0; k < FUSED_WIDTH; k++)                                     \
+        fused_step_##L(p, x[j], k, r, kept[j], sums, out);                                      \
+    fused_store_##L(p, row *p.size + i, FUSED_WIDTH, out);                                      \
+  }
+#else
+#define FUSED_ELEMENTS(L)                                                                       \
+  for (int64_t i = lane * FUSED_WIDTH; i < p.size; i += FUSED_THREADS * FUSED_WIDTH) {          \
+    Inputs x;                                                                                   \
+    Kept kept;                                                                                  \
+    Outputs out;                                                                                \
+    fused_fetch_##L(p, at, i, FUSED_WIDTH, row *p.size + i, x);                                 \
+    _Pragma("unroll") for (int k = 0; k < FUSED_WIDTH; k++)                                     \
+        fused_step_##L(p, x, k, r, kept, sums, out);                                            \
+    fused_store_##L(p, row *p.size + i, FUSED_WIDTH, out);                                      \
+  }
+#endif
+#define FUSED_JOIN(L, first, end)                      \
+  fused_join_threads<first, end, FUSED_THREADS>(sums); \
+  fused_finish_##L(p, sums, r);
+#define FUSED_ROWS(L) fused_rows_##L(p, r, row, lane == 0);
+
+extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) {
+  const int lane = threadIdx.x % FUSED_THREADS;
+  const int64_t row = (int64_t)blockIdx.x * (FUSED_BLOCK / FUSED_THREADS) + threadIdx.x / FUSED_THREADS;
+  if (row >= p.units) return; /* whole warps; no block of one row */
+  Places at;
+  Rows r;
+  float sums[FUSED_SUMS];
+  fused_offsets(p, (Place)row, at);
+  fused_row_inputs(p, at, r);
+  fused_clear(sums);
+#if FUSED_RESIDENT
+  Inputs x[FUSED_ITEMS];
+  Kept kept[FUSED_ITEMS];
+#pragma unroll
+  for (int j = 0; j < FUSED_ITEMS; j++) {
+    const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;
+    if (i >= (int)p.size) break;
+    fused_fetch_resident(p, at, i, FUSED_WIDTH, x[j]);
+  }
+#endif
+  FUSED_LOOPS
+}
+
+#elif FUSED_REGION == 2
+/* Joins the sums of 8 lines of threads; those of the first line get the results. */
+static __device__ inline void fused_join_lines(float (&sums)[FUSED_SUMS]) {
+  __shared__ float shared[FUSED_SUMS][8][32];
+  const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
+#pragma unroll
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) shared[q][line][lane] = sums[q];
+  __syncthreads();
+#pragma unroll
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) {
+    sums[q] = shared[q][0][lane];
+#pragma unroll
+    for (int k = 1; k < 8; k++) sums[q] = fused_join(q, sums[q], shared[q][k][lane]);
+  }
+}
+
+/* A block takes 32 columns and p.part_size of their rows. */
+extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
+  const int64_t groups = (p.units + 31) / 32, part = blockIdx.x / groups;
+  const int64_t column = blockIdx.x % groups * 32 + threadIdx.x % 32, line = threadIdx.x / 32;
+  const int64_t end = (part + 1) * p.part_size < p.size ? (part + 1) * p.part_size : p.size;
+  Places at;
+  Rows r;
+  float sums[FUSED_SUMS];
+  fused_clear(sums);
+  if (column < p.units) {
+    fused_offsets(p, (Place)column, at);
+    fused_row_inputs(p, at, r);
+#pragma unroll 4
+    for (int64_t i = part * p.part_size + line; i < end; i += 8) {
+      Inputs x;
+      Kept kept;
+      Outputs out;
+      fused_fetch_1(p, at, i, 1, i * p.units + column, x);
+      fused_step_1(p, x, 0, r, kept, sums, out);
+      fused_store_1(p, i * p.units + column, 1, out);
+    }
+  }
+  fused_join_lines(sums);
+  if (line != 0 || column >= p.units) return;
+#if FUSED_SINGLE
+  fused_finish_1(p, sums, r);
+  fused_rows_0(p, r, column, true);
+  fused_rows_2(p, r, column, true);
+}
+#else
+#pragma unroll
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((float *)p.partial)[(q * p.parts + part) * p.units + column] = sums[q];
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
+  const int64_t column = (int64_t)blockIdx.x * 32 + threadIdx.x % 32, line = threadIdx.x / 32;
+  float sums[FUSED_SUMS];
+  fused_clear(sums);
+  for (int64_t part = line; part < p.parts && column < p.units; part += 8)
+#pragma unroll
+    for (int q = 0; q < FUSED_REDUCTIONS; q++)
+      sums[q] = fused_join(q, sums[q], ((const float *)p.partial)[(q * p.parts + part) * p.units + column]);
+  fused_join_lines(sums);
+  if (line != 0 || column >= p.units) return;
+  Places at;
+  Rows r;
+  fused_offsets(p, (Place)column, at);
+  fused_row_inputs(p, at, r);
+  fused_finish_1(p, sums, r);
+  fused_rows_0(p, r, column, true);
+  fused_rows_2(p, r, column, true);
+}
+#endif
+
+#elif FUSED_REGION == 3
+#define FUSED_GRAIN 8 /* elements that a thread takes at once, whatever the width of its accesses */
+
+static __device__ inline void fused_end(const Fused &p, const float (&sums)[FUSED_SUMS]) {
+  Places at;
+  Rows r;
+  fused_offsets(p, 0, at);
+  fused_row_inputs(p, at, r);
+  fused_finish_1(p, sums, r);
+  fused_rows_0(p, r, 0, true);
+  fused_rows_2(p, r, 0, true);
+}
+
+/* A block takes p.part_size elements. */
+extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
+  const int64_t begin = blockIdx.x * p.part_size;
+  const int64_t end = begin + p.part_size < p.count ? begin + p.part_size : p.count;
+  Rows r;
+  float sums[FUSED_SUMS];
+  fused_clear(sums);
+  Places none;
+  fused_offsets(p, 0, none);
+  fused_row_inputs(p, none, r);
+  for (int64_t first = begin + threadIdx.x * FUSED_GRAIN; first < end; first += 256 * FUSED_GRAIN) {
+#pragma unroll
+    for (int64_t i = first; i < first + FUSED_GRAIN; i += FUSED_WIDTH) {
+      Places at;
+      Inputs x;
+      Kept kept;
+      Outputs out;
+      if (i >= end) break;
+      fused_offsets(p, (Place)i, at);
+      fused_fetch_1(p, at, 0, end - i, i, x);
+#pragma unroll
+      for (int k = 0; k < FUSED_WIDTH; k++)
+        if (i + k < end) fused_step_1(p, x, k, r, kept, sums, out);
+      fused_store_1(p, i, end - i, out);
+    }
+  }
+  fused_join_threads<0, FUSED_REDUCTIONS, 256>(sums);
+  if (threadIdx.x != 0) return;
+#if FUSED_SINGLE
+  fused_end(p, sums);
+}
+#else
+#pragma unroll
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((float *)p.partial)[q * p.parts + blockIdx.x] = sums[q];
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
+  float sums[FUSED_SUMS];
+  fused_clear(sums);
+  for (int64_t part = threadIdx.x; part < p.parts; part += 256)
+#pragma unroll
+    for (int q = 0; q < FUSED_REDUCTIONS; q++)
+      sums[q] = fused_join(q, sums[q], ((const float *)p.partial)[q * p.parts + part]);
+  fused_join_threads<0, FUSED_REDUCTIONS, 256>(sums);
+  if (threadIdx.x == 0) fused_end(p, sums);
+}
+#endif
+#endif

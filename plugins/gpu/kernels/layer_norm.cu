@@ -1,0 +1,184 @@
+/* layer_norm.cu - normalization of rows. Kinds: 0 forward, 1 the gradients, 2 the sums of what 1 leaves for those of
+ * gamma and beta.
+ *
+ * 1: a row's threads do `part_size` rows one after the other, and add up what these give to gamma and beta: parts
+ * [2, parts, size] of C. A part's vectors belong to the same threads all the time. */
+#if BURN_KIND < 2
+/* The mean of a row and 1 / sqrt(variance + epsilon). */
+struct Statistics { C mean, scale; };
+
+#if BURN_V > 0
+static __device__ inline Statistics burn_statistics(const C *v, const GpuRows &p) {
+  Statistics s;
+  C sum = (C)0, squares = (C)0;
+#pragma unroll
+  for (int k = 0; k < N; k++) sum += v[k]; /* 0 beyond the end */
+  s.mean = burn_row_sum(sum) / (C)p.size;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const int there = burn_there(p.size, i);
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+      const C distance = k < there ? v[i * W + k] - s.mean : (C)0;
+      squares += distance * distance;
+    }
+  }
+  s.scale = (C)1 / burn_root(burn_row_sum(squares) / (C)p.size + (C)p.epsilon);
+  return s;
+}
+#else
+static __device__ inline Statistics burn_statistics(const IN0 *x, const GpuRows &p) {
+  Statistics s;
+  C sum = (C)0, squares = (C)0, v[W];
+#pragma unroll 4
+  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
+    burn_read(v, x, p.size, c, p.whole, (C)0);
+    for (int k = 0; k < W; k++) sum += v[k];
+  }
+  s.mean = burn_row_sum(sum) / (C)p.size;
+#pragma unroll 4
+  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
+    burn_read(v, x, p.size, c, p.whole, s.mean);
+    for (int k = 0; k < W; k++) squares += (v[k] - s.mean) * (v[k] - s.mean);
+  }
+  s.scale = (C)1 / burn_root(burn_row_sum(squares) / (C)p.size + (C)p.epsilon);
+  return s;
+}
+#endif
+#endif
+
+#if BURN_KIND == 0
+static __device__ inline void burn_finish(IN0 *out, C *v, int64_t c, const Statistics &s, const GpuRows &p) {
+  C gamma[W], beta[W];
+  burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+  for (int k = 0; k < W; k++) beta[k] = (C)0;
+  if (p.beta != 0) burn_read(beta, (const IN0 *)p.beta, p.size, c, p.whole, (C)0);
+  for (int k = 0; k < W; k++) {
+    v[k] = (v[k] - s.mean) * s.scale * gamma[k];
+    if (p.beta != 0) v[k] += beta[k];
+  }
+  burn_write(out, v, p.size, c, p.whole);
+}
+
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const GpuRows p) {
+  if (burn_row() >= p.outer) return;
+  const IN0 *x = (const IN0 *)p.x + burn_row() * p.size;
+  IN0 *out = (IN0 *)p.out + burn_row() * p.size;
+#if BURN_V > 0
+  C v[N];
+  burn_take(v, x, p.size, p.whole, (C)0);
+  const Statistics s = burn_statistics(v, p);
+#pragma unroll
+  for (int i = 0; i < V; i++) burn_finish(out, v + i * W, i * T + burn_lane(), s, p);
+#else
+  const Statistics s = burn_statistics(x, p);
+  C v[W];
+#pragma unroll 2
+  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
+    burn_read(v, x, p.size, c, p.whole, (C)0);
+    burn_finish(out, v, c, s, p);
+  }
+#endif
+}
+#elif BURN_KIND == 1
+/* Adds a vector's share of the gradients of gamma and beta: grad times the normalised x, and grad. */
+static __device__ inline void burn_add_part(C *part, int64_t size, int64_t c, const C *v, bool first) {
+  for (int k = 0; k < W && c * W + k < size; k++)
+    part[c * W + k] = first ? v[k] : part[c * W + k] + v[k];
+}
+
+#if BURN_V > 0
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  if (burn_row() >= p.parts) return;
+  const int64_t end = burn_row() * p.part_size + p.part_size;
+  C gammas[N], betas[N];
+#pragma unroll
+  for (int k = 0; k < N; k++) gammas[k] = betas[k] = (C)0;
+  for (int64_t row = burn_row() * p.part_size; row < end && row < p.outer; row++) {
+    C v[N], g[N], gamma[W], mean = (C)0, along = (C)0;
+    burn_take(v, (const IN0 *)p.x + row * p.size, p.size, p.whole, (C)0);
+    burn_take(g, (const IN0 *)p.y + row * p.size, p.size, p.whole, (C)0);
+    const Statistics s = burn_statistics(v, p);
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      burn_read(gamma, (const IN0 *)p.gamma, p.size, i * T + burn_lane(), p.whole, (C)0);
+#pragma unroll
+      for (int k = 0; k < W; k++) {
+        const int at = i * W + k;
+        v[at] = (v[at] - s.mean) * s.scale;
+        gammas[at] += g[at] * v[at];
+        betas[at] += g[at];
+        g[at] = g[at] * gamma[k]; /* 0 beyond the end */
+        mean += g[at];
+        along += g[at] * v[at];
+      }
+    }
+    mean = burn_row_sum(mean) / (C)p.size;
+    along = burn_row_sum(along) / (C)p.size;
+#pragma unroll
+    for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
+    burn_give((IN0 *)p.out + row * p.size, v, p.size, p.whole);
+  }
+  C *parts = (C *)p.partial + burn_row() * p.size;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    burn_add_part(parts, p.size, i * T + burn_lane(), gammas + i * W, true);
+    burn_add_part(parts + p.parts * p.size, p.size, i * T + burn_lane(), betas + i * W, true);
+  }
+}
+#else
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  if (burn_row() >= p.parts) return;
+  const int64_t begin = burn_row() * p.part_size, end = begin + p.part_size;
+  C *parts = (C *)p.partial + burn_row() * p.size;
+  for (int64_t row = begin; row < end && row < p.outer; row++) {
+    const IN0 *x = (const IN0 *)p.x + row * p.size, *y = (const IN0 *)p.y + row * p.size;
+    const Statistics s = burn_statistics(x, p);
+    C v[W], g[W], gamma[W], mean = (C)0, along = (C)0;
+    for (int64_t c = burn_lane(); c * W < p.size; c += T) {
+      burn_read(v, x, p.size, c, p.whole, (C)0);
+      burn_read(g, y, p.size, c, p.whole, (C)0);
+      burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+      burn_add_part(parts + p.parts * p.size, p.size, c, g, row == begin);
+      for (int k = 0; k < W; k++) {
+        const C normal = (v[k] - s.mean) * s.scale;
+        mean += g[k] * gamma[k];
+        along += g[k] * gamma[k] * normal;
+        g[k] *= normal;
+      }
+      burn_add_part(parts, p.size, c, g, row == begin);
+    }
+    mean = burn_row_sum(mean) / (C)p.size;
+    along = burn_row_sum(along) / (C)p.size;
+    for (int64_t c = burn_lane(); c * W < p.size; c += T) {
+      burn_read(v, x, p.size, c, p.whole, (C)0);
+      burn_read(g, y, p.size, c, p.whole, (C)0);
+      burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+      for (int k = 0; k < W; k++) {
+        const C normal = (v[k] - s.mean) * s.scale;
+        v[k] = (g[k] * gamma[k] - mean - normal * along) * s.scale;
+      }
+      burn_write((IN0 *)p.out + row * p.size, v, p.size, c, p.whole);
+    }
+  }
+}
+#endif
+#else
+/* Blocks of the first half do gamma's gradient, the others beta's; 32 columns each, in 8 rows of threads. */
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuRows p) {
+  __shared__ C sums[8][33];
+  const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
+  const int64_t blocks = (p.size + 31) / 32, which = (int64_t)blockIdx.x / blocks;
+  const int64_t column = (int64_t)blockIdx.x % blocks * 32 + lane;
+  const C *parts = (const C *)p.partial + which * p.parts * p.size;
+  C sum = (C)0;
+  if (column < p.size)
+#pragma unroll 8
+    for (int64_t k = row; k < p.parts; k += 8) sum += parts[k * p.size + column];
+  sums[row][lane] = sum;
+  __syncthreads();
+  if (row != 0 || column >= p.size) return;
+  for (int k = 1; k < 8; k++) sum += sums[k][lane];
+  burn_put(((IN0 *)(which == 0 ? p.gamma_out : p.beta_out))[column], sum);
+}
+#endif

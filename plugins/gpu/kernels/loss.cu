@@ -1,0 +1,108 @@
+/* loss.cu - losses. Kinds: 0 the cross entropy of each row, as C; 1 its gradient; 2 the sum of such numbers divided by
+ * `count`, by one block; 3 sums of (x - y)^2 over parts of all elements, as C; 4 the gradient of its mean. */
+#if BURN_KIND < 2
+/* The class of a row; -1, and a complaint, where it is none. */
+static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
+  const int64_t target = (int64_t)burn_get(((const IN1 *)p.y)[row]);
+  if (target >= 0 && target < p.size) return target;
+  if (burn_lane() == 0) burn_complain(p.complaint, p.op, target, row, p.size, 1);
+  return -1;
+}
+#endif
+
+#if BURN_KIND == 0
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  const int64_t row = burn_row();
+  if (row >= p.outer) return;
+  const IN0 *x = (const IN0 *)p.x + row * p.size;
+  const Exponentials all = burn_row_exponentials(x, p.size, p.whole);
+  const int64_t target = burn_target(p, row);
+  const C hit = target < 0 ? (C)0 : burn_get(x[target]);
+  if (burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
+}
+#elif BURN_KIND == 1
+/* Takes `factor` off the target's number, if it is in the vector c, whose numbers are v. */
+static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor) {
+  if (target < 0 || target / W != c) return;
+#pragma unroll
+  for (int k = 0; k < W; k++) v[k] = k == (int)(target % W) ? v[k] - factor : v[k];
+}
+
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  const int64_t row = burn_row();
+  if (row >= p.outer) return;
+  const IN0 *x = (const IN0 *)p.x + row * p.size;
+  IN0 *out = (IN0 *)p.out + row * p.size;
+  const int64_t target = burn_target(p, row);
+  const C factor = burn_get(*(const IN0 *)p.grad) / (C)p.outer;
+#if BURN_V > 0
+  C v[N];
+  Exponentials all = {(C)-INFINITY, (C)0};
+  burn_take(v, x, p.size, p.whole, (C)-INFINITY);
+#pragma unroll
+  for (int k = 0; k < N; k++) all.most = burn_larger(all.most, v[k]);
+  all.most = burn_row_largest(all.most);
+#pragma unroll
+  for (int k = 0; k < N; k++) all.sum += v[k] = burn_decay(v[k] - all.most);
+  const C share = factor / burn_row_sum(all.sum);
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = v[k] * share;
+#pragma unroll
+  for (int i = 0; i < V; i++) burn_hit(v + i * W, i * T + burn_lane(), target, factor);
+  burn_give(out, v, p.size, p.whole);
+#else
+  const Exponentials all = burn_row_exponentials(x, p.size, p.whole);
+  const C share = factor / all.sum;
+  C v[STRETCH * W];
+  /* backwards: what was read last is still in the cache */
+  for (int64_t c = burn_last_stretch(p.size); c >= 0; c -= STRETCH * T) {
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, p.size, c + i * T, p.whole, (C)0);
+#pragma unroll
+    for (int k = 0; k < STRETCH * W; k++) v[k] = burn_decay(v[k] - all.most) * share;
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++) burn_hit(v + i * W, c + i * T, target, factor);
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, p.size, c + i * T, p.whole);
+  }
+#endif
+}
+#elif BURN_KIND == 2
+extern "C" __global__ void __launch_bounds__(1024) kernel(const GpuRows p) {
+  __shared__ double shared[1024];
+  double sum = 0.0;
+  for (int64_t k = threadIdx.x; k < p.size; k += 1024) sum += (double)((const C *)p.x)[k];
+  shared[threadIdx.x] = sum;
+  for (int step = 512; step > 0; step /= 2) {
+    __syncthreads();
+    if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
+  }
+  if (threadIdx.x == 0) burn_put(*(IN0 *)p.out, shared[0] / (double)p.count);
+}
+#elif BURN_KIND == 3
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  const int64_t start = (int64_t)blockIdx.x * p.part_size;
+  const int64_t size = p.size - start < p.part_size ? p.size - start : p.part_size;
+  const IN0 *x = (const IN0 *)p.x + start, *y = (const IN0 *)p.y + start;
+  C sum = (C)0, a[W], b[W];
+#pragma unroll 4
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(a, x, size, c, p.whole, (C)0);
+    burn_read(b, y, size, c, p.whole, (C)0);
+    for (int k = 0; k < W; k++) sum += (a[k] - b[k]) * (a[k] - b[k]);
+  }
+  sum = burn_row_sum(sum);
+  if (threadIdx.x == 0) ((C *)p.out)[blockIdx.x] = sum;
+}
+#else
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  const int64_t c = burn_thread();
+  const C factor = burn_get(*(const IN0 *)p.grad) / (C)p.size * (C)2;
+  C a[W], b[W];
+  if (c * W >= p.size) return;
+  burn_read(a, (const IN0 *)p.x, p.size, c, p.whole, (C)0);
+  burn_read(b, (const IN0 *)p.y, p.size, c, p.whole, (C)0);
+  for (int k = 0; k < W; k++) a[k] = (a[k] - b[k]) * factor;
+  burn_write((IN0 *)p.out, a, p.size, c, p.whole);
+}
+#endif

@@ -1,0 +1,150 @@
+/* vector.cu - a matrix times a vector. Every sum is made in an order that k alone decides, whether 16 bytes can be read at
+ * once or not.
+ *
+ * BURN_VARIANT 0: lines of k elements, four to a warp; 1: the same, four to a block; 2: lines lie side by side, 32 times 16 bytes
+ * of them in a block, whose 8 warps take every 8th step of k; with `parts` above 1 the results are sums of parts of k; 3:
+ * adds the parts, 32 results a block. Without a vector the sums are those of the matrix. */
+typedef Element<IN0>::C C;
+#define BURN_WIDTH (16 / (int)sizeof(IN0))
+struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
+
+static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+
+static __device__ inline int64_t burn_batch(const GpuVector &p, int64_t batch, const int64_t *strides) {
+  int64_t at = 0;
+  for (int axis = p.rank - 1; axis >= 0; axis--) {
+    at += batch % p.shape[axis] * strides[axis];
+    batch /= p.shape[axis];
+  }
+  return at;
+}
+
+static __device__ inline void burn_finish(const GpuVector &p, int64_t at, C sum) {
+  if (p.bias != 0u) sum += (C)burn_get(((const OUT *)p.bias)[at % p.lines * p.bias_stride]);
+  burn_put(((OUT *)p.out)[at], sum);
+}
+
+#if BURN_VARIANT < 2
+#define BURN_LANES (BURN_VARIANT == 0 ? 32 : 256)
+#define BURN_STEP (BURN_LANES * BURN_WIDTH)
+#define BURN_LINES GPU_VECTOR_LINES
+
+/* What a lane adds up of some lines: the same steps of k of all of them, so that their loads are under way together. */
+template <bool is_packed>
+static __device__ inline void burn_dots(const IN0 *const *lines, const IN0 *vector, int64_t stride, int64_t k, C *sums) {
+  int64_t i = threadIdx.x % BURN_LANES * BURN_WIDTH;
+#pragma unroll 2
+  for (; i + BURN_WIDTH <= k; i += BURN_STEP) {
+    Pack x[BURN_LINES], y;
+    if (is_packed) {
+      y = *(const Pack *)(vector + i);
+      for (int n = 0; n < BURN_LINES; n++) x[n] = *(const Pack *)(lines[n] + i);
+    } else {
+      for (int w = 0; w < BURN_WIDTH; w++) y.at[w] = vector[(i + w) * stride];
+      for (int n = 0; n < BURN_LINES; n++)
+        for (int w = 0; w < BURN_WIDTH; w++) x[n].at[w] = lines[n][i + w];
+    }
+    for (int n = 0; n < BURN_LINES; n++)
+      for (int w = 0; w < BURN_WIDTH; w++)
+        sums[n] = burn_fused((C)burn_get(x[n].at[w]), (C)burn_get(y.at[w]), sums[n]);
+  }
+  for (; i < k; i++) { /* fewer than BURN_WIDTH, for one lane */
+    for (int n = 0; n < BURN_LINES; n++)
+      sums[n] = burn_fused((C)burn_get(lines[n][i]), (C)burn_get(vector[i * stride]), sums[n]);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
+  const int64_t groups = (p.lines + BURN_LINES - 1) / BURN_LINES;
+  const int64_t at = (int64_t)blockIdx.x * (256 / BURN_LANES) + threadIdx.x / BURN_LANES;
+  if (at >= groups * p.batches) return; /* whole warps, and in variant 1 no block */
+  const int64_t batch = at / groups, first = at % groups * BURN_LINES;
+  const IN0 *matrix = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides);
+  const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides), *lines[BURN_LINES];
+  C sums[BURN_LINES];
+  for (int n = 0; n < BURN_LINES; n++) {
+    lines[n] = matrix + (first + n < p.lines ? first + n : first) * p.stride;
+    sums[n] = (C)-0.0f;
+  }
+  const uint64_t places = (uint64_t)lines[0] | (uint64_t)vector | (uint64_t)p.stride * sizeof(IN0);
+  if (places % 16u == 0u && p.vector_stride == 1) burn_dots<true>(lines, vector, 1, p.k, sums);
+  else burn_dots<false>(lines, vector, p.vector_stride, p.k, sums);
+  for (int n = 0; n < BURN_LINES; n++)
+    for (int step = 16; step > 0; step /= 2) sums[n] += __shfl_down_sync(0xffffffffu, sums[n], step);
+#if BURN_VARIANT == 1
+  __shared__ C shared[8][BURN_LINES];
+  if (threadIdx.x % 32 == 0)
+    for (int n = 0; n < BURN_LINES; n++) shared[threadIdx.x / 32][n] = sums[n];
+  __syncthreads();
+  if (threadIdx.x >= BURN_LINES || first + threadIdx.x >= p.lines) return;
+  C sum = shared[0][threadIdx.x];
+  for (int k = 1; k < 8; k++) sum += shared[k][threadIdx.x];
+  burn_finish(p, batch * p.lines + first + threadIdx.x, sum);
+#else
+  if (threadIdx.x % 32 != 0) return;
+  for (int n = 0; n < BURN_LINES; n++)
+    if (first + n < p.lines) burn_finish(p, batch * p.lines + first + n, sums[n]);
+#endif
+}
+
+#elif BURN_VARIANT == 2
+static __device__ inline C burn_factor(const GpuVector &p, const IN0 *vector, int64_t k) {
+  return p.vector != 0u ? (C)burn_get(vector[k * p.vector_stride]) : (C)1;
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
+  __shared__ C shared[8][32 * BURN_WIDTH + 1];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t tiles = (p.lines + 32 * BURN_WIDTH - 1) / (32 * BURN_WIDTH), tile = (int64_t)blockIdx.x % tiles;
+  const int64_t part = (int64_t)blockIdx.x / tiles % p.parts, batch = (int64_t)blockIdx.x / tiles / p.parts;
+  const int64_t first = tile * 32 * BURN_WIDTH, column = first + lane * BURN_WIDTH;
+  const int64_t end = (part + 1) * p.part_size < p.k ? (part + 1) * p.part_size : p.k;
+  const IN0 *from = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides) + column;
+  const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides);
+  const bool is_packed = ((uint64_t)from | (uint64_t)p.stride * sizeof(IN0)) % 16u == 0u && column + BURN_WIDTH <= p.lines;
+  C sums[BURN_WIDTH];
+  for (int w = 0; w < BURN_WIDTH; w++) sums[w] = (C)-0.0f;
+  if (is_packed) {
+#pragma unroll 8
+    for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
+      const Pack x = *(const Pack *)(from + k * p.stride);
+      const C y = burn_factor(p, vector, k);
+      for (int w = 0; w < BURN_WIDTH; w++) sums[w] = burn_fused((C)burn_get(x.at[w]), y, sums[w]);
+    }
+  } else {
+    for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
+      const C y = burn_factor(p, vector, k);
+      for (int w = 0; w < BURN_WIDTH; w++)
+        if (column + w < p.lines) sums[w] = burn_fused((C)burn_get(from[k * p.stride + w]), y, sums[w]);
+    }
+  }
+  for (int w = 0; w < BURN_WIDTH; w++) shared[warp][lane * BURN_WIDTH + w] = sums[w];
+  __syncthreads();
+  const int mine = threadIdx.x;
+  if (mine >= 32 * BURN_WIDTH || first + mine >= p.lines) return;
+  C sum = shared[0][mine];
+  for (int k = 1; k < 8; k++) sum += shared[k][mine];
+  const int64_t at = batch * p.lines + first + mine;
+  if (p.parts == 1) burn_finish(p, at, sum);
+  else burn_put(((OUT *)p.out)[part * p.batches * p.lines + at], sum);
+}
+
+#else
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
+  __shared__ C shared[8][33];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t at = (int64_t)blockIdx.x * 32 + lane, results = p.batches * p.lines;
+  const IN0 *parts = (const IN0 *)p.matrix;
+  C sum = (C)-0.0f;
+  if (at < results) {
+#pragma unroll 8
+    for (int64_t part = warp; part < p.parts; part += 8) sum += parts[part * results + at];
+  }
+  shared[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || at >= results) return;
+  for (int k = 1; k < 8; k++) sum += shared[k][lane];
+  burn_finish(p, at, sum);
+}
+#endif
