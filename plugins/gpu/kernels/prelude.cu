@@ -1,5 +1,6 @@
 /* prelude.cu - before every kernel: types of elements, how they are read and written, the arithmetic that expressions
  * are written in (plugins/common/arithmetic.h, functions.def). NVRTC has no headers of the system. */
+#if !defined(BURN_SPIRV) /* there, all of this lies before */
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -19,6 +20,7 @@ static __device__ inline uint32_t burn_bits_f32(float x) { return __float_as_uin
 static __device__ inline float burn_from_bits_f32(uint32_t x) { return __uint_as_float(x); }
 static __device__ inline uint64_t burn_bits_f64(double x) { return (uint64_t)__double_as_longlong(x); }
 static __device__ inline double burn_from_bits_f64(uint64_t x) { return __longlong_as_double((int64_t)x); }
+#endif
 #define BURN_INTEGER_QUOTIENT(x, y) \
   ((y) == 0 ? (T)0 : (T)-1 < (T)1 && (y) == (T)-1 ? (T)((U)0 - (U)(x)) : (T)((x) / (y)))
 #define BURN_INTEGER_REMAINDER(x, y)                                  \
@@ -60,7 +62,7 @@ static __device__ inline uint16_t burn_f32_to_brain(float x) {
   if (x != x) return (uint16_t)(bits >> 16 | 0x40u);
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
-#else
+#elif !defined(BURN_SPIRV)
 static __device__ inline float burn_half_to_f32(uint16_t bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
