@@ -5,7 +5,7 @@
  * tensors are cut changes nothing. */
 typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
-struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
+template <int W> struct alignas(sizeof(IN0) * W) Group { IN0 at[W]; };
 
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -44,20 +44,20 @@ static __device__ inline void burn_step(const Numbers &n, const C *in, C *out) {
 #endif
 
 /* Elements i .. i + W - 1. */
-template <class Group, int W>
+template <int W>
 static __device__ inline void burn_elements(const GpuStepTensor &tensor, const Numbers &numbers, int64_t i) {
-  Group in[BURN_INPUTS], out[BURN_OUTPUTS];
+  Group<W> in[BURN_INPUTS], out[BURN_OUTPUTS];
   for (int k = 0; k < BURN_INPUTS; k++)
-    if (k < 2 || tensor.in[k] != 0u) in[k] = *(const Group *)((const IN0 *)tensor.in[k] + i);
+    if (k < 2 || tensor.in[k] != 0u) in[k] = *(const Group<W> *)((const IN0 *)tensor.in[k] + i);
   for (int w = 0; w < W; w++) {
     C from[BURN_INPUTS], to[BURN_OUTPUTS];
     for (int k = 0; k < BURN_INPUTS; k++)
-      from[k] = k < 2 || tensor.in[k] != 0u ? (C)burn_get(((const IN0 *)&in[k])[w]) : (C)0;
+      from[k] = k < 2 || tensor.in[k] != 0u ? (C)burn_get(in[k].at[w]) : (C)0;
     burn_step(numbers, from, to);
-    for (int k = 0; k < BURN_OUTPUTS; k++) burn_put(((IN0 *)&out[k])[w], to[k]);
+    for (int k = 0; k < BURN_OUTPUTS; k++) burn_put(out[k].at[w], to[k]);
   }
   for (int k = 0; k < BURN_OUTPUTS; k++)
-    if (k < 1 || tensor.out[k] != 0u) *(Group *)((IN0 *)tensor.out[k] + i) = out[k];
+    if (k < 1 || tensor.out[k] != 0u) *(Group<W> *)((IN0 *)tensor.out[k] + i) = out[k];
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuSteps p) {
@@ -78,8 +78,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuSteps p) {
   if (places % 16u == 0u) {
     const int64_t whole = begin + (end - begin) / BURN_WIDTH * BURN_WIDTH;
     for (int64_t at = begin + threadIdx.x * BURN_WIDTH; at < whole; at += 256 * BURN_WIDTH)
-      burn_elements<Pack, BURN_WIDTH>(tensor, numbers, at);
+      burn_elements<BURN_WIDTH>(tensor, numbers, at);
     i = whole;
   }
-  for (i += threadIdx.x; i < end; i += 256) burn_elements<IN0, 1>(tensor, numbers, i);
+  for (i += threadIdx.x; i < end; i += 256) burn_elements<1>(tensor, numbers, i);
 }
