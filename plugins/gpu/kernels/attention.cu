@@ -93,27 +93,51 @@ static __device__ inline int burn_column(int j) { return threadIdx.x % 16 * 4 + 
 static __device__ inline int burn_result_column(int k) { return k / 2 * 32 + threadIdx.x % 16 * 2 + k % 2; }
 #endif
 
-/* What a block shares. Tiles of a step of a dot product, in whose place come parts [.., STRIDE] of what results are made
- * of. On tensor cores they are [rows, DEPTH + 4]: a fragment then meets each bank once. Else they are turned, [DEPTH][rows],
- * four rows a unit; the unit of row r at depth d lies at r / 4 ^ d % 8, for the same reason; and so do the weights, by row
- * for each of TILE. */
+/* What a block shares: `room`. Tiles of a step of a dot product, left and right, in whose place come parts [PART, STRIDE] of
+ * what results are made of. On tensor cores they are [rows, DEPTH + 4]: a fragment then meets each bank once. Else they are
+ * turned, [DEPTH, rows], four rows a unit; the unit of row r at depth d lies at r / 4 ^ d % 8, for the same reason; and so do
+ * the weights after them, by row for each of TILE. */
 #if ON_TENSOR_CORES
 #define PITCH (DEPTH + 4)
-struct Room {
-  C left[ROWS * PITCH], right[TILE * PITCH];
-};
+#define ROOM (PITCH * (ROWS + TILE))
 #else
-struct Room {
-  Four left[DEPTH][ROWS / 4], right[DEPTH][TILE / 4];
-  Four weights[TILE][ROWS / 4];
-};
+#define PITCH DEPTH
+#define ROOM (PITCH * (ROWS + TILE) + TILE * ROWS)
 #endif
-static __device__ constexpr int burn_part_rows() {
-  int rows = TILE;
-  while (rows * STRIDE > (ON_TENSOR_CORES ? DEPTH + 4 : DEPTH) * (ROWS + TILE)) rows /= 2;
-  return rows;
+#define RIGHT (PITCH * ROWS)
+#define WEIGHTS (PITCH * (ROWS + TILE))
+#define FITS(rows) ((rows) * STRIDE <= PITCH * (ROWS + TILE))
+enum { PART = FITS(TILE) ? TILE : FITS(TILE / 2) ? TILE / 2 : TILE / 4 };
+#if defined(BURN_SPIRV)
+#define BURN_SHARED_ROOM __shared__ C room[ROOM]
+#else
+#define BURN_SHARED_ROOM alignas(16) __shared__ C room[ROOM]
+#endif
+
+/* Neighbours in shared memory, by one access. */
+static __device__ inline Four burn_four(const C *from) {
+#if defined(BURN_SPIRV)
+  const Four four = {{from[0], from[1], from[2], from[3]}};
+  return four;
+#else
+  return *(const Four *)from;
+#endif
 }
-#define PART burn_part_rows()
+static __device__ inline Two burn_two(const C *from) {
+#if defined(BURN_SPIRV)
+  const Two two = {{from[0], from[1]}};
+  return two;
+#else
+  return *(const Two *)from;
+#endif
+}
+static __device__ inline void burn_put_four(C *to, const Four &four) {
+#if defined(BURN_SPIRV)
+  for (int e = 0; e < 4; e++) to[e] = four.at[e];
+#else
+  *(Four *)to = four;
+#endif
+}
 
 /* A matrix [rows, width] in memory. */
 struct Matrix {
@@ -181,71 +205,82 @@ struct alignas(sizeof(IN0) * WIDTH) Read { IN0 at[WIDTH]; };
 
 /* What a thread holds of a tile [N, W] between memory and its place. Reads are all under way before the first is used.
  * Neighbouring threads have neighbouring elements of a row; of tiles that will be turned, two reads of each of 16 rows, so
- * that their elements then go to different banks. */
+ * that their elements then go to different banks. All sizes are powers of two, and no tile has fewer reads than a block
+ * threads, so all threads have as many. */
 template <int N, int W, bool TURNED> struct Held {
-  static const int count = (N * W / WIDTH + THREADS - 1) / THREADS;
-  C at[count][WIDTH];
-
+  static const int count = N * W / WIDTH / THREADS;
   /* Threads in a row, before the next row begins; how far a thread's next read lies from its last. */
   static const int beside = TURNED ? 2 : W / WIDTH, step = THREADS / beside;
   static const int shares = beside > THREADS ? beside / THREADS : 1; /* of a row that all threads do not reach at once */
-
-  static __device__ inline int row(int k) {
-    if (!TURNED) return shares > 1 ? k / shares : threadIdx.x / beside + k * step;
-    return step >= N ? threadIdx.x / 2 % N : threadIdx.x / 2 + k % (N > step ? N / step : 1) * step;
-  }
-  static __device__ inline int column(int k) {
-    if (!TURNED) return (shares > 1 ? threadIdx.x + k % shares * THREADS : threadIdx.x % beside) * WIDTH;
-    const int pair = step >= N ? threadIdx.x / (2 * N) + k * (step / N) : k / (N > step ? N / step : 1);
-    return (threadIdx.x % 2 + pair * 2) * WIDTH;
-  }
-
-  /* From m[first ..][from ..], 0 outside. */
-  __device__ inline void read(const Matrix &m, int first, int from) {
-    Read raw[count];
-#pragma unroll
-    for (int k = 0; k < count; k++) {
-      const int r = first + row(k), c = from + column(k);
-      const bool is_there = row(k) < N && column(k) < W && r < m.rows && c < m.width;
-#if BY_FOUR
-      if (is_there) raw[k] = *(const Read *)(m.at + r * m.row + c);
-#else
-      if (is_there) raw[k].at[0] = m.at[r * m.row + c * m.column];
-#endif
-#pragma unroll
-      for (int e = 0; e < WIDTH && !is_there; e++) burn_put(raw[k].at[e], (C)0);
-    }
-#pragma unroll
-    for (int k = 0; k < count; k++)
-#pragma unroll
-      for (int e = 0; e < WIDTH; e++) at[k][e] = BURN_KEPT((C)burn_get(raw[k].at[e]));
-  }
-
-  /* To rows that begin `pitch` elements after each other. */
-  __device__ inline void put(C *to, int pitch) const {
-#pragma unroll
-    for (int k = 0; k < count; k++) {
-      if (row(k) >= N || column(k) >= W) continue;
-#pragma unroll
-      for (int e = 0; e < WIDTH; e++) to[row(k) * pitch + column(k) + e] = at[k][e];
-    }
-  }
-
-  __device__ inline void put_turned(Four (*tile)[N / 4]) const {
-#pragma unroll
-    for (int k = 0; k < count; k++) {
-      if (row(k) >= N || column(k) >= W) continue;
-#pragma unroll
-      for (int e = 0; e < WIDTH; e++) {
-        const int d = column(k) + e;
-        tile[d][(row(k) / 4) ^ (d % 8)].at[row(k) % 4] = at[k][e];
-      }
-    }
-  }
+  static const int turns = N > step && step > 0 ? N / step : 1;      /* reads that a turned tile's column takes */
+  C at[count][WIDTH];
 };
 
+/* Where the thread's read k lies in the tile. */
+template <int N, int W, bool TURNED> static __device__ inline int burn_held_row(int k) {
+  const int beside = Held<N, W, TURNED>::beside, step = Held<N, W, TURNED>::step;
+  const int shares = Held<N, W, TURNED>::shares, turns = Held<N, W, TURNED>::turns;
+  if (!TURNED) return shares > 1 ? k / shares : threadIdx.x / beside + k * step;
+  return step >= N ? threadIdx.x / 2 % N : threadIdx.x / 2 + k % turns * step;
+}
+template <int N, int W, bool TURNED> static __device__ inline int burn_held_column(int k) {
+  const int beside = Held<N, W, TURNED>::beside, step = Held<N, W, TURNED>::step;
+  const int shares = Held<N, W, TURNED>::shares, turns = Held<N, W, TURNED>::turns;
+  if (!TURNED) return (shares > 1 ? threadIdx.x + k % shares * THREADS : threadIdx.x % beside) * WIDTH;
+  const int pair = step >= N ? threadIdx.x / (2 * N) + k * (step / N) : k / turns;
+  return (threadIdx.x % 2 + pair * 2) * WIDTH;
+}
+
+/* From m[first ..][from ..], 0 outside. */
+template <int N, int W, bool TURNED>
+static __device__ inline void burn_hold(Held<N, W, TURNED> &held, const Matrix &m, int first, int from) {
+  Read raw[Held<N, W, TURNED>::count];
+#pragma unroll
+  for (int k = 0; k < Held<N, W, TURNED>::count; k++) {
+    const int r = first + burn_held_row<N, W, TURNED>(k), c = from + burn_held_column<N, W, TURNED>(k);
+    /* reads never leave the tile; NVRTC makes a twentieth less code where that is compared, too */
+    const bool is_there =
+        burn_held_row<N, W, TURNED>(k) < N && burn_held_column<N, W, TURNED>(k) < W && r < m.rows && c < m.width;
+#if BY_FOUR
+    if (is_there) raw[k] = *(const Read *)(m.at + r * m.row + c);
+#else
+    if (is_there) raw[k].at[0] = m.at[r * m.row + c * m.column];
+#endif
+#pragma unroll
+    for (int e = 0; e < WIDTH && !is_there; e++) burn_put(raw[k].at[e], (C)0);
+  }
+#pragma unroll
+  for (int k = 0; k < Held<N, W, TURNED>::count; k++)
+#pragma unroll
+    for (int e = 0; e < WIDTH; e++) held.at[k][e] = BURN_KEPT((C)burn_get(raw[k].at[e]));
+}
+
+/* To rows that begin `pitch` elements after each other. */
+template <int N, int W, bool TURNED>
+static __device__ inline void burn_put_rows(const Held<N, W, TURNED> &held, C *to, int pitch) {
+#pragma unroll
+  for (int k = 0; k < Held<N, W, TURNED>::count; k++) {
+    const int row = burn_held_row<N, W, TURNED>(k), column = burn_held_column<N, W, TURNED>(k);
+#pragma unroll
+    for (int e = 0; e < WIDTH; e++) to[row * pitch + column + e] = held.at[k][e];
+  }
+}
+
+template <int N, int W, bool TURNED>
+static __device__ inline void burn_put_turned(const Held<N, W, TURNED> &held, C *to) {
+#pragma unroll
+  for (int k = 0; k < Held<N, W, TURNED>::count; k++) {
+    const int row = burn_held_row<N, W, TURNED>(k), column = burn_held_column<N, W, TURNED>(k);
+#pragma unroll
+    for (int e = 0; e < WIDTH; e++) {
+      const int d = column + e;
+      to[d * N + ((row / 4) ^ (d % 8)) * 4 + row % 4] = held.at[k][e];
+    }
+  }
+}
+
 /* s[i][j] = a[row + my row i] . b[column + my column j] */
-static __device__ inline void burn_dots(Room &room, C s[MY_ROWS][MY_SCORES], const Matrix &a, int row, const Matrix &b,
+static __device__ inline void burn_dots(C *room, C s[MY_ROWS][MY_SCORES], const Matrix &a, int row, const Matrix &b,
                                         int column) {
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++)
@@ -254,21 +289,21 @@ static __device__ inline void burn_dots(Room &room, C s[MY_ROWS][MY_SCORES], con
   for (int depth = 0; depth < a.width; depth += DEPTH) {
     Held<ROWS, DEPTH, !ON_TENSOR_CORES> held_a;
     Held<TILE, DEPTH, !ON_TENSOR_CORES> held_b;
-    held_a.read(a, row, depth);
-    held_b.read(b, column, depth);
+    burn_hold(held_a, a, row, depth);
+    burn_hold(held_b, b, column, depth);
     __syncthreads();
 #if ON_TENSOR_CORES
-    held_a.put(room.left, PITCH);
-    held_b.put(room.right, PITCH);
+    burn_put_rows(held_a, room, PITCH);
+    burn_put_rows(held_b, room + RIGHT, PITCH);
 #else
-    held_a.put_turned(room.left);
-    held_b.put_turned(room.right);
+    burn_put_turned(held_a, room);
+    burn_put_turned(held_b, room + RIGHT);
 #endif
     __syncthreads();
 #if ON_TENSOR_CORES
     const int lane = threadIdx.x % 32;
-    const C *left = room.left + (threadIdx.x / 32 * 16 + lane / 4) * PITCH + lane % 4;
-    const C *right = room.right + lane / 4 * PITCH + lane % 4;
+    const C *left = room + (threadIdx.x / 32 * 16 + lane / 4) * PITCH + lane % 4;
+    const C *right = room + RIGHT + lane / 4 * PITCH + lane % 4;
 #pragma unroll
     for (int d = 0; d < DEPTH; d += 8) {
       const float fragment[4] = {left[d], left[8 * PITCH + d], left[d + 4], left[8 * PITCH + d + 4]};
@@ -281,7 +316,8 @@ static __device__ inline void burn_dots(Room &room, C s[MY_ROWS][MY_SCORES], con
     const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
 #pragma unroll 8
     for (int d = 0; d < DEPTH; d++) {
-      const Four left = room.left[d][ty ^ (d % 8)], right = room.right[d][tx ^ (d % 8)];
+      const Four left = burn_four(room + d * ROWS + (ty ^ (d % 8)) * 4);
+      const Four right = burn_four(room + RIGHT + d * TILE + (tx ^ (d % 8)) * 4);
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -294,23 +330,22 @@ static __device__ inline void burn_dots(Room &room, C s[MY_ROWS][MY_SCORES], con
 /* sum[i][..] += the scores' weights s [rows, TILE] x m[first .. first + TILE], its columns from `column` on. */
 #if ON_TENSOR_CORES
 /* Scores are already where a fragment wants them, if keys 2 t and 2 t + 1 of eight are its t and t + 4. */
-static __device__ inline void burn_add_rows(Room &room, const C s[MY_ROWS][MY_SCORES], C sum[MY_ROWS][MY_RESULTS],
+static __device__ inline void burn_add_rows(C *room, const C s[MY_ROWS][MY_SCORES], C sum[MY_ROWS][MY_RESULTS],
                                             const Matrix &m, int first, int column) {
-  C *part = (C *)&room;
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int from = 0; from < TILE; from += PART) {
     if (first + from >= m.rows) continue;
     Held<PART, COLUMNS, false> held;
-    held.read(m, first + from, column);
+    burn_hold(held, m, first + from, column);
     __syncthreads();
-    held.put(part, STRIDE);
+    burn_put_rows(held, room, STRIDE);
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < PART; r += 8) {
       const int j = (from + r) / 4;
       const float fragment[4] = {burn_tf32(s[0][j]), burn_tf32(s[1][j]), burn_tf32(s[0][j + 1]), burn_tf32(s[1][j + 1])};
-      const C *right = part + (r + lane % 4 * 2) * STRIDE + lane / 4;
+      const C *right = room + (r + lane % 4 * 2) * STRIDE + lane / 4;
 #pragma unroll
       for (int k = 0; k < MY_RESULTS; k += 2)
         burn_multiply(sum[0][k], sum[0][k + 1], sum[1][k], sum[1][k + 1], fragment, right[k * 4], right[STRIDE + k * 4]);
@@ -318,9 +353,8 @@ static __device__ inline void burn_add_rows(Room &room, const C s[MY_ROWS][MY_SC
   }
 }
 #else
-static __device__ inline void burn_add_rows(Room &room, const C s[MY_ROWS][MY_SCORES], C sum[MY_ROWS][MY_RESULTS],
+static __device__ inline void burn_add_rows(C *room, const C s[MY_ROWS][MY_SCORES], C sum[MY_ROWS][MY_RESULTS],
                                             const Matrix &m, int first, int column) {
-  C *part = (C *)&room;
   const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
   __syncthreads(); /* who still reads the weights of the tile before */
 #pragma unroll
@@ -328,20 +362,20 @@ static __device__ inline void burn_add_rows(Room &room, const C s[MY_ROWS][MY_SC
     Four of_row;
 #pragma unroll
     for (int i = 0; i < 4; i++) of_row.at[i] = s[i][j];
-    room.weights[4 * tx + j][ty ^ (tx % 8)] = of_row;
+    burn_put_four(room + WEIGHTS + (4 * tx + j) * ROWS + (ty ^ (tx % 8)) * 4, of_row);
   }
   for (int from = 0; from < TILE && first + from < m.rows; from += PART) {
     Held<PART, COLUMNS, false> held;
-    held.read(m, first + from, column);
+    burn_hold(held, m, first + from, column);
     __syncthreads();
-    held.put(part, STRIDE);
+    burn_put_rows(held, room, STRIDE);
     __syncthreads();
 #pragma unroll 4
     for (int r = 0; r < PART; r++) {
-      const Four w = room.weights[from + r][ty ^ ((from + r) / 4 % 8)];
+      const Four w = burn_four(room + WEIGHTS + (from + r) * ROWS + (ty ^ ((from + r) / 4 % 8)) * 4);
 #pragma unroll
       for (int k = 0; k < MY_RESULTS; k += 2) {
-        const Two v = *(const Two *)(part + r * STRIDE + 16 * k + 2 * tx);
+        const Two v = burn_two(room + r * STRIDE + 16 * k + 2 * tx);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           sum[i][k] = burn_fused(w.at[i], v.at[0], sum[i][k]);
@@ -454,7 +488,7 @@ static __device__ inline void burn_soften(C s[MY_ROWS][MY_SCORES], C high[MY_ROW
 #if BURN_PASS == 0
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
-  __shared__ Room room;
+  BURN_SHARED_ROOM;
   const Place at = burn_place(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries, p.width);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys, p.width);
@@ -490,7 +524,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 #elif BURN_PASS == 1
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
-  __shared__ Room room;
+  BURN_SHARED_ROOM;
   const Place at = burn_place(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries, p.width);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys, p.width);
@@ -555,7 +589,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 #else
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
-  __shared__ Room room;
+  BURN_SHARED_ROOM;
   const Place at = burn_place(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries, p.width);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys, p.width);
