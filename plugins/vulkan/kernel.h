@@ -1,0 +1,50 @@
+/* kernel.h - kernels as texts to SPIR-V: the compiler of the language that plugins/gpu/kernels is written in. It knows
+ * nothing of Vulkan but what SPIR-V says of it.
+ *
+ * The result has no descriptors. Its push constants: at byte 0 the number of groups (uint32), from byte 8 on the
+ * parameters of the kernel, or the 64-bit address of a copy of them. A launch has x * y groups, in rows of x; those from
+ * the number of groups on leave at once. */
+#ifndef BURN_VULKAN_KERNEL_H
+#define BURN_VULKAN_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KERNEL_PUSH_BYTES = 128, KERNEL_PARAMETERS_AT = 8 };
+
+/* What a device can do; what it cannot is computed in another way, with the same numbers. */
+typedef struct KernelTarget {
+  bool has_warps;            /* subgroups of 32 or more that shuffle and ballot; else by shared memory */
+  bool fused_f32, fused_f64; /* Fma rounds once */
+  bool exact_f32;            /* division and square root of f32 are rounded right; else they go through f64 */
+  bool exact_halves;         /* conversions between f16 and f32 round to nearest even, and keep subnormals */
+  bool keeps_subnormals[3];  /* DenormPreserve may be asked for, of f16, f32, f64 */
+  bool keeps_nan[3];         /* SignedZeroInfNanPreserve */
+  bool rounds_to_nearest[3]; /* RoundingModeRTE */
+} KernelTarget;
+
+typedef struct KernelProgram KernelProgram; /* a source that has been read */
+
+/* One kernel as SPIR-V 1.5. */
+typedef struct KernelModule {
+  uint32_t *words;
+  size_t word_count;
+  uint32_t threads;         /* of a group: exactly so many are started */
+  uint32_t parameter_bytes; /* that a launch gives */
+  bool in_push_constants;   /* the parameters themselves, not their address */
+  uint32_t shared_bytes;
+} KernelModule;
+
+/* Names of what a kernel's `why` may hold. */
+enum { KERNEL_WHY_BYTES = 400 };
+
+/* NULL with words in `why` where the source is wrong, or without memory. */
+KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes);
+void burn__kernel_free(KernelProgram *program); /* NULL is allowed */
+
+/* The kernel `entry` of a program. False with words in `why`. A program is used by one thread at a time. */
+bool burn__kernel_emit(KernelProgram *program, const char *entry, KernelModule *out, char *why, size_t why_bytes);
+void burn__kernel_module_free(KernelModule *module);
+
+#endif

@@ -1,0 +1,283 @@
+/* kernel_builtins.c - what the compiler knows itself: threads and groups, barriers, bits of floats, roots and roundings,
+ * shuffles within a warp. */
+#include "kernel_emit.h"
+
+/* Numbers of GLSL.std.450. */
+enum { GLSL_ROUND_EVEN = 2, GLSL_TRUNC = 3, GLSL_FABS = 4, GLSL_FLOOR = 8, GLSL_CEIL = 9, GLSL_SQRT = 31 };
+enum { GLSL_FMA = 50, GLSL_PACK_HALF = 58, GLSL_UNPACK_HALF = 62 };
+/* BuiltIn, Scope and Memory Semantics of the specification. */
+enum { LOCAL_INVOCATION_INDEX = 29, WORKGROUP_ID = 26, NUM_WORKGROUPS = 24, SUBGROUP_INVOCATION = 41 };
+enum { SCOPE_DEVICE = 1, SCOPE_WORKGROUP = 2, SCOPE_SUBGROUP = 3 };
+enum { SEMANTICS = 0x8 | 0x40 | 0x100 }; /* acquire and release, of buffers and of shared memory */
+
+static const Type *u32(const Emitter *emitter) { return emitter->integers[0][2]; }
+
+/* -- threads and groups ----------------------------------------------------------------------- */
+
+static uint32_t input_variable(Emitter *emitter, uint32_t type, uint32_t built_in) {
+  const uint32_t pointer = SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_INPUT, type);
+  const uint32_t id = SPIRV_RESULT(&emitter->spirv, SPIRV_GLOBALS, SpirvVariable, pointer, SPIRV_INPUT);
+  SPIRV_PUT(&emitter->spirv, SPIRV_ANNOTATIONS, SpirvDecorate, id, SPIRV_BUILT_IN, built_in);
+  emitter->inputs[emitter->input_count++] = id;
+  return SPIRV_RESULT(&emitter->spirv, SPIRV_PROLOGUE, SpirvLoad, type, id);
+}
+
+static uint32_t thread_number(Emitter *emitter) {
+  if (!emitter->thread)
+    emitter->thread = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), LOCAL_INVOCATION_INDEX);
+  return emitter->thread;
+}
+
+/* y * the groups of a row + x */
+static uint32_t group_number(Emitter *emitter) {
+  Spirv *spirv = &emitter->spirv;
+  if (emitter->group) return emitter->group;
+  const uint32_t word = burn__emit_type_id(emitter, u32(emitter));
+  const uint32_t vector = SPIRV_GLOBAL(spirv, SpirvTypeVector, 0, word, 3);
+  const SpirvSection section = emitter->section;
+  emitter->section = SPIRV_PROLOGUE;
+  const uint32_t at = input_variable(emitter, vector, WORKGROUP_ID);
+  const uint32_t counts = input_variable(emitter, vector, NUM_WORKGROUPS);
+  const uint32_t x = burn__emit_extract(emitter, u32(emitter), at, 0),
+                 y = burn__emit_extract(emitter, u32(emitter), at, 1);
+  const uint32_t row = burn__emit_extract(emitter, u32(emitter), counts, 0);
+  const uint32_t before = burn__emit_op(emitter, SpirvIMul, u32(emitter), y, row);
+  emitter->group = burn__emit_op(emitter, SpirvIAdd, u32(emitter), before, x);
+  emitter->section = section;
+  return emitter->group;
+}
+
+static uint32_t group_count(Emitter *emitter) {
+  Spirv *spirv = &emitter->spirv;
+  const uint32_t pointer = SPIRV_RESULT(spirv, SPIRV_PROLOGUE, SpirvAccessChain,
+                                        burn__emit_pointer_id(emitter, SPIRV_PUSH_CONSTANT, u32(emitter)),
+                                        emitter->push, burn__emit_u32(emitter, 0), burn__emit_u32(emitter, 0));
+  return SPIRV_RESULT(spirv, SPIRV_PROLOGUE, SpirvLoad, burn__emit_type_id(emitter, u32(emitter)), pointer);
+}
+
+static bool is_word(const Emitter *emitter, const char *name, KernelWord word) { return name == emitter->words[word]; }
+
+/* threadIdx.x and its kin; y and z are always 0, and counts of them 1. */
+bool burn__emit_builtin_member(Emitter *emitter, const Node *node, Value *out) {
+  const Node *of = node->a;
+  if (of->kind != NODE_NAME || of->type) return false;
+  const bool thread = is_word(emitter, of->name, WORD_threadIdx), group = is_word(emitter, of->name, WORD_blockIdx);
+  const bool threads = is_word(emitter, of->name, WORD_blockDim), groups = is_word(emitter, of->name, WORD_gridDim);
+  if (!thread && !group && !threads && !groups) return false;
+  if (!is_word(emitter, node->name, WORD_x)) {
+    *out = burn__emit_integer(u32(emitter), threads || groups);
+    return true;
+  }
+  if (threads) *out = burn__emit_integer(u32(emitter), emitter->threads);
+  if (thread) *out = burn__emit_id(u32(emitter), thread_number(emitter));
+  if (group) *out = burn__emit_id(u32(emitter), group_number(emitter));
+  if (groups) *out = burn__emit_id(u32(emitter), group_count(emitter));
+  return true;
+}
+
+static Value barrier(Emitter *emitter) {
+  const uint32_t scope = burn__emit_u32(emitter, SCOPE_WORKGROUP);
+  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvControlBarrier, scope, scope, burn__emit_u32(emitter, SEMANTICS));
+  return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
+}
+
+/* -- functions of numbers --------------------------------------------------------------------- */
+
+static uint32_t glsl(Emitter *emitter, const Type *type, uint32_t number, const uint32_t *inputs, uint32_t count) {
+  uint32_t operands[5] = {emitter->glsl, number};
+  for (uint32_t i = 0; i < count; i++) operands[2 + i] = inputs[i];
+  return burn__spirv_result(&emitter->spirv, emitter->section, SpirvExtInst, burn__emit_type_id(emitter, type),
+                            operands, 2 + count);
+}
+
+/* Input i of a call, of a type. */
+static Value input(Emitter *emitter, const Node *call, uint32_t i, const Type *type) {
+  const Node *node = call->b;
+  for (; node && i > 0; i--) node = node->next;
+  if (!node) EMIT_FAIL(emitter, "'%s' wants more inputs", call->a->name);
+  const Value value = burn__emit_number(emitter, node);
+  return burn__emit_convert(emitter, &value, type);
+}
+
+static Value bitcast(Emitter *emitter, const Node *call, const Type *from, const Type *to) {
+  const Value x = input(emitter, call, 0, from);
+  const uint32_t id = burn__emit_id_of(emitter, &x);
+  return burn__emit_id(to, burn__emit_op(emitter, SpirvBitcast, to, id, 0));
+}
+
+static Value rounding(Emitter *emitter, const Node *call, uint32_t number, const Type *type) {
+  const Value x = input(emitter, call, 0, type);
+  const uint32_t id = burn__emit_id_of(emitter, &x);
+  return burn__emit_id(type, glsl(emitter, type, number, &id, 1));
+}
+
+/* A root that is rounded right: of f32 by way of f64 where the device's own is not. */
+static Value root(Emitter *emitter, const Node *call, const Type *type) {
+  const Type *within = type->bits == 32 && !emitter->target.exact_f32 ? emitter->floats[1] : type;
+  Value x = input(emitter, call, 0, type);
+  x = burn__emit_convert(emitter, &x, within);
+  const uint32_t id = burn__emit_id_of(emitter, &x);
+  const Value result = burn__emit_id(within, glsl(emitter, within, GLSL_SQRT, &id, 1));
+  return burn__emit_convert(emitter, &result, type);
+}
+
+static Value native_fma(Emitter *emitter, const Node *call) {
+  uint32_t ids[3];
+  const Value first = burn__emit_number(emitter, call->b);
+  const Type *type = first.type->kind == TYPE_FLOAT ? first.type : emitter->floats[0];
+  for (uint32_t i = 0; i < 3; i++) {
+    const Value x = i == 0 ? burn__emit_convert(emitter, &first, type) : input(emitter, call, i, type);
+    ids[i] = burn__emit_id_of(emitter, &x);
+  }
+  return burn__emit_id(type, glsl(emitter, type, GLSL_FMA, ids, 3));
+}
+
+static uint32_t pair_type(Emitter *emitter, const Type *of) {
+  return SPIRV_GLOBAL(&emitter->spirv, SpirvTypeVector, 0, burn__emit_type_id(emitter, of), 2);
+}
+
+static Value half_to_float(Emitter *emitter, const Node *call) {
+  const Value bits = input(emitter, call, 0, emitter->integers[0][1]);
+  const Value wide = burn__emit_convert(emitter, &bits, u32(emitter));
+  const uint32_t id = burn__emit_id_of(emitter, &wide);
+  const uint32_t both = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvExtInst,
+                                     pair_type(emitter, emitter->floats[0]), emitter->glsl, GLSL_UNPACK_HALF, id);
+  return burn__emit_id(emitter->floats[0], burn__emit_extract(emitter, emitter->floats[0], both, 0));
+}
+
+static Value float_to_half(Emitter *emitter, const Node *call) {
+  const Value x = input(emitter, call, 0, emitter->floats[0]), zero = burn__emit_real(emitter->floats[0], 0.0);
+  const uint32_t both =
+      SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvCompositeConstruct, pair_type(emitter, emitter->floats[0]),
+                   burn__emit_id_of(emitter, &x), burn__emit_id_of(emitter, &zero));
+  const Value bits = burn__emit_id(u32(emitter), glsl(emitter, u32(emitter), GLSL_PACK_HALF, &both, 1));
+  return burn__emit_convert(emitter, &bits, emitter->integers[0][1]);
+}
+
+static Value bit_count(Emitter *emitter, const Node *call) {
+  const Value x = input(emitter, call, 0, u32(emitter));
+  const Type *type = emitter->integers[1][2];
+  return burn__emit_id(type, burn__emit_op(emitter, SpirvBitCount, type, burn__emit_id_of(emitter, &x), 0));
+}
+
+/* -- warps ------------------------------------------------------------------------------------ */
+
+/* The thread's lane in its subgroup, which holds one warp or more, one after the other. */
+static uint32_t subgroup_lane(Emitter *emitter) {
+  emitter->uses_subgroups = true;
+  if (!emitter->lane)
+    emitter->lane = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), SUBGROUP_INVOCATION);
+  return emitter->lane;
+}
+
+static uint32_t first_of_warp(Emitter *emitter) {
+  return burn__emit_op(emitter, SpirvBitwiseAnd, u32(emitter), subgroup_lane(emitter),
+                       burn__emit_u32(emitter, 0xffffffe0u));
+}
+
+static Value shuffle(Emitter *emitter, const Node *call) {
+  const Value x = input(emitter, call, 0, u32(emitter)), lane = input(emitter, call, 1, u32(emitter));
+  const uint32_t from =
+      burn__emit_op(emitter, SpirvBitwiseOr, u32(emitter), first_of_warp(emitter), burn__emit_id_of(emitter, &lane));
+  return burn__emit_id(u32(emitter),
+                       SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvGroupNonUniformShuffle,
+                                    burn__emit_type_id(emitter, u32(emitter)), burn__emit_u32(emitter, SCOPE_SUBGROUP),
+                                    burn__emit_id_of(emitter, &x), from));
+}
+
+/* Of up to 128 lanes, the word of this thread's warp. */
+static Value ballot(Emitter *emitter, const Node *call) {
+  Spirv *spirv = &emitter->spirv;
+  const Type *word = u32(emitter), *type = emitter->bool_type;
+  const Value x = input(emitter, call, 0, type);
+  const uint32_t vector = SPIRV_GLOBAL(spirv, SpirvTypeVector, 0, burn__emit_type_id(emitter, word), 4);
+  emitter->uses_ballot = true;
+  const uint32_t all = SPIRV_RESULT(spirv, emitter->section, SpirvGroupNonUniformBallot, vector,
+                                    burn__emit_u32(emitter, SCOPE_SUBGROUP), burn__emit_id_of(emitter, &x));
+  uint32_t mine = burn__emit_extract(emitter, word, all, 0);
+  const uint32_t first = first_of_warp(emitter);
+  for (uint32_t i = 1; i < 4; i++) {
+    const uint32_t is_it = burn__emit_op(emitter, SpirvIEqual, type, first, burn__emit_u32(emitter, 32 * i));
+    const uint32_t other = burn__emit_extract(emitter, word, all, i);
+    mine = SPIRV_RESULT(spirv, emitter->section, SpirvSelect, burn__emit_type_id(emitter, word), is_it, other, mine);
+  }
+  return burn__emit_id(word, mine);
+}
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+static Value compare_exchange(Emitter *emitter, const Node *call) {
+  const Type *word = u32(emitter);
+  const Value pointer = input(emitter, call, 0, burn__emit_pointer_to(emitter, word));
+  const Value expected = input(emitter, call, 1, word), next = input(emitter, call, 2, word);
+  const uint32_t type =
+      SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_PHYSICAL, burn__emit_type_id(emitter, word));
+  const uint32_t at =
+      SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvConvertUToPtr, type, burn__emit_id_of(emitter, &pointer));
+  const uint32_t relaxed = burn__emit_u32(emitter, 0);
+  return burn__emit_id(
+      word, SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvAtomicCompareExchange,
+                         burn__emit_type_id(emitter, word), at, burn__emit_u32(emitter, SCOPE_DEVICE), relaxed, relaxed,
+                         burn__emit_id_of(emitter, &next), burn__emit_id_of(emitter, &expected)));
+}
+
+static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *out) {
+  const Type *f32 = emitter->floats[0], *f64 = emitter->floats[1], *w32 = u32(emitter), *w64 = emitter->integers[0][3];
+  static const struct {
+    KernelWord f64, f32;
+    uint32_t number;
+  } roundings[] = {{WORD_floor, WORD_floorf, GLSL_FLOOR},
+                   {WORD_ceil, WORD_ceilf, GLSL_CEIL},
+                   {WORD_rint, WORD_rintf, GLSL_ROUND_EVEN},
+                   {WORD_trunc, WORD_truncf, GLSL_TRUNC},
+                   {WORD_fabs, WORD_fabsf, GLSL_FABS}};
+  for (size_t i = 0; i < sizeof roundings / sizeof roundings[0]; i++) {
+    if (word != roundings[i].f64 && word != roundings[i].f32) continue;
+    *out = rounding(emitter, call, roundings[i].number, word == roundings[i].f64 ? f64 : f32);
+    return true;
+  }
+  if (word == WORD_burn_bitcast_u32)
+    *out = bitcast(emitter, call, f32, w32);
+  else if (word == WORD_burn_bitcast_f32)
+    *out = bitcast(emitter, call, w32, f32);
+  else if (word == WORD_burn_bitcast_u64)
+    *out = bitcast(emitter, call, f64, w64);
+  else if (word == WORD_burn_bitcast_f64)
+    *out = bitcast(emitter, call, w64, f64);
+  else if (word == WORD_sqrt)
+    *out = root(emitter, call, f64);
+  else if (word == WORD_sqrtf)
+    *out = root(emitter, call, f32);
+  else if (word == WORD_burn_native_fma)
+    *out = native_fma(emitter, call);
+  else
+    return false;
+  return true;
+}
+
+bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
+  const uint32_t line = emitter->line;
+  KernelWord word = WORD_COUNT;
+  for (int i = 0; i < WORD_COUNT && word == WORD_COUNT; i++)
+    if (call->a->name == emitter->words[i]) word = (KernelWord)i;
+  if (word == WORD_COUNT) return false;
+  emitter->line = line;
+  if (numbers(emitter, word, call, out)) return true;
+  if (word == WORD___syncthreads)
+    *out = barrier(emitter);
+  else if (word == WORD_burn_native_half_to_float)
+    *out = half_to_float(emitter, call);
+  else if (word == WORD_burn_native_float_to_half)
+    *out = float_to_half(emitter, call);
+  else if (word == WORD_burn_shuffle)
+    *out = shuffle(emitter, call);
+  else if (word == WORD_burn_ballot)
+    *out = ballot(emitter, call);
+  else if (word == WORD_burn_popcount)
+    *out = bit_count(emitter, call);
+  else if (word == WORD_burn_atomic_compare_exchange)
+    *out = compare_exchange(emitter, call);
+  else
+    return false;
+  return true;
+}

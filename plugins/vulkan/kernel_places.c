@@ -1,0 +1,286 @@
+/* kernel_places.c - where values lie: variables, shared memory, memory of the device, the parameters; members, elements
+ * and pointers. */
+#include "kernel_emit.h"
+
+/* -- variables -------------------------------------------------------------------------------- */
+
+static uint32_t storage_class(const Place *place) {
+  return place->space == SPACE_SHARED ? SPIRV_WORKGROUP : SPIRV_FUNCTION;
+}
+
+static uint32_t index_id(Emitter *emitter, const Index *index) {
+  const Type *type = emitter->integers[1][2];
+  const Value number = burn__emit_integer(type, (uint64_t)index->number);
+  const uint32_t constant = burn__emit_id_of(emitter, &number);
+  if (!index->id) return constant;
+  return index->number == 0 ? index->id : burn__emit_op(emitter, SpirvIAdd, type, index->id, constant);
+}
+
+static uint32_t variable_pointer(Emitter *emitter, const Type *type, const Place *place) {
+  uint32_t operands[1 + MOST_INDICES] = {place->variable};
+  if (place->depth == 0) return place->variable;
+  for (uint32_t i = 0; i < place->depth; i++) operands[1 + i] = index_id(emitter, &place->indices[i]);
+  return burn__spirv_result(&emitter->spirv, emitter->section, SpirvAccessChain,
+                            burn__emit_pointer_id(emitter, storage_class(place), type), operands, 1u + place->depth);
+}
+
+Value burn__emit_variable(Emitter *emitter, const Type *type) {
+  const uint32_t pointer = burn__emit_pointer_id(emitter, SPIRV_FUNCTION, type);
+  Value value = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_LOCAL}};
+  value.place.variable = SPIRV_RESULT(&emitter->spirv, SPIRV_LOCALS, SpirvVariable, pointer, SPIRV_FUNCTION);
+  return value;
+}
+
+/* A declaration in a function that is inlined twice is one variable, as its text says. */
+typedef struct SharedVariable {
+  struct SharedVariable *next;
+  const Node *declared;
+  const Type *type;
+  uint32_t id;
+} SharedVariable;
+
+Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared) {
+  Value value = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_SHARED}};
+  SharedVariable *known = emitter->shared;
+  while (known && (known->declared != declared || known->type != type)) known = known->next;
+  if (!known) {
+    if (emitter->shared_count == sizeof emitter->shared_variables / sizeof emitter->shared_variables[0])
+      EMIT_FAIL(emitter, "more than %u shared variables", emitter->shared_count);
+    const uint32_t pointer = burn__emit_pointer_id(emitter, SPIRV_WORKGROUP, type);
+    known = burn__kernel_allocate(emitter->arena, sizeof *known);
+    known->declared = declared;
+    known->type = type;
+    known->id = SPIRV_RESULT(&emitter->spirv, SPIRV_GLOBALS, SpirvVariable, pointer, SPIRV_WORKGROUP);
+    known->next = emitter->shared;
+    emitter->shared = known;
+    emitter->shared_variables[emitter->shared_count++] = known->id;
+    emitter->shared_bytes += type->size;
+  }
+  value.place.variable = known->id;
+  return value;
+}
+
+/* -- parameters ------------------------------------------------------------------------------- */
+
+typedef struct LoadedParameter {
+  struct LoadedParameter *next;
+  const Type *type;
+  int64_t offset;
+  uint32_t id;
+} LoadedParameter;
+
+typedef struct PushWords {
+  Emitter *emitter;
+  int64_t offset;
+  uint32_t dynamic;
+} PushWords;
+
+static uint32_t push_word(void *context, uint64_t byte) {
+  const PushWords *words = context;
+  Emitter *emitter = words->emitter;
+  const Type *word = emitter->integers[0][2];
+  const uint32_t at = (uint32_t)(words->offset + (int64_t)byte + KERNEL_PARAMETERS_AT);
+  uint32_t index = burn__emit_u32(emitter, at / 4);
+  if (words->dynamic) {
+    const uint32_t fourth =
+        burn__emit_op(emitter, SpirvShiftRightLogical, word, words->dynamic, burn__emit_u32(emitter, 2));
+    index = burn__emit_op(emitter, SpirvIAdd, word, fourth, index);
+  }
+  const uint32_t pointer = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvAccessChain,
+                                        burn__emit_pointer_id(emitter, SPIRV_PUSH_CONSTANT, word), emitter->push,
+                                        burn__emit_u32(emitter, 0), index);
+  return SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvLoad, burn__emit_type_id(emitter, word), pointer);
+}
+
+static uint32_t load_parameter(Emitter *emitter, const Type *type, const Place *place) {
+  if (emitter->in_push_constants) {
+    PushWords words = {emitter, place->offset, place->dynamic};
+    return burn__emit_from_words(emitter, type, push_word, &words, 0);
+  }
+  uint32_t address = emitter->parameters_address;
+  if (place->dynamic) {
+    const Type *word = emitter->integers[0][3];
+    const uint32_t bytes = burn__emit_op(emitter, SpirvUConvert, word, place->dynamic, 0);
+    address = burn__emit_op(emitter, SpirvIAdd, word, address, bytes);
+  }
+  return burn__emit_memory_load(emitter, type, address, place->offset);
+}
+
+/* What is at a place that is known now is loaded once, when the kernel begins. */
+static uint32_t known_parameter(Emitter *emitter, const Type *type, const Place *place) {
+  LoadedParameter *known = emitter->loaded;
+  while (known && (known->offset != place->offset || known->type != type)) known = known->next;
+  if (known) return known->id;
+  const SpirvSection section = emitter->section;
+  emitter->section = SPIRV_PROLOGUE;
+  known = burn__kernel_allocate(emitter->arena, sizeof *known);
+  known->type = type;
+  known->offset = place->offset;
+  known->id = load_parameter(emitter, type, place);
+  known->next = emitter->loaded;
+  emitter->loaded = known;
+  emitter->section = section;
+  return known->id;
+}
+
+/* -- loads and stores ------------------------------------------------------------------------- */
+
+Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place) {
+  uint32_t id = 0;
+  if (place->space == SPACE_MEMORY) {
+    id = burn__emit_memory_load(emitter, type, place->address, place->offset);
+  } else if (place->space == SPACE_PARAMETERS) {
+    id = place->dynamic ? load_parameter(emitter, type, place) : known_parameter(emitter, type, place);
+  } else {
+    const uint32_t pointer = variable_pointer(emitter, type, place);
+    id = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvLoad, burn__emit_type_id(emitter, type), pointer);
+  }
+  return burn__emit_id(type, id);
+}
+
+void burn__emit_store(Emitter *emitter, const Type *type, const Place *place, const Value *given) {
+  const Value value = burn__emit_convert(emitter, given, type);
+  const uint32_t id = burn__emit_id_of(emitter, &value);
+  if (place->space == SPACE_PARAMETERS) EMIT_FAIL(emitter, "the parameters of a kernel cannot be written");
+  if (place->space == SPACE_MEMORY) {
+    burn__emit_memory_store(emitter, type, place->address, place->offset, id);
+    return;
+  }
+  const uint32_t pointer = variable_pointer(emitter, type, place);
+  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvStore, pointer, id);
+}
+
+Value burn__emit_spill(Emitter *emitter, const Value *value) {
+  Value variable = burn__emit_variable(emitter, value->type);
+  burn__emit_store(emitter, value->type, &variable.place, value);
+  return variable;
+}
+
+/* -- members and elements --------------------------------------------------------------------- */
+
+static void push_index(Emitter *emitter, Place *place, Index index) {
+  if (place->depth == MOST_INDICES) EMIT_FAIL(emitter, "more than %d members and elements", MOST_INDICES);
+  place->indices[place->depth++] = index;
+}
+
+Value burn__emit_member(Emitter *emitter, const Value *value, const char *name) {
+  const Member *member = burn__emit_member_of(emitter, value->type, name);
+  const uint32_t at = (uint32_t)(member - value->type->members);
+  if (value->kind == VALUE_ID)
+    return burn__emit_id(member->type, burn__emit_extract(emitter, member->type, value->id, at));
+  Value out = *value;
+  out.type = member->type;
+  if (out.place.space == SPACE_MEMORY || out.place.space == SPACE_PARAMETERS)
+    out.place.offset += (int64_t)member->offset;
+  else
+    push_index(emitter, &out.place, (Index){0, at});
+  return out;
+}
+
+/* Adds index * size bytes. */
+static void move_bytes(Emitter *emitter, Place *place, const Value *index, uint64_t size) {
+  if (index->kind == VALUE_CONSTANT) {
+    place->offset += (int64_t)(index->as.bits * size);
+    return;
+  }
+  const bool is_memory = place->space == SPACE_MEMORY;
+  const Type *word = emitter->integers[0][is_memory ? 3 : 2];
+  const Value wide = burn__emit_convert(emitter, index, word), bytes = burn__emit_integer(word, size);
+  const Value distance = burn__emit_binary(emitter, KERNEL_STAR, &wide, &bytes);
+  uint32_t *base = is_memory ? &place->address : &place->dynamic;
+  const uint32_t id = burn__emit_id_of(emitter, &distance);
+  *base = *base ? burn__emit_op(emitter, SpirvIAdd, word, *base, id) : id;
+}
+
+static void move_index(Emitter *emitter, Index *at, const Value *by) {
+  const Type *type = emitter->integers[1][2];
+  const Value index = burn__emit_convert(emitter, by, type);
+  if (index.kind == VALUE_CONSTANT) {
+    at->number += (int64_t)index.as.bits;
+    return;
+  }
+  const uint32_t id = burn__emit_id_of(emitter, &index);
+  at->id = at->id ? burn__emit_op(emitter, SpirvIAdd, type, at->id, id) : id;
+}
+
+static bool is_by_bytes(const Place *place) { return place->space == SPACE_MEMORY || place->space == SPACE_PARAMETERS; }
+
+static Value element_of_array(Emitter *emitter, const Value *array, const Value *index) {
+  const Type *type = array->type->of;
+  if (index->kind == VALUE_CONSTANT && index->as.bits >= array->type->count && !is_by_bytes(&array->place))
+    EMIT_FAIL(emitter, "element %lld of %llu", (long long)index->as.bits, (unsigned long long)array->type->count);
+  if (array->kind == VALUE_ID && index->kind == VALUE_CONSTANT)
+    return burn__emit_id(type, burn__emit_extract(emitter, type, array->id, (uint32_t)index->as.bits));
+  Value out = array->kind == VALUE_ID ? burn__emit_spill(emitter, array) : *array;
+  out.type = type;
+  if (is_by_bytes(&out.place)) {
+    move_bytes(emitter, &out.place, index, type->size);
+    return out;
+  }
+  push_index(emitter, &out.place, (Index){0, 0});
+  move_index(emitter, &out.place.indices[out.place.depth - 1], index);
+  return out;
+}
+
+Value burn__emit_index(Emitter *emitter, const Value *value, const Value *given) {
+  const Value index = burn__emit_rvalue(emitter, given);
+  if (index.type->kind != TYPE_INTEGER && index.type->kind != TYPE_BOOL)
+    EMIT_FAIL(emitter, "an index of type '%s'", burn__emit_type_name(emitter, index.type));
+  if (value->type->kind == TYPE_ARRAY) return element_of_array(emitter, value, &index);
+  const Value pointer = burn__emit_rvalue(emitter, value);
+  const Value moved = burn__emit_moved(emitter, &pointer, &index, false);
+  return burn__emit_dereference(emitter, &moved);
+}
+
+/* -- pointers --------------------------------------------------------------------------------- */
+
+Value burn__emit_address_of(Emitter *emitter, const Value *value) {
+  if (value->kind != VALUE_PLACE) EMIT_FAIL(emitter, "'&' of what has no place");
+  Value out = {.kind = VALUE_POINTER, .type = burn__emit_pointer_to(emitter, value->type), .place = value->place};
+  out.may_move = is_by_bytes(&value->place);
+  if (value->place.space != SPACE_MEMORY) return out;
+  out.kind = VALUE_ID;
+  out.id = value->place.address;
+  out.offset = value->place.offset;
+  return out;
+}
+
+Value burn__emit_dereference(Emitter *emitter, const Value *given) {
+  const Value pointer = burn__emit_rvalue(emitter, given);
+  if (pointer.type->kind != TYPE_POINTER)
+    EMIT_FAIL(emitter, "'*' of '%s', which is no pointer", burn__emit_type_name(emitter, pointer.type));
+  Value out = {.kind = VALUE_PLACE, .type = pointer.type->of, .place = pointer.place};
+  if (pointer.kind == VALUE_POINTER) return out;
+  out.place = (Place){.space = SPACE_MEMORY, .offset = pointer.offset};
+  if (pointer.kind == VALUE_CONSTANT) {
+    const Value address = burn__emit_integer(emitter->integers[0][3], pointer.as.bits);
+    out.place.address = burn__emit_id_of(emitter, &address);
+  } else {
+    out.place.address = pointer.id;
+  }
+  return out;
+}
+
+Value burn__emit_moved(Emitter *emitter, const Value *given, const Value *by, bool backwards) {
+  Value out = burn__emit_rvalue(emitter, given);
+  const Value steps = burn__emit_rvalue(emitter, by);
+  const Value distance = backwards ? burn__emit_unary(emitter, KERNEL_MINUS, &steps) : steps;
+  if (out.type->kind != TYPE_POINTER || distance.type->kind == TYPE_POINTER)
+    EMIT_FAIL(emitter, "an index into '%s'", burn__emit_type_name(emitter, out.type));
+  if (distance.kind == VALUE_CONSTANT && distance.as.bits == 0) return out;
+  if (out.kind == VALUE_POINTER && is_by_bytes(&out.place)) {
+    move_bytes(emitter, &out.place, &distance, out.type->of->size);
+    return out;
+  }
+  if (out.kind == VALUE_POINTER) {
+    if (!out.may_move) EMIT_FAIL(emitter, "a pointer to a single variable is moved");
+    move_index(emitter, &out.place.indices[out.place.depth - 1], &distance);
+    return out;
+  }
+  Place place = {.space = SPACE_MEMORY, .address = out.kind == VALUE_ID ? out.id : 0, .offset = out.offset};
+  if (out.kind == VALUE_CONSTANT) place.offset = (int64_t)out.as.bits;
+  move_bytes(emitter, &place, &distance, out.type->of->size);
+  out = (Value){.kind = VALUE_ID, .type = out.type, .id = place.address, .offset = place.offset};
+  if (!place.address) EMIT_FAIL(emitter, "a pointer from a constant");
+  return out;
+}
