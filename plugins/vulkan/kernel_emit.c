@@ -241,6 +241,7 @@ static void write_module(Writer *writer, const Emitter *emitter, const Ids *ids)
   put_entry(writer, emitter, ids->function);
   put_modes(writer, emitter, ids->function);
   put_section(writer, emitter, SPIRV_ANNOTATIONS);
+  put_section(writer, emitter, SPIRV_ARITHMETIC);
   put_section(writer, emitter, SPIRV_GLOBALS);
   put_op(writer, SpirvFunction, (const uint32_t[]){ids->void_type, ids->function, 0, ids->function_type}, 4);
   put_op(writer, SpirvLabel, &ids->entry, 1);

@@ -130,7 +130,8 @@ typedef struct Frame {
 /* Names that the compiler knows. */
 #define KERNEL_WORDS(X)                                                                                            \
   X(threadIdx)                                                                                                     \
-  X(blockIdx) X(blockDim) X(gridDim) X(__syncthreads) X(burn_bitcast_u32) X(burn_bitcast_f32) X(burn_bitcast_u64)  \
+  X(blockIdx)                                                                                                      \
+  X(blockDim) X(gridDim) X(__syncthreads) X(burn_bitcast_u32) X(burn_bitcast_f32) X(burn_bitcast_u64)              \
       X(burn_bitcast_f64) X(sqrt) X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf) X(trunc) X(truncf) \
           X(fabs) X(fabsf) X(burn_native_fma) X(burn_native_half_to_float) X(burn_native_float_to_half)            \
               X(burn_shuffle) X(burn_ballot) X(burn_popcount) X(burn_atomic_compare_exchange) X(x) X(y) X(z)
@@ -159,6 +160,7 @@ struct Emitter {
   SpirvSection section;            /* where instructions go */
   bool open;                       /* the block has no end yet; nothing is emitted otherwise */
   uint32_t block;                  /* its label */
+  bool is_trial;                   /* what is emitted goes again */
   uint32_t steps;                  /* of unrolled loops and calls, which end somewhere */
   uint32_t glsl;                   /* the set of instructions GLSL.std.450 */
   uint32_t push;                   /* the push constants */
@@ -241,6 +243,14 @@ bool burn__emit_fold(Emitter *emitter, KernelPunctuator op, const Type *type, co
                      Value *out);
 /* The type in which two numbers are computed. */
 const Type *burn__emit_common_type(Emitter *emitter, const Type *a, const Type *b);
+
+/* What is emitted from a trial on goes again when it is taken back, which returns how many words it was. */
+typedef struct Trial {
+  size_t words, decorations;
+  uint32_t block, symbols;
+} Trial;
+Trial burn__emit_try(const Emitter *emitter);
+size_t burn__emit_take_back(Emitter *emitter, const Trial *trial);
 
 /* -- kernel_memory.c -------------------------------------------------------------------------- */
 

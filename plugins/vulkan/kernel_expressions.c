@@ -212,18 +212,11 @@ static Value cast(Emitter *emitter, const Node *node) {
   return burn__emit_convert(emitter, &value, type);
 }
 
-/* Only the type of an expression is asked for, so what it takes to compute it goes again. */
+/* Only the type of an expression is asked for. */
 static Value size_of(Emitter *emitter, const Node *node) {
-  const Type *type = NULL;
-  if (node->type) {
-    type = burn__emit_type(emitter, node->type);
-  } else {
-    const size_t words = emitter->spirv.sections[emitter->section].count;
-    const uint32_t block = emitter->block;
-    type = burn__emit_expression(emitter, node->a).type;
-    emitter->spirv.sections[emitter->section].count = words;
-    emitter->block = block;
-  }
+  const Trial trial = burn__emit_try(emitter);
+  const Type *type = node->type ? burn__emit_type(emitter, node->type) : burn__emit_expression(emitter, node->a).type;
+  (void)burn__emit_take_back(emitter, &trial);
   return burn__emit_integer(emitter->integers[0][3], type->size);
 }
 

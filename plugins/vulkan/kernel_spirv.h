@@ -21,6 +21,7 @@ enum { SPIRV_BLOCK = 2, SPIRV_ARRAY_STRIDE = 6, SPIRV_BUILT_IN = 11, SPIRV_OFFSE
 /* Instructions in the order in which they lie in the module. */
 typedef enum SpirvSection {
   SPIRV_ANNOTATIONS, /* decorations */
+  SPIRV_ARITHMETIC,  /* those of instructions of the body */
   SPIRV_GLOBALS,     /* types, constants, variables outside of functions */
   SPIRV_LOCALS,      /* variables of the function */
   SPIRV_PROLOGUE,    /* what the function begins with */

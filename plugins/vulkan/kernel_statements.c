@@ -1,7 +1,7 @@
 /* kernel_statements.c - statements: variables, branches, loops, and how they are left. */
 #include "kernel_emit.h"
 
-enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNROLLED = 40000 };
+enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400, MOST_WORDS_UNROLLED = 40000 };
 
 /* -- blocks of the module --------------------------------------------------------------------- */
 
@@ -273,14 +273,10 @@ static int count_times(Emitter *emitter, const Node *node, const char *name, Val
   return -1;
 }
 
-/* What is asked of the condition and the step may leave instructions behind, which go again. */
 static int known_times(Emitter *emitter, const Node *node, const Node *first, const Value *begin) {
-  const size_t words = emitter->spirv.sections[emitter->section].count;
-  const uint32_t block = emitter->block;
+  const Trial trial = burn__emit_try(emitter);
   const int times = count_times(emitter, node, first->name, *begin);
-  emitter->spirv.sections[emitter->section].count = words;
-  emitter->block = block;
-  emitter->open = true;
+  (void)burn__emit_take_back(emitter, &trial);
   return times;
 }
 
@@ -320,18 +316,33 @@ static void write_out_with_break(Emitter *emitter, const Node *node, const char 
   end_loop(emitter, loop);
 }
 
+/* How many words one time takes. Within it no further loop is tried, or the time would double with each level. */
+static size_t words_of_one(Emitter *emitter, const Node *node, const char *name, const Value *number) {
+  const Trial trial = burn__emit_try(emitter);
+  emitter->is_trial = true;
+  burn__emit_add_symbol(emitter, name, NULL, number);
+  way(emitter, node->d, NULL);
+  emitter->is_trial = false;
+  return burn__emit_take_back(emitter, &trial);
+}
+
+/* Loops that are not marked are written out if they are short, and what they do takes few words. */
+static bool pays(Emitter *emitter, const Node *node, const char *name, const Value *begin) {
+  if (node->is_unrolled || emitter->is_trial) return true;
+  if (burn__emit_has_kind(node->d, NODE_BREAK) || burn__emit_has_kind(node->d, NODE_RETURN)) return true;
+  return words_of_one(emitter, node, name, begin) <= MOST_WORDS_UNASKED;
+}
+
 static bool unrolled(Emitter *emitter, const Node *node) {
   if (!may_unroll(emitter, node)) return false;
   const Node *first = node->a->a;
   const Type *type = burn__emit_type(emitter, first->type);
   if (type->kind != TYPE_INTEGER) return false;
-  const size_t words = emitter->spirv.sections[emitter->section].count;
-  const uint32_t block = emitter->block;
+  const Trial trial = burn__emit_try(emitter);
   const Value begin = burn__emit_initial(emitter, type, first->a);
   const int times = begin.kind == VALUE_CONSTANT ? known_times(emitter, node, first, &begin) : -1;
-  emitter->spirv.sections[emitter->section].count = words;
-  emitter->block = block;
-  if (times < 0) return false;
+  (void)burn__emit_take_back(emitter, &trial);
+  if (times < 0 || (times > 1 && !pays(emitter, node, first->name, &begin))) return false;
   if (burn__emit_has_jump(node->d, NODE_BREAK) || burn__emit_has_kind(node->d, NODE_RETURN))
     write_out_with_break(emitter, node, first->name, begin, times);
   else

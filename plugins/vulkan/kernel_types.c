@@ -153,6 +153,10 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
     if (node->kind == NODE_TYPEDEF)
       burn__emit_add_symbol(emitter, node->name, burn__emit_type(emitter, node->type), NULL);
     if (node->kind == NODE_VARIABLE && !node->is_static) add_member(emitter, type, node);
+    if (node->kind == NODE_VARIABLE && node->is_static) {
+      const Value value = burn__emit_initial(emitter, burn__emit_type(emitter, node->type), node->a);
+      burn__emit_add_symbol(emitter, node->name, NULL, &value);
+    }
   }
   if (declaration->alignment) {
     const Value wanted = burn__emit_number(emitter, declaration->alignment);

@@ -86,8 +86,27 @@ uint32_t burn__emit_op(Emitter *emitter, SpirvOp op, const Type *type, uint32_t 
   const uint32_t id =
       burn__spirv_result(&emitter->spirv, emitter->section, op, burn__emit_type_id(emitter, type), operands, b ? 2 : 1);
   if (op == SpirvFAdd || op == SpirvFSub || op == SpirvFMul || op == SpirvFDiv)
-    SPIRV_PUT(&emitter->spirv, SPIRV_ANNOTATIONS, SpirvDecorate, id, SPIRV_NO_CONTRACTION);
+    SPIRV_PUT(&emitter->spirv, SPIRV_ARITHMETIC, SpirvDecorate, id, SPIRV_NO_CONTRACTION);
   return id;
+}
+
+/* -- what is only tried ----------------------------------------------------------------------- */
+
+Trial burn__emit_try(const Emitter *emitter) {
+  const SpirvWords *sections = emitter->spirv.sections;
+  return (Trial){sections[emitter->section].count, sections[SPIRV_ARITHMETIC].count, emitter->block,
+                 emitter->symbol_count};
+}
+
+size_t burn__emit_take_back(Emitter *emitter, const Trial *trial) {
+  SpirvWords *sections = emitter->spirv.sections;
+  const size_t taken = sections[emitter->section].count - trial->words;
+  sections[emitter->section].count = trial->words;
+  sections[SPIRV_ARITHMETIC].count = trial->decorations;
+  emitter->block = trial->block;
+  emitter->symbol_count = trial->symbols;
+  emitter->open = true;
+  return taken;
 }
 
 /* -- conversions ------------------------------------------------------------------------------ */
