@@ -43,8 +43,11 @@ enum { KERNEL_WHY_BYTES = 400 };
 KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes);
 void burn__kernel_free(KernelProgram *program); /* NULL is allowed */
 
-/* The kernel `entry` of a program. False with words in `why`. A program is used by one thread at a time. */
-bool burn__kernel_emit(KernelProgram *program, const char *entry, KernelModule *out, char *why, size_t why_bytes);
+/* The kernel `entry` of a program, for groups of so many threads; 0: of those that its __launch_bounds__ names. Its
+ * inputs lie behind each other as members of a struct would. False with words in `why`. A program is used by one thread
+ * at a time. */
+bool burn__kernel_emit(KernelProgram *program, const char *entry, uint32_t threads, KernelModule *out, char *why,
+                       size_t why_bytes);
 void burn__kernel_module_free(KernelModule *module);
 
 #endif

@@ -70,14 +70,19 @@ static const Declaration *find_kernel(Emitter *emitter, const char *entry) {
   const Declaration *kernel = name ? burn__syntax_find(emitter->syntax, name) : NULL;
   while (kernel && !(kernel->is_kernel && kernel->body)) kernel = kernel->next;
   if (!kernel) EMIT_FAIL(emitter, "there is no kernel '%s'", entry);
-  if (!kernel->threads) EMIT_FAIL(emitter, "the kernel '%s' has no __launch_bounds__", entry);
   return kernel;
 }
 
-static void count_threads(Emitter *emitter, const Declaration *kernel) {
-  const Value threads = burn__emit_number(emitter, kernel->threads);
-  const int64_t count = burn__emit_known(emitter, &threads);
-  if (count < 1 || count > 1024) EMIT_FAIL(emitter, "%lld threads are not 1 to 1024", (long long)count);
+static void count_threads(Emitter *emitter, const Declaration *kernel, uint32_t wanted) {
+  int64_t most = 1024;
+  if (!kernel->threads && wanted == 0) EMIT_FAIL(emitter, "the kernel '%s' has no __launch_bounds__", kernel->name);
+  if (kernel->threads) {
+    const Value threads = burn__emit_number(emitter, kernel->threads);
+    most = burn__emit_known(emitter, &threads);
+  }
+  const int64_t count = wanted > 0 ? (int64_t)wanted : most;
+  if (count < 1 || count > most || count > 1024)
+    EMIT_FAIL(emitter, "%lld threads are not 1 to %lld", (long long)count, (long long)(most < 1024 ? most : 1024));
   emitter->threads = (uint32_t)count;
 }
 
@@ -95,22 +100,44 @@ static void declare_push_constants(Emitter *emitter) {
   emitter->push = SPIRV_RESULT(spirv, SPIRV_GLOBALS, SpirvVariable, pointer, SPIRV_PUSH_CONSTANT);
 }
 
+/* Where the inputs of a kernel lie; returns how many bytes they take. */
+static uint64_t lay_out_inputs(Emitter *emitter, const Declaration *kernel, int64_t *offsets, uint32_t most) {
+  uint64_t bytes = 0, alignment = 1;
+  uint32_t count = 0;
+  for (const Node *input = kernel->inputs; input; input = input->next) {
+    const Type *type = burn__emit_type(emitter, input->type);
+    if (count == most) EMIT_FAIL(emitter, "the kernel '%s' has more than %u inputs", kernel->name, most);
+    bytes = (bytes + type->alignment - 1) / type->alignment * type->alignment;
+    offsets[count++] = (int64_t)bytes;
+    bytes += type->size;
+    if (type->alignment > alignment) alignment = type->alignment;
+  }
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+enum { MOST_KERNEL_INPUTS = 64 };
+
 static void bind_parameters(Emitter *emitter, const Declaration *kernel) {
-  const Node *input = kernel->inputs;
-  if (!input || input->next || !input->name) EMIT_FAIL(emitter, "the kernel '%s' wants one struct", kernel->name);
-  const Type *type = burn__emit_type(emitter, input->type);
-  if (type->kind != TYPE_STRUCT) EMIT_FAIL(emitter, "the parameters of '%s' are no struct", kernel->name);
-  emitter->parameters = type;
-  emitter->in_push_constants = type->size + KERNEL_PARAMETERS_AT <= KERNEL_PUSH_BYTES;
-  const Value parameters = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_PARAMETERS}};
-  burn__emit_add_symbol(emitter, input->name, NULL, &parameters);
-  if (emitter->in_push_constants) return;
-  /* the address is the first word of what would be parameters */
-  const Place place = {.space = SPACE_PARAMETERS};
-  emitter->in_push_constants = true;
-  emitter->parameters_address = burn__emit_load(emitter, emitter->integers[0][3], &place).id;
-  emitter->in_push_constants = false;
-  emitter->loaded = NULL;
+  int64_t offsets[MOST_KERNEL_INPUTS];
+  uint32_t i = 0;
+  const Place whole = {.space = SPACE_PARAMETERS};
+  emitter->parameter_bytes = lay_out_inputs(emitter, kernel, offsets, MOST_KERNEL_INPUTS);
+  emitter->in_push_constants = emitter->parameter_bytes + KERNEL_PARAMETERS_AT <= KERNEL_PUSH_BYTES;
+  if (!emitter->in_push_constants) { /* the address is the first word of what would be parameters */
+    emitter->in_push_constants = true;
+    emitter->parameters_address = burn__emit_load(emitter, emitter->integers[0][3], &whole).id;
+    emitter->in_push_constants = false;
+    emitter->loaded = NULL;
+  }
+  for (const Node *input = kernel->inputs; input; input = input->next, i++) {
+    const Type *type = burn__emit_type(emitter, input->type);
+    Value value = {.kind = VALUE_PLACE, .type = type, .place = whole};
+    value.place.offset = offsets[i];
+    if (!input->name) continue;
+    if (type_is_scalar(type) && burn__emit_writes(emitter, kernel->body, input->name))
+      value = burn__emit_spill(emitter, &value);
+    burn__emit_add_symbol(emitter, input->name, NULL, &value);
+  }
 }
 
 static uint32_t builtin(Emitter *emitter, KernelWord word) {
@@ -134,13 +161,13 @@ static void leave_if_beyond(Emitter *emitter) {
   burn__emit_block_begin(emitter, stay);
 }
 
-static void emit_body(Emitter *emitter, const Declaration *kernel) {
+static void emit_body(Emitter *emitter, const Declaration *kernel, uint32_t threads) {
   Frame frame;
   emitter->section = SPIRV_BODY;
   emitter->open = true;
   burn__emit_enter_scope(emitter, &frame, NULL);
   frame.function = kernel;
-  count_threads(emitter, kernel);
+  count_threads(emitter, kernel, threads);
   declare_push_constants(emitter);
   bind_parameters(emitter, kernel);
   leave_if_beyond(emitter);
@@ -251,7 +278,7 @@ static void write_module(Writer *writer, const Emitter *emitter, const Ids *ids)
   put_op(writer, SpirvFunctionEnd, NULL, 0);
 }
 
-static void emit_module(Emitter *emitter, const char *entry, KernelModule *out) {
+static void emit_module(Emitter *emitter, const char *entry, uint32_t threads, KernelModule *out) {
   Writer writer = {NULL, 0};
   emitter->spirv.arena = emitter->arena;
   emitter->spirv.bound = 1;
@@ -262,7 +289,7 @@ static void emit_module(Emitter *emitter, const char *entry, KernelModule *out) 
   const Ids ids = {spirv_id(&emitter->spirv), SPIRV_GLOBAL(&emitter->spirv, SpirvTypeFunction, 0, void_type), void_type,
                    spirv_id(&emitter->spirv)};
   emitter->block = ids.entry;
-  emit_body(emitter, find_kernel(emitter, entry));
+  emit_body(emitter, find_kernel(emitter, entry), threads);
   write_module(&writer, emitter, &ids);
   out->words = malloc(writer.used * sizeof *out->words);
   if (!out->words) EMIT_FAIL(emitter, "no memory of the host for a kernel of %zu words", writer.used);
@@ -271,7 +298,8 @@ static void emit_module(Emitter *emitter, const char *entry, KernelModule *out) 
   write_module(&writer, emitter, &ids);
 }
 
-bool burn__kernel_emit(KernelProgram *program, const char *entry, KernelModule *out, char *why, size_t why_bytes) {
+bool burn__kernel_emit(KernelProgram *program, const char *entry, uint32_t threads, KernelModule *out, char *why,
+                       size_t why_bytes) {
   KernelArena arena = {.why = why, .why_bytes = why_bytes};
   *out = (KernelModule){.words = NULL};
   (void)snprintf(why, why_bytes, "no memory of the host for a kernel");
@@ -282,9 +310,9 @@ bool burn__kernel_emit(KernelProgram *program, const char *entry, KernelModule *
   emitter->target = program->target;
   const bool done = setjmp(arena.escape) == 0;
   if (done) {
-    emit_module(emitter, entry, out);
+    emit_module(emitter, entry, threads, out);
     out->threads = emitter->threads;
-    out->parameter_bytes = (uint32_t)emitter->parameters->size;
+    out->parameter_bytes = (uint32_t)emitter->parameter_bytes;
     out->in_push_constants = emitter->in_push_constants;
     out->shared_bytes = (uint32_t)emitter->shared_bytes;
   }
