@@ -30,7 +30,7 @@ typedef struct KernelProgram KernelProgram; /* a source that has been read */
 typedef struct KernelModule {
   uint32_t *words;
   size_t word_count;
-  uint32_t threads;         /* of a group: exactly so many are started */
+  uint32_t threads[3];      /* of a group: exactly so many are started */
   uint32_t parameter_bytes; /* that a launch gives */
   bool in_push_constants;   /* the parameters themselves, not their address */
   uint32_t shared_bytes;
@@ -43,10 +43,11 @@ enum { KERNEL_WHY_BYTES = 400 };
 KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes);
 void burn__kernel_free(KernelProgram *program); /* NULL is allowed */
 
-/* The kernel `entry` of a program, for groups of so many threads; 0: of those that its __launch_bounds__ names. Its
- * inputs lie behind each other as members of a struct would. False with words in `why`. A program is used by one thread
- * at a time. */
-bool burn__kernel_emit(KernelProgram *program, const char *entry, uint32_t threads, KernelModule *out, char *why,
+/* The kernel `entry` of a program. Its inputs lie behind each other as members of a struct would. `threads`: of a group
+ * along three axes, and then groups have three axes too, as the launch has, and no number of them is looked at; NULL: as
+ * many as its __launch_bounds__ names, and groups with numbers from 0 on. False with words in `why`. A program is used by
+ * one thread at a time. */
+bool burn__kernel_emit(KernelProgram *program, const char *entry, const uint32_t *threads, KernelModule *out, char *why,
                        size_t why_bytes);
 void burn__kernel_module_free(KernelModule *module);
 

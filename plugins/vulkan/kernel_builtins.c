@@ -6,7 +6,13 @@
 enum { GLSL_ROUND_EVEN = 2, GLSL_TRUNC = 3, GLSL_FABS = 4, GLSL_FLOOR = 8, GLSL_CEIL = 9, GLSL_SQRT = 31 };
 enum { GLSL_FMA = 50, GLSL_PACK_HALF = 58, GLSL_UNPACK_HALF = 62 };
 /* BuiltIn, Scope and Memory Semantics of the specification. */
-enum { LOCAL_INVOCATION_INDEX = 29, WORKGROUP_ID = 26, NUM_WORKGROUPS = 24, SUBGROUP_INVOCATION = 41 };
+enum {
+  LOCAL_INVOCATION_ID = 27,
+  LOCAL_INVOCATION_INDEX = 29,
+  WORKGROUP_ID = 26,
+  NUM_WORKGROUPS = 24,
+  SUBGROUP_INVOCATION = 41
+};
 enum { SCOPE_DEVICE = 1, SCOPE_WORKGROUP = 2, SCOPE_SUBGROUP = 3 };
 enum { SEMANTICS = 0x8 | 0x40 | 0x100 }; /* acquire and release, of buffers and of shared memory */
 
@@ -22,32 +28,30 @@ static uint32_t input_variable(Emitter *emitter, uint32_t type, uint32_t built_i
   return SPIRV_RESULT(&emitter->spirv, SPIRV_PROLOGUE, SpirvLoad, type, id);
 }
 
-static uint32_t thread_number(Emitter *emitter) {
-  if (!emitter->thread)
-    emitter->thread = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), LOCAL_INVOCATION_INDEX);
-  return emitter->thread;
+static uint32_t vector_of_3(Emitter *emitter) {
+  const uint32_t word = burn__emit_type_id(emitter, u32(emitter));
+  return SPIRV_GLOBAL(&emitter->spirv, SpirvTypeVector, 0, word, 3);
+}
+
+static uint32_t group_counts(Emitter *emitter) {
+  if (!emitter->group_counts) emitter->group_counts = input_variable(emitter, vector_of_3(emitter), NUM_WORKGROUPS);
+  return emitter->group_counts;
 }
 
 /* y * the groups of a row + x */
-static uint32_t group_number(Emitter *emitter) {
-  Spirv *spirv = &emitter->spirv;
-  if (emitter->group) return emitter->group;
-  const uint32_t word = burn__emit_type_id(emitter, u32(emitter));
-  const uint32_t vector = SPIRV_GLOBAL(spirv, SpirvTypeVector, 0, word, 3);
+static uint32_t number_of_group(Emitter *emitter) {
   const SpirvSection section = emitter->section;
+  const Type *word = u32(emitter);
   emitter->section = SPIRV_PROLOGUE;
-  const uint32_t at = input_variable(emitter, vector, WORKGROUP_ID);
-  const uint32_t counts = input_variable(emitter, vector, NUM_WORKGROUPS);
-  const uint32_t x = burn__emit_extract(emitter, u32(emitter), at, 0),
-                 y = burn__emit_extract(emitter, u32(emitter), at, 1);
-  const uint32_t row = burn__emit_extract(emitter, u32(emitter), counts, 0);
-  const uint32_t before = burn__emit_op(emitter, SpirvIMul, u32(emitter), y, row);
-  emitter->group = burn__emit_op(emitter, SpirvIAdd, u32(emitter), before, x);
+  const uint32_t at = input_variable(emitter, vector_of_3(emitter), WORKGROUP_ID), counts = group_counts(emitter);
+  const uint32_t x = burn__emit_extract(emitter, word, at, 0), y = burn__emit_extract(emitter, word, at, 1);
+  const uint32_t before = burn__emit_op(emitter, SpirvIMul, word, y, burn__emit_extract(emitter, word, counts, 0));
+  const uint32_t number = burn__emit_op(emitter, SpirvIAdd, word, before, x);
   emitter->section = section;
-  return emitter->group;
+  return number;
 }
 
-static uint32_t group_count(Emitter *emitter) {
+static uint32_t count_of_groups(Emitter *emitter) {
   Spirv *spirv = &emitter->spirv;
   const uint32_t pointer = SPIRV_RESULT(spirv, SPIRV_PROLOGUE, SpirvAccessChain,
                                         burn__emit_pointer_id(emitter, SPIRV_PUSH_CONSTANT, u32(emitter)),
@@ -55,23 +59,49 @@ static uint32_t group_count(Emitter *emitter) {
   return SPIRV_RESULT(spirv, SPIRV_PROLOGUE, SpirvLoad, burn__emit_type_id(emitter, u32(emitter)), pointer);
 }
 
-static bool is_word(const Emitter *emitter, const char *name, KernelWord word) { return name == emitter->words[word]; }
+static uint32_t thread_number(Emitter *emitter) {
+  if (!emitter->thread)
+    emitter->thread = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), LOCAL_INVOCATION_INDEX);
+  return emitter->thread;
+}
 
-/* threadIdx.x and its kin; y and z are always 0, and counts of them 1. */
+/* Groups and threads by number. */
+static uint32_t along_x(Emitter *emitter, KernelWord word) {
+  if (word == WORD_threadIdx) return thread_number(emitter);
+  if (word == WORD_gridDim) return count_of_groups(emitter);
+  if (!emitter->group) emitter->group = number_of_group(emitter);
+  return emitter->group;
+}
+
+/* Groups and threads by their three axes. */
+static uint32_t along_axis(Emitter *emitter, KernelWord word, uint32_t axis) {
+  uint32_t *known = word == WORD_threadIdx ? &emitter->thread : &emitter->group;
+  if (word == WORD_gridDim) return burn__emit_extract(emitter, u32(emitter), group_counts(emitter), axis);
+  if (!*known)
+    *known = input_variable(emitter, vector_of_3(emitter), word == WORD_threadIdx ? LOCAL_INVOCATION_ID : WORKGROUP_ID);
+  return burn__emit_extract(emitter, u32(emitter), *known, axis);
+}
+
+/* threadIdx.x and its kin. */
 bool burn__emit_builtin_member(Emitter *emitter, const Node *node, Value *out) {
+  static const KernelWord words[] = {WORD_threadIdx, WORD_blockIdx, WORD_blockDim, WORD_gridDim};
   const Node *of = node->a;
+  KernelWord word = WORD_COUNT;
+  uint32_t axis = 0;
   if (of->kind != NODE_NAME || of->type) return false;
-  const bool thread = is_word(emitter, of->name, WORD_threadIdx), group = is_word(emitter, of->name, WORD_blockIdx);
-  const bool threads = is_word(emitter, of->name, WORD_blockDim), groups = is_word(emitter, of->name, WORD_gridDim);
-  if (!thread && !group && !threads && !groups) return false;
-  if (!is_word(emitter, node->name, WORD_x)) {
-    *out = burn__emit_integer(u32(emitter), threads || groups);
-    return true;
-  }
-  if (threads) *out = burn__emit_integer(u32(emitter), emitter->threads);
-  if (thread) *out = burn__emit_id(u32(emitter), thread_number(emitter));
-  if (group) *out = burn__emit_id(u32(emitter), group_number(emitter));
-  if (groups) *out = burn__emit_id(u32(emitter), group_count(emitter));
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (of->name == emitter->words[words[i]]) word = words[i];
+  if (word == WORD_COUNT) return false;
+  while (axis < 3 && node->name != emitter->words[WORD_x + axis]) axis++;
+  if (axis == 3) EMIT_FAIL(emitter, "'%s' has x, y and z, and no '%s'", of->name, node->name);
+  if (word == WORD_blockDim)
+    *out = burn__emit_integer(u32(emitter), emitter->threads[axis]);
+  else if (emitter->has_axes)
+    *out = burn__emit_id(u32(emitter), along_axis(emitter, word, axis));
+  else if (axis == 0)
+    *out = burn__emit_id(u32(emitter), along_x(emitter, word));
+  else
+    *out = burn__emit_integer(u32(emitter), word == WORD_gridDim);
   return true;
 }
 

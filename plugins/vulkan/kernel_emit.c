@@ -73,17 +73,22 @@ static const Declaration *find_kernel(Emitter *emitter, const char *entry) {
   return kernel;
 }
 
-static void count_threads(Emitter *emitter, const Declaration *kernel, uint32_t wanted) {
-  int64_t most = 1024;
-  if (!kernel->threads && wanted == 0) EMIT_FAIL(emitter, "the kernel '%s' has no __launch_bounds__", kernel->name);
+static void count_threads(Emitter *emitter, const Declaration *kernel, const uint32_t *wanted) {
+  int64_t most = 1024, count = 1;
+  if (!kernel->threads && !wanted) EMIT_FAIL(emitter, "the kernel '%s' has no __launch_bounds__", kernel->name);
   if (kernel->threads) {
     const Value threads = burn__emit_number(emitter, kernel->threads);
     most = burn__emit_known(emitter, &threads);
   }
-  const int64_t count = wanted > 0 ? (int64_t)wanted : most;
+  emitter->has_axes = wanted != NULL;
+  for (int axis = 0; axis < 3; axis++) {
+    const int64_t along = wanted ? (int64_t)wanted[axis] : axis == 0 ? most : 1;
+    count = along < 1 || along > 1024 ? 0 : count * along;
+    emitter->threads[axis] = (uint32_t)along;
+  }
   if (count < 1 || count > most || count > 1024)
-    EMIT_FAIL(emitter, "%lld threads are not 1 to %lld", (long long)count, (long long)(most < 1024 ? most : 1024));
-  emitter->threads = (uint32_t)count;
+    EMIT_FAIL(emitter, "a group of %u x %u x %u threads is not one of 1 to %lld", emitter->threads[0],
+              emitter->threads[1], emitter->threads[2], (long long)(most < 1024 ? most : 1024));
 }
 
 /* struct { uint words[32]; } */
@@ -161,7 +166,7 @@ static void leave_if_beyond(Emitter *emitter) {
   burn__emit_block_begin(emitter, stay);
 }
 
-static void emit_body(Emitter *emitter, const Declaration *kernel, uint32_t threads) {
+static void emit_body(Emitter *emitter, const Declaration *kernel, const uint32_t *threads) {
   Frame frame;
   emitter->section = SPIRV_BODY;
   emitter->open = true;
@@ -170,7 +175,7 @@ static void emit_body(Emitter *emitter, const Declaration *kernel, uint32_t thre
   count_threads(emitter, kernel, threads);
   declare_push_constants(emitter);
   bind_parameters(emitter, kernel);
-  leave_if_beyond(emitter);
+  if (!emitter->has_axes) leave_if_beyond(emitter);
   burn__emit_statements(emitter, kernel->body->a);
   if (emitter->open) burn__spirv_put(&emitter->spirv, SPIRV_BODY, SpirvReturn, NULL, 0);
   burn__emit_leave_scope(emitter, &frame);
@@ -236,7 +241,9 @@ static void put_entry(Writer *writer, const Emitter *emitter, uint32_t function)
 
 static void put_modes(Writer *writer, const Emitter *emitter, uint32_t function) {
   const KernelTarget *target = &emitter->target;
-  put_op(writer, SpirvExecutionMode, (const uint32_t[]){function, MODE_LOCAL_SIZE, emitter->threads, 1, 1}, 5);
+  put_op(writer, SpirvExecutionMode,
+         (const uint32_t[]){function, MODE_LOCAL_SIZE, emitter->threads[0], emitter->threads[1], emitter->threads[2]},
+         5);
   for (uint32_t i = 0; i < 3; i++) {
     const uint32_t bits = 16u << i;
     if (target->keeps_subnormals[i])
@@ -278,7 +285,7 @@ static void write_module(Writer *writer, const Emitter *emitter, const Ids *ids)
   put_op(writer, SpirvFunctionEnd, NULL, 0);
 }
 
-static void emit_module(Emitter *emitter, const char *entry, uint32_t threads, KernelModule *out) {
+static void emit_module(Emitter *emitter, const char *entry, const uint32_t *threads, KernelModule *out) {
   Writer writer = {NULL, 0};
   emitter->spirv.arena = emitter->arena;
   emitter->spirv.bound = 1;
@@ -298,7 +305,7 @@ static void emit_module(Emitter *emitter, const char *entry, uint32_t threads, K
   write_module(&writer, emitter, &ids);
 }
 
-bool burn__kernel_emit(KernelProgram *program, const char *entry, uint32_t threads, KernelModule *out, char *why,
+bool burn__kernel_emit(KernelProgram *program, const char *entry, const uint32_t *threads, KernelModule *out, char *why,
                        size_t why_bytes) {
   KernelArena arena = {.why = why, .why_bytes = why_bytes};
   *out = (KernelModule){.words = NULL};
@@ -311,7 +318,7 @@ bool burn__kernel_emit(KernelProgram *program, const char *entry, uint32_t threa
   const bool done = setjmp(arena.escape) == 0;
   if (done) {
     emit_module(emitter, entry, threads, out);
-    out->threads = emitter->threads;
+    memcpy(out->threads, emitter->threads, sizeof out->threads);
     out->parameter_bytes = (uint32_t)emitter->parameter_bytes;
     out->in_push_constants = emitter->in_push_constants;
     out->shared_bytes = (uint32_t)emitter->shared_bytes;

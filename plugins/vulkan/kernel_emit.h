@@ -128,14 +128,15 @@ typedef struct Frame {
 } Frame;
 
 /* Names that the compiler knows. */
-#define KERNEL_WORDS(X)                                                                                               \
-  X(threadIdx)                                                                                                        \
-  X(blockIdx)                                                                                                         \
-  X(blockDim)                                                                                                         \
-  X(gridDim) X(__syncthreads) X(burn_bitcast_u32) X(burn_bitcast_f32) X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) \
-      X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf)               \
-          X(burn_native_fma) X(burn_native_half_to_float) X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) \
-              X(burn_popcount) X(burn_atomic_compare_exchange) X(x) X(y) X(z)
+#define KERNEL_WORDS(X)                                                                                             \
+  X(threadIdx)                                                                                                      \
+  X(blockIdx)                                                                                                       \
+  X(blockDim)                                                                                                       \
+  X(gridDim)                                                                                                        \
+  X(__syncthreads) X(burn_bitcast_u32) X(burn_bitcast_f32) X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) X(sqrtf) \
+      X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf) X(burn_native_fma)   \
+          X(burn_native_half_to_float) X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) X(burn_popcount) \
+              X(burn_atomic_compare_exchange) X(x) X(y) X(z)
 typedef enum KernelWord {
 #define KERNEL_WORD(name) WORD_##name,
   KERNEL_WORDS(KERNEL_WORD)
@@ -165,9 +166,10 @@ struct Emitter {
   uint32_t steps;                  /* of unrolled loops and calls, which end somewhere */
   uint32_t glsl;                   /* the set of instructions GLSL.std.450 */
   uint32_t push;                   /* the push constants */
-  uint32_t thread, group;          /* their numbers, loaded once */
+  uint32_t thread, group;          /* their numbers, loaded once; with axes, vectors */
+  uint32_t group_counts;           /* a vector */
   uint32_t lane;                   /* within the subgroup; 0: not asked for */
-  uint32_t inputs[4], input_count; /* variables of builtins, for the entry */
+  uint32_t inputs[8], input_count; /* variables of builtins, for the entry */
   uint32_t shared_variables[256], shared_count;
   uint64_t shared_bytes;
   struct SharedVariable *shared; /* by declaration */
@@ -175,7 +177,8 @@ struct Emitter {
   uint64_t parameter_bytes;
   bool in_push_constants;
   uint32_t parameters_address;
-  uint32_t threads;
+  uint32_t threads[3];
+  bool has_axes; /* groups and threads have three, and are not numbered */
   bool uses_subgroups, uses_ballot, uses_halves;
 };
 
