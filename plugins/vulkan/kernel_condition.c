@@ -1,5 +1,5 @@
-/* kernel_condition.c - the integers of #if: 64 bits, with a sign unless one side has none. A side that && || or ?: leave
- * out may divide by zero. */
+/* kernel_condition.c - the integers of #if: 64 bits, with a sign unless one side has none. A side that && or
+ * || or ?: leaves out may divide by zero. */
 #include "kernel_pieces.h"
 
 #include <string.h>

@@ -95,8 +95,8 @@ typedef struct KernelToken {
 
 typedef struct KernelTokens KernelTokens; /* owns tokens and names */
 
-/* The tokens of a source in which the names of `defined` (ends with NULL, may be NULL) are defined as 1. NULL with words
- * in `why` ("line 12: #if without #endif"). */
+/* The tokens of a source in which the names of `defined` (ends with NULL, may be NULL) are 1. NULL with words in
+ * `why` ("line 12: #if without #endif"). */
 KernelTokens *burn__kernel_tokens(const char *source, const char *const *defined, char *why, size_t why_bytes);
 
 /* Ends with KERNEL_TOKEN_END. */
