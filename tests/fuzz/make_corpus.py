@@ -275,6 +275,17 @@ def command():
     yield "tables", b"bench\ntables\nresults.csv<|>" + csv.encode()
 
 
+def kernel():
+    """Sources that have each part of the preprocessor."""
+    yield "macros", (b"#define A 1\n#define F(x, y) x##y #x A F(y, x)\n#define V(x, ...) f(x, ## __VA_ARGS__)\n"
+                     b"F(a b, \"s\\n\") V(1) V(1, (2, 3), V(4)) F\n(F, F(1, 2))\n#undef A\nA F(A, A)\n")
+    yield "conditions", (b"#define N 21\n#if N / 8 % 2 || defined(B) && (1 ? -1 >> 1 : 1 / 0)\na\n#elif 0x7fULL == 'c'\n#else\n"
+                         b"#if 0\n\"/*\" /* #endif */ it's\n#endif\nb\n#endif\n#ifndef B\n#error no B\n#endif\n")
+    yield "pragmas", b"#define E(n) _Pragma(\"unroll 4\") for (;;) n\n#pragma unroll N\nE(x) \\\n E(E(y)) // z\n#pragma once\n"
+    yield "numbers", b"0 08 0x1Fu 12ULL 1.5e+3f .5 1e-320 0x1.8p-3f 1e40f 18446744073709551616 a+++b>>=c->d::e...\n"
+    yield "within", b"#define a b c\n#define b a\n#define f(x) x + f(x\na f(f)(f(1)) ) f(2)) g\n#define g(x) [x] g\ng(g)(g(1)(2))\n"
+
+
 def drawn(seed, files, length):
     """Bytes without a structure of their own; small ones, of which most drawn values are small."""
     dice = random.Random(seed)
@@ -284,7 +295,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
