@@ -340,7 +340,7 @@ static int time_candidates(const Work *work, const Heuristic *found, int count) 
   const bool is_ready = d->cuEventCreate(&timer.start, 0) == CUDA_OK && d->cuEventCreate(&timer.stop, 0) == CUDA_OK;
   if (is_ready) measure_all(work, &timer, found, count, best);
   close_timer(d, &timer);
-  atomic_fetch_add(&work->cuda->host_waits, 1);
+  atomic_fetch_add(&work->cuda->gpu.host_waits, 1);
   for (int i = 0; i < count && is_ready; i++)
     if (best[i] >= 0 && (fastest < 0 || best[i] < fastest)) fastest = best[i];
   for (int i = 0; i < count && is_ready; i++)
@@ -357,7 +357,7 @@ static void name_choice(Cuda *cuda, const Shape *shape, CudaImageName *name) {
   for (int i = 0; i < 3; i++) (void)blas->cublasLtGetProperty(i, &version[i]);
   (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
   int used = snprintf(text, 256, "cuBLASLt %d.%d.%d, %.127s, %u units, product ", version[0], version[1], version[2],
-                      device, cuda->unit_count);
+                      device, cuda->gpu.unit_count);
   for (size_t i = 0; i < sizeof *shape; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
   burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
   name->ending = "product";
@@ -370,10 +370,10 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
   char *kept = NULL;
   uint64_t bytes = 0;
   Heuristic check = {.state = 1};
-  if (!burn__cuda_image_load(work->cuda->host, name, &kept, &bytes)) return false;
+  if (!burn__cuda_image_load(work->cuda->gpu.host, name, &kept, &bytes)) return false;
   const bool is_whole = bytes == sizeof plan->algorithm;
   if (is_whole) memcpy(plan->algorithm, kept, sizeof plan->algorithm);
-  work->cuda->host->free(kept, bytes);
+  work->cuda->gpu.host->free(kept, bytes);
   return is_whole &&
          products->blas->cublasLtMatmulAlgoCheck(products->handle, plan->desc, plan->a, plan->b, plan->d, plan->d,
                                                  plan->algorithm, &check) == 0 &&
@@ -384,7 +384,7 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
 
 static bool is_timed(const Work *work) {
   const GpuMatmul *p = work->p;
-  return work->cuda->timing && (double)p->batches * (double)p->m * (double)p->n * (double)p->k >= TIMED_FROM;
+  return work->cuda->gpu.timing && (double)p->batches * (double)p->m * (double)p->n * (double)p->k >= TIMED_FROM;
 }
 
 /* While launches are recorded none may be waited for. */
@@ -440,7 +440,8 @@ static bool find_plan(Work *work, const Shape *shape) {
   return false;
 }
 
-bool burn__cuda_blas_product(Cuda *cuda, const GpuProductKind *kind, const GpuMatmul *p) {
+bool burn__cuda_blas_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  Cuda *cuda = cuda_of(gpu);
   Shape shape;
   Work work = {.cuda = cuda, .p = p};
   if (p->batches > INT32_MAX || !take_shape(p, kind, &shape)) return false;

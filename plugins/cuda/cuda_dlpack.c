@@ -89,16 +89,16 @@ void burn__cuda_give_back(Cuda *cuda, bool all) {
     struct CudaBorrowed *next = done->next;
     if (done->event) (void)cuda->driver->cuEventDestroy_v2(done->event);
     delete_tensor(done->tensor); /* the owner's code: without a lock of ours */
-    cuda->host->free(done, sizeof *done);
+    cuda->gpu.host->free(done, sizeof *done);
     done = next;
   }
 }
 
 /* In the context. */
 static void give_back_later(Cuda *cuda, struct DLManagedTensorVersioned *tensor) {
-  struct CudaBorrowed *borrowed = cuda->host->allocate(sizeof *borrowed);
+  struct CudaBorrowed *borrowed = cuda->gpu.host->allocate(sizeof *borrowed);
   if (!borrowed) {
-    (void)burn__gpu_wait(cuda);
+    (void)burn__gpu_wait(&cuda->gpu);
     delete_tensor(tensor);
     return;
   }
@@ -127,7 +127,7 @@ void burn__cuda_unshare(Cuda *cuda, GpuStorage *storage) {
 
 /* Memory of this device that kernels can read: forwards, with bools as they are here after a copy. */
 static bool suits(const Cuda *cuda, const BurnDlpackTensor *tensor) {
-  if (tensor->device_type != BURN_DLPACK_CUDA || tensor->device_id != (int32_t)cuda->index) return false;
+  if (tensor->device_type != BURN_DLPACK_CUDA || tensor->device_id != (int32_t)cuda->gpu.index) return false;
   for (int32_t i = 0; i < tensor->ndim; i++)
     if (tensor->strides[i] < 0) return false;
   return true;
@@ -153,10 +153,10 @@ static uint64_t span_of(const BurnDlpackTensor *tensor) {
 static BurnStatus over(Cuda *cuda, const BurnDlpackTensor *tensor, BurnDType dtype, BurnPrimitive **out) {
   const BurnTensorDesc desc = desc_of(tensor, dtype);
   const CudaAddress address = (CudaAddress)(uintptr_t)tensor->data + tensor->byte_offset;
-  GpuStorage *storage = burn__cuda_storage_over(cuda, address, span_of(tensor));
+  GpuStorage *storage = burn__gpu_memory_over(&cuda->gpu, address, span_of(tensor));
   if (!storage) return CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
   storage->is_shared = true;
-  return burn__gpu_tensor_over(cuda, &desc, tensor->strides, storage, 0, out);
+  return burn__gpu_tensor_over(&cuda->gpu, &desc, tensor->strides, storage, 0, out);
 }
 
 /* Any byte but 0 is true there, and 1 here. */
@@ -164,9 +164,9 @@ static BurnStatus over_bools(Cuda *cuda, const BurnDlpackTensor *tensor, struct 
                              BurnPrimitive **out) {
   BurnPrimitive *bytes = NULL;
   BurnStatus status = over(cuda, tensor, BURN_DTYPE_U8, &bytes);
-  if (status == BURN_OK) status = burn__gpu_cast(cuda, bytes, BURN_DTYPE_BOOL, out);
+  if (status == BURN_OK) status = burn__gpu_cast(&cuda->gpu, bytes, BURN_DTYPE_BOOL, out);
   if (status == BURN_OK) gpu_tensor(bytes)->storage->owner = owner;
-  burn__gpu_release(cuda, bytes);
+  burn__gpu_release(&cuda->gpu, bytes);
   return status;
 }
 
@@ -177,9 +177,9 @@ static BurnStatus BURN_API_CALL import_on(void *self, struct DLManagedTensorVers
   const BurnDType dtype = burn_dlpack_dtype(tensor);
   if (!suits(cuda, tensor)) return BURN_STATUS_UNIMPLEMENTED;
   BurnStatus status = check_stream(cuda, stream);
-  if (status == BURN_OK) status = burn__gpu_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
-  status = burn__gpu_refuse_recording(cuda, "memory of another library");
+  status = burn__gpu_refuse_recording(&cuda->gpu, "memory of another library");
   burn__cuda_give_back(cuda, false);
   if (status == BURN_OK && stream != -1)
     status = burn__cuda_check(cuda, order_streams(cuda, stream_of(stream), cuda->stream), "wait for the producer");
@@ -189,7 +189,7 @@ static BurnStatus BURN_API_CALL import_on(void *self, struct DLManagedTensorVers
     status = over(cuda, tensor, dtype, out);
     if (status == BURN_OK) gpu_tensor(*out)->storage->owner = owner;
   }
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status;
 }
 
@@ -203,7 +203,7 @@ static BurnStatus BURN_API_CALL import(void *self, struct DLManagedTensorVersion
 /* data is the first element's place: some readers pass over byte_offset. */
 static void describe(const Cuda *cuda, const BurnPrimitive *x, BurnDlpackTensor *out) {
   out->device_type = BURN_DLPACK_CUDA;
-  out->device_id = (int32_t)cuda->index;
+  out->device_id = (int32_t)cuda->gpu.index;
   out->data = burn_primitive_count(x) > 0 ? (void *)(uintptr_t)gpu_address(x) : NULL;
   out->byte_offset = 0;
 }
@@ -224,12 +224,12 @@ static BurnStatus BURN_API_CALL locate(void *self, BurnPrimitive *x, BurnDlpackT
 static BurnStatus BURN_API_CALL locate_on(void *self, BurnPrimitive *x, int64_t stream, BurnDlpackTensor *out) {
   Cuda *cuda = self;
   BurnStatus status = check_stream(cuda, stream);
-  if (status == BURN_OK) status = burn__gpu_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
-  status = burn__gpu_refuse_recording(cuda, "memory for another library");
+  status = burn__gpu_refuse_recording(&cuda->gpu, "memory for another library");
   if (status == BURN_OK && stream != -1)
     status = burn__cuda_check(cuda, order_streams(cuda, cuda->stream, stream_of(stream)), "let the consumer wait");
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status == BURN_OK ? lend(cuda, x, stream, out) : status;
 }
 

@@ -267,7 +267,7 @@ static void name_choice(Cuda *cuda, const DnnPlans *plans, CudaImageName *name) 
   char text[2 * sizeof plans->key + 256], device[128] = "";
   (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
   int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans, graph ", burn__dnn_version(cuda), device,
-                      cuda->unit_count, plans->count);
+                      cuda->gpu.unit_count, plans->count);
   for (size_t i = 0; i < sizeof plans->key; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
   burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
   name->ending = "way";
@@ -279,9 +279,9 @@ bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count) {
   uint64_t bytes = 0;
   uint32_t way = UINT32_MAX;
   name_choice(cuda, plans, &name);
-  if (!burn__cuda_image_load(cuda->host, &name, &kept, &bytes)) return false;
+  if (!burn__cuda_image_load(cuda->gpu.host, &name, &kept, &bytes)) return false;
   if (bytes == sizeof way) memcpy(&way, kept, sizeof way);
-  cuda->host->free(kept, bytes);
+  cuda->gpu.host->free(kept, bytes);
   if (way >= count) return false;
   plans->way = way;
   return true;
@@ -299,7 +299,7 @@ enum { ROUNDS = 3, RUNS = 4 }; /* the best of some rounds, of some runs each */
 static const float FAR = 1.3f;
 
 /* Milliseconds; INFINITY where it fails. What takes far longer than another in its first round has no second one. */
-static float time_of(Cuda *cuda, GpuWay way, void *context, uint32_t number, float other, void *begin, void *end) {
+static float time_of(Cuda *cuda, CudaWay way, void *context, uint32_t number, float other, void *begin, void *end) {
   const CudaDriver *d = cuda->driver;
   float best = INFINITY, now = 0;
   if (way(context, number) != BURN_OK) return best;
@@ -307,7 +307,7 @@ static float time_of(Cuda *cuda, GpuWay way, void *context, uint32_t number, flo
     bool is_fine = d->cuEventRecord(begin, cuda->stream) == CUDA_OK;
     for (int run = 0; run < RUNS && is_fine; run++) is_fine = way(context, number) == BURN_OK;
     is_fine = is_fine && d->cuEventRecord(end, cuda->stream) == CUDA_OK;
-    atomic_fetch_add(&cuda->host_waits, 1);
+    atomic_fetch_add(&cuda->gpu.host_waits, 1);
     if (!is_fine || d->cuEventSynchronize(end) != CUDA_OK || d->cuEventElapsedTime(&now, begin, end) != CUDA_OK)
       return INFINITY;
     if (now < best) best = now;
@@ -315,7 +315,7 @@ static float time_of(Cuda *cuda, GpuWay way, void *context, uint32_t number, flo
   return best;
 }
 
-uint32_t burn__cuda_fastest(Cuda *cuda, GpuWay way, void *context, uint32_t count) {
+uint32_t burn__cuda_fastest(Cuda *cuda, CudaWay way, void *context, uint32_t count) {
   const float much = 0.98f; /* less is the same */
   void *begin = NULL, *end = NULL;
   uint32_t chosen = 0;

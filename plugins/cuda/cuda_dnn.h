@@ -125,22 +125,4 @@ void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans);
 bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,
                    void *const *pointers);
 
-/* -- cuda_dnn_conv.c -------------------------------------------------------------------------- */
-
-/* True if cuDNN may be asked: a dtype and addresses that it can take. */
-bool burn__cuda_dnn_takes(const GpuConv *p, BurnDType dtype);
-/* Within the lock: what runs this convolution, whose `kind` is a DnnConvKind; NULL without memory. */
-DnnPlans *burn__cuda_dnn_conv_plans(Cuda *cuda, const GpuConv *p, BurnDType dtype, int kind);
-/* Within the lock: runs it, bias and all. */
-BurnStatus burn__cuda_dnn_conv(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConv *p, BurnDType dtype);
-
-/* -- cuda_dnn_attention.c --------------------------------------------------------------------- */
-
-/* True if cuDNN may be asked for attention, or for its gradients where p->grad is set. The inputs of the call are as
- * the op has them. */
-bool burn__cuda_dnn_takes_attention(const GpuRun *run, const GpuAttention *p);
-/* Run it into the outputs; false where cuDNN is not there or refuses. */
-bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p);
-bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p);
-
 #endif

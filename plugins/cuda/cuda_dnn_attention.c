@@ -23,15 +23,16 @@ static bool takes_heads(const BurnPrimitive *x) {
 }
 
 /* Lengths that are no whole tiles gave NaN in gradients, and masks are made from the first key on: both not here. */
-bool burn__cuda_dnn_takes_attention(const GpuRun *run, const GpuAttention *p) {
+static bool takes(const GpuRun *run, const GpuAttention *p) {
+  const int architecture = cuda_of(run->gpu)->architecture;
   const BurnDType dtype = run->call->inputs[0]->dtype;
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   const bool is_plain = !p->mask && !p->bias && p->cap == 0 && p->batch * p->heads > 0;
   const bool is_whole = p->queries == p->keys && p->queries > 0 && p->queries % LENGTH_UNIT == 0;
   const bool is_known =
       p->width == p->value_width && p->width % WIDTH_UNIT == 0 && p->width > 0 && p->width <= MOST_WIDTH;
-  bool fits = is_half && is_plain && is_whole && is_known && run->gpu->architecture >= LEAST_ARCHITECTURE &&
-              (!p->grad || run->gpu->architecture < BEYOND_GRADIENTS);
+  bool fits = is_half && is_plain && is_whole && is_known && architecture >= LEAST_ARCHITECTURE &&
+              (!p->grad || architecture < BEYOND_GRADIENTS);
   for (uint32_t i = 0; i < (p->grad ? 4 : 3) && fits; i++) fits = takes_heads(run->call->inputs[i]);
   return fits;
 }
@@ -85,7 +86,7 @@ static void *pointer(const BurnPrimitive *x) { return (void *)(uintptr_t)gpu_add
 /* One f32 for each row, [n, heads, length]. */
 static BurnStatus new_rows(Cuda *cuda, const GpuAttention *p, BurnPrimitive **out) {
   const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 3, .shape = {p->batch, p->heads, p->queries}};
-  return burn__gpu_new(cuda, &desc, out);
+  return burn__gpu_new(&cuda->gpu, &desc, out);
 }
 
 /* Within the lock. The number that hides is bound by causal graphs alone, so it comes last. */
@@ -102,13 +103,13 @@ static bool run_forward(Cuda *cuda, const GpuAttention *p, BurnPrimitive *const 
 }
 
 bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p) {
-  Cuda *cuda = run->gpu;
+  Cuda *cuda = cuda_of(run->gpu);
   BurnPrimitive *statistics = NULL;
-  if (!burn__dnn_lock(cuda)) return false;
+  if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
   const bool done = burn__dnn_version(cuda) >= LEAST_VERSION && new_rows(cuda, p, &statistics) == BURN_OK &&
                     run_forward(cuda, p, run->call->inputs, run->out[0], statistics);
   burn__dnn_unlock(cuda);
-  burn__gpu_release(cuda, statistics);
+  burn__gpu_release(&cuda->gpu, statistics);
   return done;
 }
 
@@ -127,29 +128,29 @@ static bool run_backward(const GpuRun *run, const GpuAttention *p, const Again *
   take_strides(a.query_grad, run->out[0]);
   take_strides(a.key_grad, run->out[1]);
   take_strides(a.value_grad, run->out[2]);
-  DnnPlans *plans = plans_of(run->gpu, &a, BACKWARD, p->scale);
+  DnnPlans *plans = plans_of(cuda_of(run->gpu), &a, BACKWARD, p->scale);
   if (!plans) return false;
   float *numbers = plans->key.numbers;
   void *const pointers[] = {
       pointer(in[1]),       pointer(in[2]),       pointer(in[3]),  pointer(again->out),  pointer(again->statistics),
       &numbers[SCALE],      pointer(in[0]),       &numbers[ONE],   pointer(again->hits), pointer(run->out[0]),
       pointer(run->out[1]), pointer(run->out[2]), &numbers[HIDDEN]};
-  return burn__dnn_run(run->gpu, plans, 0, p->is_causal ? 13 : 12, ids, pointers);
+  return burn__dnn_run(cuda_of(run->gpu), plans, 0, p->is_causal ? 13 : 12, ids, pointers);
 }
 
 bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p) {
-  Cuda *cuda = run->gpu;
+  Cuda *cuda = cuda_of(run->gpu);
   BurnPrimitive *const *in = run->call->inputs;
   const BurnTensorDesc desc = burn_primitive_desc(in[1]);
   Again again = {NULL, NULL, NULL};
-  if (!burn__dnn_lock(cuda)) return false;
+  if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
   bool done = burn__dnn_version(cuda) >= LEAST_VERSION &&
-              burn__gpu_new_heads(cuda, &desc, in[0], &again.out) == BURN_OK &&
+              burn__gpu_new_heads(&cuda->gpu, &desc, in[0], &again.out) == BURN_OK &&
               new_rows(cuda, p, &again.statistics) == BURN_OK && new_rows(cuda, p, &again.hits) == BURN_OK;
   done = done && run_forward(cuda, p, in + 1, again.out, again.statistics) && run_backward(run, p, &again);
   burn__dnn_unlock(cuda);
-  burn__gpu_release(cuda, again.out);
-  burn__gpu_release(cuda, again.statistics);
-  burn__gpu_release(cuda, again.hits);
+  burn__gpu_release(&cuda->gpu, again.out);
+  burn__gpu_release(&cuda->gpu, again.statistics);
+  burn__gpu_release(&cuda->gpu, again.hits);
   return done;
 }

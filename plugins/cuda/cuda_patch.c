@@ -79,10 +79,10 @@ BurnStatus BURN_API_CALL burn__cuda_patch_begin(void *self, BurnRecording *recor
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
   burn__cuda_shut_out(cuda);
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status == BURN_OK) {
     status = burn__cuda_check(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED), "patch");
-    burn__gpu_leave(cuda);
+    burn__gpu_leave(&cuda->gpu);
   }
   if (status != BURN_OK) {
     burn__cuda_let_in(cuda);
@@ -91,6 +91,7 @@ BurnStatus BURN_API_CALL burn__cuda_patch_begin(void *self, BurnRecording *recor
   r->next_started = r->last_started = r->next_taken = r->last_taken = 0;
   r->differs = false;
   cuda->recording = r;
+  cuda->gpu.is_recorded = true;
   cuda->is_patching = true;
   return BURN_OK;
 }
@@ -99,12 +100,12 @@ BurnStatus BURN_API_CALL burn__cuda_patch_begin(void *self, BurnRecording *recor
 static BurnStatus end_patch(Cuda *cuda, size_t *count) {
   const CudaDriver *d = cuda->driver;
   void *graph = NULL;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   int error = d->cuStreamEndCapture(cuda->stream, &graph);
   if (error == CUDA_OK) error = d->cuGraphGetNodes(graph, NULL, count);
   if (graph) (void)d->cuGraphDestroy(graph);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return burn__cuda_check(cuda, error, "patch");
 }
 
@@ -116,6 +117,7 @@ BurnStatus BURN_API_CALL burn__cuda_patch_end(void *self, BurnRecording *recordi
   BurnStatus status = end_patch(cuda, &count);
   cuda->is_patching = false;
   cuda->recording = NULL;
+  cuda->gpu.is_recorded = false;
   burn__cuda_let_in(cuda);
   if (status == BURN_OK && count > 0)
     status = CUDA_FAIL(cuda, FAILED_PRECONDITION, "a call with other numbers does work that cannot be patched");

@@ -1,12 +1,12 @@
 /* cuda_plugin.c - the CUDA backend as a plugin: descriptor, options, probe, open, the table. Start here. */
 #include "cuda_internal.h"
-#include "gpu_fused.h"
 
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
 #include <burn/plugin/dlpack.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CUDA_OPTIONS(X)                                                                    \
@@ -24,91 +24,41 @@ enum { CUDA_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {CUDA_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-/* -- calls ------------------------------------------------------------------------------------ */
+/* -- what plugins/gpu needs ------------------------------------------------------------------- */
 
-static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
-  const Cuda *cuda = self;
-  if (op >= BURN_OP_LIMIT || !cuda->rows[op]) return BURN_SUPPORT_NO;
-  return op == BURN_OP_quantized_matmul ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
-}
+static const GpuBackend gpu_backend = {.enter = burn__cuda_enter,
+                                       .leave = burn__cuda_leave,
+                                       .storage_new = burn__cuda_storage_new,
+                                       .storage_release = burn__cuda_storage_release,
+                                       .load = burn__cuda_load,
+                                       .function = burn__cuda_function,
+                                       .unload = burn__cuda_unload,
+                                       .launch = burn__cuda_launch,
+                                       .finish = burn__cuda_finish,
+                                       .complaint = burn__gpu_tell_complaint,
+                                       .write = burn__cuda_write,
+                                       .read = burn__cuda_read,
+                                       .event_new = burn__cuda_event_new,
+                                       .event_query = burn__cuda_event_query,
+                                       .event_wait = burn__cuda_event_wait,
+                                       .event_release = burn__cuda_event_release,
+                                       .event_elapsed = burn__cuda_event_elapsed,
+                                       .pack_start = burn__cuda_pack_start};
 
-static BurnStatus run_call(Cuda *cuda, const BurnOpCall *call) {
-  BurnPrimitive *out[BURN_MAX_OUTPUTS] = {NULL};
-  const GpuRun run = {cuda, cuda->rows[call->op], call, out};
-  BurnStatus status = run.row->function(&run);
-  if (status == BURN_OK && !cuda->recording) status = burn__gpu_complaint(cuda); /* of a kernel before this call */
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    if (status == BURN_OK) call->outputs[i] = out[i];
-    if (status != BURN_OK) burn__gpu_release(cuda, out[i]);
-  }
-  return status;
-}
+static const GpuLibraries libraries = {.product = burn__cuda_blas_product,
+                                       .conv = burn__cuda_dnn_conv,
+                                       .attention = burn__cuda_dnn_attention,
+                                       .attention_backward = burn__cuda_dnn_attention_backward};
 
-static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
-  Cuda *cuda = self;
-  BurnStatus status = burn__gpu_enter(cuda);
-  if (status != BURN_OK) return status;
-  gpu_note_op(cuda, call->op);
-  status = run_call(cuda, call);
-  burn__gpu_leave(cuda);
-  return status;
-}
-
-static void BURN_API_CALL retain(void *self, BurnPrimitive *x) {
-  (void)self;
-  burn__gpu_retain(x);
-}
-
-static void BURN_API_CALL release(void *self, BurnPrimitive *x) { burn__gpu_release(self, x); }
+/* -- slots of the table ----------------------------------------------------------------------- */
 
 static BurnStatus BURN_API_CALL synchronise(void *self) {
   Cuda *cuda = self;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
-  status = burn__gpu_wait(cuda);
+  status = burn__gpu_wait(&cuda->gpu);
   burn__cuda_give_back(cuda, false);
-  burn__gpu_leave(cuda);
-  return status;
-}
-
-/* -- questions -------------------------------------------------------------------------------- */
-
-static uint32_t BURN_API_CALL dtype_usage(void *self, BurnDType dtype) {
-  (void)self;
-  return burn_dtype_bytes(dtype) ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0;
-}
-
-static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
-  Cuda *cuda = self;
-  const CudaMemoryFigures figures = burn__cuda_memory_figures(cuda);
-  switch (key) {
-    case BURN_QUERY_BYTES_IN_USE:
-      *out = (int64_t)figures.in_use;
-      return BURN_OK;
-    case BURN_QUERY_BYTES_RESERVED:
-      *out = (int64_t)figures.reserved;
-      return BURN_OK;
-    case BURN_QUERY_BYTES_PEAK:
-      *out = (int64_t)figures.peak;
-      return BURN_OK;
-    case BURN_QUERY_LIVE_TENSORS:
-      *out = atomic_load(&cuda->live_tensors);
-      return BURN_OK;
-    case BURN_QUERY_HOST_WAITS:
-      *out = atomic_load(&cuda->host_waits);
-      return BURN_OK;
-    default:
-      return CUDA_FAIL(cuda, NOT_FOUND, "unknown query");
-  }
-}
-
-static BurnStatus BURN_API_CALL trim(void *self) {
-  Cuda *cuda = self;
-  BurnStatus status = burn__gpu_enter(cuda);
-  if (status != BURN_OK) return status;
-  status = burn__gpu_wait(cuda);
-  if (status == BURN_OK) status = burn__cuda_memory_trim(cuda);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status;
 }
 
@@ -132,18 +82,18 @@ static void BURN_API_CALL close_device(void *self) {
     if (cuda->stream) (void)d->cuStreamSynchronize(cuda->stream);
     burn__cuda_products_destroy(cuda);
     burn__cuda_dnn_destroy(cuda);
-    burn__gpu_kernels_destroy(cuda, cuda->kernels);
-    burn__gpu_fused_destroy(cuda);
+    burn__gpu_end(&cuda->gpu);
     burn__cuda_give_back(cuda, true);
-    burn__cuda_memory_destroy(cuda);
-    if (cuda->complaint) (void)d->cuMemFreeHost(cuda->complaint);
+    burn__gpu_memory_destroy(&cuda->gpu);
+    if (cuda->gpu.complaint) (void)d->cuMemFreeHost(cuda->gpu.complaint);
     if (cuda->pool) (void)d->cuMemPoolDestroy(cuda->pool);
     if (cuda->side_stream) (void)d->cuStreamDestroy_v2(cuda->side_stream);
     if (cuda->stream) (void)d->cuStreamDestroy_v2(cuda->stream);
     (void)d->cuCtxPopCurrent_v2(&popped);
   }
-  burn__cuda_memory_destroy(cuda);
-  cuda->host->free(cuda, sizeof *cuda);
+  burn__gpu_end(&cuda->gpu);
+  burn__gpu_memory_destroy(&cuda->gpu);
+  cuda->gpu.host->free(cuda, sizeof *cuda);
 }
 
 /* A pool of our own keeps what it has got until it is trimmed. */
@@ -159,12 +109,13 @@ static BurnStatus make_pool(Cuda *cuda) {
 
 static BurnStatus make_complaint(Cuda *cuda) {
   void *memory = NULL;
-  BurnStatus status = burn__cuda_check(
-      cuda, cuda->driver->cuMemHostAlloc(&memory, sizeof *cuda->complaint, CUDA_HOST_MAPPED), "allocate pinned memory");
+  BurnStatus status =
+      burn__cuda_check(cuda, cuda->driver->cuMemHostAlloc(&memory, sizeof *cuda->gpu.complaint, CUDA_HOST_MAPPED),
+                       "allocate pinned memory");
   if (status != BURN_OK) return status;
-  cuda->complaint = memory;
-  memset(cuda->complaint, 0, sizeof *cuda->complaint);
-  return burn__cuda_check(cuda, cuda->driver->cuMemHostGetDevicePointer_v2(&cuda->complaint_address, memory, 0),
+  cuda->gpu.complaint = memory;
+  memset(cuda->gpu.complaint, 0, sizeof *cuda->gpu.complaint);
+  return burn__cuda_check(cuda, cuda->driver->cuMemHostGetDevicePointer_v2(&cuda->gpu.complaint_address, memory, 0),
                           "map pinned memory");
 }
 
@@ -176,14 +127,11 @@ static BurnStatus make_parts(Cuda *cuda) {
   (void)d->cuDeviceGetAttribute(&minor, CUDA_MINOR, cuda->device);
   (void)d->cuDeviceGetAttribute(&units, CUDA_UNIT_COUNT, cuda->device);
   cuda->architecture = 10 * major + minor;
-  cuda->unit_count = (uint32_t)units;
+  cuda->gpu.unit_count = (uint32_t)units;
   BurnStatus status =
       burn__cuda_check(cuda, d->cuStreamCreate(&cuda->stream, CUDA_STREAM_NON_BLOCKING), "make a stream");
   if (status == BURN_OK) status = make_pool(cuda);
-  if (status == BURN_OK) status = make_complaint(cuda);
-  if (status != BURN_OK) return status;
-  cuda->kernels = burn__gpu_kernels_create();
-  return cuda->kernels ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for the list of kernels");
+  return status == BURN_OK ? make_complaint(cuda) : status;
 }
 
 /* The device's context, which is made once and kept as long as the process: making it takes 0.2 s. */
@@ -191,11 +139,12 @@ static BurnStatus take_context(Cuda *cuda) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static void *contexts[64];
   int error = CUDA_OK;
-  if (cuda->index >= sizeof contexts / sizeof contexts[0])
+  if (cuda->gpu.index >= sizeof contexts / sizeof contexts[0])
     return CUDA_FAIL(cuda, NOT_FOUND, "devices from 64 on are not counted on");
   (void)pthread_mutex_lock(&mutex);
-  if (!contexts[cuda->index]) error = cuda->driver->cuDevicePrimaryCtxRetain(&contexts[cuda->index], cuda->device);
-  cuda->context = contexts[cuda->index];
+  if (!contexts[cuda->gpu.index])
+    error = cuda->driver->cuDevicePrimaryCtxRetain(&contexts[cuda->gpu.index], cuda->device);
+  cuda->context = contexts[cuda->gpu.index];
   (void)pthread_mutex_unlock(&mutex);
   return burn__cuda_check(cuda, error, "make a context");
 }
@@ -204,44 +153,22 @@ static BurnStatus start(Cuda *cuda) {
   int count = 0;
   BurnStatus status = burn__cuda_check(cuda, cuda->driver->cuDeviceGetCount(&count), "count devices");
   if (status != BURN_OK) return status;
-  if (cuda->index >= (uint32_t)count)
-    return BURN_COMMON_FAIL(cuda->host, NOT_FOUND, "cuda", "there is no device %u: the driver has %d, from 0",
-                            cuda->index, count);
-  status = burn__cuda_check(cuda, cuda->driver->cuDeviceGet(&cuda->device, (int)cuda->index), "get the device");
+  if (cuda->gpu.index >= (uint32_t)count)
+    return BURN_COMMON_FAIL(cuda->gpu.host, NOT_FOUND, "cuda", "there is no device %u: the driver has %d, from 0",
+                            cuda->gpu.index, count);
+  status = burn__cuda_check(cuda, cuda->driver->cuDeviceGet(&cuda->device, (int)cuda->gpu.index), "get the device");
   if (status == BURN_OK) status = take_context(cuda);
-  if (status == BURN_OK) status = burn__gpu_enter(cuda);
+  if (status == BURN_OK) status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = make_parts(cuda);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status;
 }
 
-static void fill_rows(Cuda *cuda, bool primitives_only) {
-  static const GpuRow *const lists[] = {
-#define GPU_FAMILY(name) burn__gpu_##name##_rows,
-#include "families.def"
-#undef GPU_FAMILY
-  };
-  for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
-    for (const GpuRow *row = lists[list]; row->op; row++)
-      if (!primitives_only || !cuda->host->op_info(row->op)->is_composite) cuda->rows[row->op] = row;
-}
-
 static void fill_table(Cuda *cuda, BurnBackend *out) {
-  out->self = cuda;
-  out->name = cuda->name;
+  burn__gpu_fill_table(&cuda->gpu, out);
   out->close = close_device;
-  out->op_support = op_support;
-  out->supports = burn__gpu_supports;
-  out->submit = submit;
-  out->create = burn__cuda_create;
-  out->read = burn__cuda_read;
-  out->retain = retain;
-  out->release = release;
   out->sync = synchronise;
-  out->dtype_usage = dtype_usage;
-  out->query = query;
-  out->trim = trim;
   out->get_interface = get_interface;
 }
 
@@ -264,6 +191,14 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
 }
 
+/* BURN_CUDA_FILL: the byte that tensors begin with, as tests want. */
+static BurnStatus make_memory(Cuda *cuda, uint64_t limit) {
+  const char *fill = getenv("BURN_CUDA_FILL");
+  const int byte = fill && fill[0] ? atoi(fill) & 0xff : -1;
+  cuda->gpu.memory = burn__gpu_memory_create(cuda->gpu.host, &burn__cuda_segments, limit, byte);
+  return cuda->gpu.memory ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a list of tensors");
+}
+
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                             uint32_t owner, BurnBackend *out) {
   char why[400];
@@ -276,24 +211,27 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
   if (!nvrtc) return BURN_COMMON_FAIL(host, FAILED_PRECONDITION, "cuda", "%s", why);
   Cuda *cuda = host->allocate(sizeof *cuda);
   if (!cuda) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "cuda", "no memory of the host");
-  *cuda = (Cuda){.host = host,
+  *cuda = (Cuda){.gpu = {.host = host,
+                         .backend = &gpu_backend,
+                         .libraries = &libraries,
+                         .owner = owner,
+                         .index = index,
+                         .tf32 = settings.tf32,
+                         .precision = (GpuPrecision)settings.precision,
+                         .timing = settings.timing,
+                         .has_tensor_cores = true,
+                         .has_f64 = true},
                  .driver = driver,
                  .nvrtc = nvrtc,
-                 .owner = owner,
-                 .index = index,
-                 .tf32 = settings.tf32,
-                 .fused = {.mutex = PTHREAD_MUTEX_INITIALIZER},
-                 .timing = settings.timing,
-                 .precision = (GpuPrecision)settings.precision,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .borrowed_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .dnn_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .recorder_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .scratch_mutex = PTHREAD_MUTEX_INITIALIZER};
-  (void)snprintf(cuda->name, sizeof cuda->name, "cuda:%u", index);
-  fill_rows(cuda, settings.primitives);
-  cuda->memory = burn__cuda_memory_create(host, settings.limit);
-  status = cuda->memory ? start(cuda) : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a list of tensors");
+  (void)snprintf(cuda->gpu.name, sizeof cuda->gpu.name, "cuda:%u", index);
+  status = burn__gpu_begin(&cuda->gpu, settings.primitives);
+  if (status == BURN_OK) status = make_memory(cuda, settings.limit);
+  if (status == BURN_OK) status = start(cuda);
   if (status == BURN_OK) fill_table(cuda, out);
   if (status != BURN_OK) close_device(cuda);
   return status;

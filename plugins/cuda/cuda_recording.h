@@ -57,7 +57,7 @@ typedef struct Held {
   }
 
 struct CudaRecording {
-  CudaCache *cache; /* of slots and results; what is used during a run only comes from cuda->scratch */
+  GpuCache *cache; /* of slots and results; what is used during a run only comes from cuda->scratch */
   void *graph, *executable;
   LIST(Started) started;
   LIST(char) parameters;

@@ -68,7 +68,7 @@ static BurnStatus BURN_API_CALL mark(void *self, BurnRecording *recording, uint3
   CudaRecording *r = inside(recording);
   if (cuda->is_patching) return burn__cuda_patch_call(cuda, r, index);
   if (!RESERVE(r->marks, 1)) return burn__cuda_no_host_memory(cuda);
-  burn__cuda_cache_choose(cuda, keeps ? r->cache : cuda->scratch);
+  burn__gpu_cache_choose(&cuda->gpu, keeps ? r->cache : cuda->scratch);
   r->marks.items[r->marks.count++] = (Mark){index, r->started.count, r->taken.count};
   return BURN_OK;
 }
@@ -89,7 +89,7 @@ static void free_stand_ins(CudaRecording *r) {
 /* The cache that recordings share lives as long as one of them. */
 static bool join_scratch(Cuda *cuda) {
   (void)pthread_mutex_lock(&cuda->scratch_mutex);
-  if (!cuda->scratch) cuda->scratch = burn__cuda_cache_create(cuda);
+  if (!cuda->scratch) cuda->scratch = burn__gpu_cache_create(&cuda->gpu);
   const bool joined = cuda->scratch != NULL;
   cuda->scratch_users += joined;
   (void)pthread_mutex_unlock(&cuda->scratch_mutex);
@@ -99,7 +99,7 @@ static bool join_scratch(Cuda *cuda) {
 static void leave_scratch(Cuda *cuda) {
   (void)pthread_mutex_lock(&cuda->scratch_mutex);
   if (--cuda->scratch_users == 0) {
-    burn__cuda_cache_end(cuda, cuda->scratch);
+    burn__gpu_cache_end(&cuda->gpu, cuda->scratch);
     cuda->scratch = NULL;
   }
   (void)pthread_mutex_unlock(&cuda->scratch_mutex);
@@ -110,8 +110,8 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
   if (r->executable) (void)cuda->driver->cuGraphExecDestroy(r->executable);
   if (r->graph) (void)cuda->driver->cuGraphDestroy(r->graph);
   for (uint32_t i = 0; i < r->held.count; i++)
-    if (r->held.items[i].storage) burn__gpu_storage_release(cuda, r->held.items[i].storage);
-  burn__cuda_cache_end(cuda, r->cache);
+    if (r->held.items[i].storage) burn__gpu_storage_release(&cuda->gpu, r->held.items[i].storage);
+  burn__gpu_cache_end(&cuda->gpu, r->cache);
   leave_scratch(cuda);
   free_stand_ins(r);
   free(r->started.items);
@@ -127,21 +127,21 @@ static void destroy(Cuda *cuda, CudaRecording *r) {
 static BurnStatus start_capture(Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
   int error = CUDA_OK;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   if (!cuda->side_stream) error = d->cuStreamCreate(&cuda->side_stream, CUDA_STREAM_NON_BLOCKING);
-  if (error == CUDA_OK) burn__cuda_memory_give_up(cuda);
+  if (error == CUDA_OK) burn__gpu_memory_give_up(&cuda->gpu);
   if (error == CUDA_OK) error = d->cuStreamBeginCapture_v2(cuda->stream, CAPTURE_RELAXED);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return burn__cuda_check(cuda, error, "record");
 }
 
 static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
   Cuda *cuda = self;
   CudaRecording *r = calloc(1, sizeof *r);
-  if (r) r->cache = burn__cuda_cache_create(cuda);
+  if (r) r->cache = burn__gpu_cache_create(&cuda->gpu);
   if (!r || !r->cache || !join_scratch(cuda)) {
-    if (r) burn__cuda_cache_end(cuda, r->cache);
+    if (r) burn__gpu_cache_end(&cuda->gpu, r->cache);
     free(r);
     return burn__cuda_no_host_memory(cuda);
   }
@@ -152,8 +152,9 @@ static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
     destroy(cuda, r);
     return status;
   }
-  burn__cuda_cache_choose(cuda, r->cache);
+  burn__gpu_cache_choose(&cuda->gpu, r->cache);
   cuda->recording = r;
+  cuda->gpu.is_recorded = true;
   cuda->is_recording = true;
   *out = outside(r);
   return BURN_OK;
@@ -162,11 +163,11 @@ static BurnStatus BURN_API_CALL begin(void *self, BurnRecording **out) {
 /* Always ends the capture: a stream that is left captured is of no use any more. */
 static BurnStatus end_capture(Cuda *cuda, CudaRecording *r, bool ok) {
   const CudaDriver *d = cuda->driver;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   int error = d->cuStreamEndCapture(cuda->stream, &r->graph);
   if (error == CUDA_OK && ok) error = d->cuGraphInstantiateWithFlags(&r->executable, r->graph, 0);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return burn__cuda_check(cuda, error, "record");
 }
 
@@ -176,7 +177,8 @@ static BurnStatus BURN_API_CALL end(void *self, BurnRecording *recording, int32_
   const BurnStatus status = end_capture(cuda, r, ok != 0);
   cuda->is_recording = false;
   cuda->recording = NULL;
-  burn__cuda_cache_choose(cuda, NULL);
+  cuda->gpu.is_recorded = false;
+  burn__gpu_cache_choose(&cuda->gpu, NULL);
   burn__cuda_let_in(cuda);
   if (status == BURN_OK && ok) atomic_fetch_add_explicit(&cuda->recordings, 1, memory_order_relaxed);
   if (status != BURN_OK || !ok) destroy(cuda, r);
@@ -187,13 +189,13 @@ static BurnStatus BURN_API_CALL end(void *self, BurnRecording *recording, int32_
 static void BURN_API_CALL drop(void *self, BurnRecording *recording) {
   Cuda *cuda = self;
   if (!recording) return;
-  const bool entered = burn__gpu_enter(cuda) == BURN_OK;
+  const bool entered = burn__gpu_enter(&cuda->gpu) == BURN_OK;
   if (entered) {
-    atomic_fetch_add(&cuda->host_waits, 1);
+    atomic_fetch_add(&cuda->gpu.host_waits, 1);
     (void)cuda->driver->cuStreamSynchronize(cuda->stream);
   }
   destroy(cuda, inside(recording));
-  if (entered) burn__gpu_leave(cuda);
+  if (entered) burn__gpu_leave(&cuda->gpu);
 }
 
 /* -- stand-ins -------------------------------------------------------------------------------- */
@@ -271,12 +273,12 @@ static BurnStatus make_slot(Cuda *cuda, const BurnPrimitive *x, Slot *slot, Burn
   GpuStorage *storage = NULL;
   slot->bytes = span_of(x);
   if (slot->bytes == 0) return CUDA_FAIL(cuda, INVALID_ARGUMENT, "slot: no element, or some before the first");
-  BurnStatus status = burn__gpu_storage_new(cuda, offset + rest, &storage);
+  BurnStatus status = burn__gpu_storage_new(&cuda->gpu, offset + rest, &storage);
   if (status != BURN_OK) return status;
   slot->address = storage->address + offset;
   slot->rank = x->rank;
   memcpy(slot->strides, x->strides, x->rank * sizeof *slot->strides);
-  return burn__gpu_tensor_over(cuda, &desc, x->strides, storage, (int64_t)offset, out);
+  return burn__gpu_tensor_over(&cuda->gpu, &desc, x->strides, storage, (int64_t)offset, out);
 }
 
 static BurnStatus copy_to(Cuda *cuda, const Slot *to, const BurnPrimitive *x) {
@@ -289,10 +291,10 @@ static BurnStatus BURN_API_CALL slot(void *self, BurnRecording *recording, BurnP
   Cuda *cuda = self;
   CudaRecording *r = inside(recording);
   if (!RESERVE(r->slots, 1)) return burn__cuda_no_host_memory(cuda);
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = make_slot(cuda, x, &r->slots.items[r->slots.count], out);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   if (status == BURN_OK) *number = r->slots.count++;
   return status;
 }
@@ -303,10 +305,10 @@ static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint3
   if (x->rank != to->rank || memcmp(x->strides, to->strides, to->rank * sizeof *to->strides) != 0 ||
       gpu_address(x) % ALIGNMENT != to->address % ALIGNMENT)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "fill: the tensor has other strides or alignment than the slot");
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = copy_to(cuda, to, x);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status;
 }
 
@@ -316,21 +318,21 @@ static BurnStatus BURN_API_CALL fill(void *self, BurnRecording *recording, uint3
 static BurnStatus move_out(Cuda *cuda, CudaRecording *r, const BurnPrimitive *x, Held *held) {
   Slot place;
   BurnPrimitive *copy = NULL;
-  burn__cuda_cache_choose(cuda, r->cache);
+  burn__gpu_cache_choose(&cuda->gpu, r->cache);
   BurnStatus status = make_slot(cuda, x, &place, &copy);
   if (status != BURN_OK) return status;
   status = copy_to(cuda, &place, x);
   held->address = place.address;
   held->storage = gpu_tensor(copy)->storage;
   atomic_fetch_add(&held->storage->references, 1u);
-  burn__gpu_release(cuda, copy);
+  burn__gpu_release(&cuda->gpu, copy);
   return status;
 }
 
 static BurnStatus keep_result(Cuda *cuda, CudaRecording *r, BurnPrimitive *x, Held *held) {
   GpuStorage *storage = gpu_tensor(x)->storage;
   if (storage->is_stand_in) return BURN_OK;
-  if (!burn__cuda_cache_has(r->cache, storage)) return move_out(cuda, r, x, held);
+  if (!burn__gpu_cache_has(r->cache, storage)) return move_out(cuda, r, x, held);
   atomic_fetch_add(&storage->references, 1u);
   held->storage = storage;
   return BURN_OK;
@@ -354,10 +356,10 @@ static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnP
   *held = (Held){.desc = burn_primitive_desc(x), .address = gpu_address(x)};
   memcpy(held->strides, x->strides, x->rank * sizeof *held->strides);
   *input = storage->is_stand_in ? ((const StorageStandIn *)(const void *)storage)->input : BURN_REPLAY_NONE;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = keep_result(cuda, r, x, held);
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   *number = r->held.count;
   r->held.count += status == BURN_OK || held->storage;
   return status;
@@ -367,8 +369,8 @@ static BurnStatus BURN_API_CALL hold(void *self, BurnRecording *recording, BurnP
 static BurnStatus over_memory(Cuda *cuda, const Held *held, BurnPrimitive *input, BurnPrimitive **out) {
   GpuStorage *storage = held->storage ? held->storage : gpu_tensor(input)->storage;
   atomic_fetch_add(&storage->references, 1u);
-  return burn__gpu_tensor_over(cuda, &held->desc, held->strides, storage, (int64_t)(held->address - storage->address),
-                               out);
+  return burn__gpu_tensor_over(&cuda->gpu, &held->desc, held->strides, storage,
+                               (int64_t)(held->address - storage->address), out);
 }
 
 /* With the strides of x: what reads it is the same work as without a recording. */
@@ -378,7 +380,7 @@ static BurnStatus copy_of(Cuda *cuda, const BurnPrimitive *x, BurnPrimitive **ou
   BurnStatus status = make_slot(cuda, x, &place, &copy);
   if (status == BURN_OK) status = copy_to(cuda, &place, x);
   if (status == BURN_OK) *out = copy;
-  if (status != BURN_OK) burn__gpu_release(cuda, copy);
+  if (status != BURN_OK) burn__gpu_release(&cuda->gpu, copy);
   return status;
 }
 
@@ -386,16 +388,16 @@ static BurnStatus BURN_API_CALL take(void *self, BurnRecording *recording, uint3
                                      int32_t copies, BurnPrimitive **out) {
   Cuda *cuda = self;
   BurnPrimitive *shared = NULL;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = over_memory(cuda, &inside(recording)->held.items[number], input, &shared);
   if (status == BURN_OK && copies) {
     status = copy_of(cuda, shared, out);
-    burn__gpu_release(cuda, shared);
+    burn__gpu_release(&cuda->gpu, shared);
   } else if (status == BURN_OK) {
     *out = shared;
   }
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   return status;
 }
 
@@ -409,11 +411,11 @@ static int32_t BURN_API_CALL is_free(void *self, BurnRecording *recording, uint3
 
 static BurnStatus BURN_API_CALL run(void *self, BurnRecording *recording) {
   Cuda *cuda = self;
-  BurnStatus status = burn__gpu_enter(cuda);
+  BurnStatus status = burn__gpu_enter(&cuda->gpu);
   if (status != BURN_OK) return status;
   status = burn__cuda_check(cuda, cuda->driver->cuGraphLaunch(inside(recording)->executable, cuda->stream),
                             "run a recording");
-  burn__gpu_leave(cuda);
+  burn__gpu_leave(&cuda->gpu);
   if (status == BURN_OK) atomic_fetch_add_explicit(&cuda->runs, 1, memory_order_relaxed);
   return status;
 }

@@ -7,7 +7,7 @@
 
 #include <burn/plugin/replay.h>
 
-struct Gpu;
+struct Cuda;
 struct GpuStorage;
 
 typedef struct CudaRecording CudaRecording;
@@ -25,12 +25,12 @@ extern const BurnReplayInterface burn__cuda_replay_interface;
 /* Of the recording that this thread makes or patches (cuda->recording): */
 
 /* A kernel was started: remembers it with its parameters. */
-BurnStatus burn__cuda_replay_started(struct Gpu *cuda, const CudaStart *start);
+BurnStatus burn__cuda_replay_started(struct Cuda *cuda, const CudaStart *start);
 /* In a patch, instead of starting: the recorded kernel gets these parameters. */
-BurnStatus burn__cuda_replay_change(struct Gpu *cuda, const CudaStart *start);
+BurnStatus burn__cuda_replay_change(struct Cuda *cuda, const CudaStart *start);
 /* A storage was taken. */
-BurnStatus burn__cuda_replay_taken(struct Gpu *cuda, const struct GpuStorage *storage);
+BurnStatus burn__cuda_replay_taken(struct Cuda *cuda, const struct GpuStorage *storage);
 /* In a patch, instead of taking one: where the recorded call had it. */
-BurnStatus burn__cuda_replay_take_again(struct Gpu *cuda, uint64_t bytes, CudaAddress *out);
+BurnStatus burn__cuda_replay_take_again(struct Cuda *cuda, uint64_t bytes, CudaAddress *out);
 
 #endif

@@ -1,7 +1,10 @@
-/* gpu.h - what GPU backends share: the instance, tensors, a running call, the row of an op.
+/* gpu.h - what GPU backends share: the base of an instance, what a backend does for it, tensors, a running call, the
+ * row of an op.
  *
- * All work of an instance goes into one queue, so memory that is released may be handed out again at once: whoever
- * gets it works later. Kernels are CUDA C texts (kernels/), compiled for the device when they are first needed. */
+ * A backend's instance begins with a Gpu (struct Cuda { Gpu gpu; .. }) that names its functions; what it gets in return
+ * is in gpu_backend.h and gpu_memory.h. All work of an instance goes into one queue, so memory that is released may be
+ * handed out again at once: whoever gets it works later. Kernels are CUDA C texts (kernels/), made ready for the device
+ * when they are first needed. */
 #ifndef BURN_GPU_H
 #define BURN_GPU_H
 
@@ -17,77 +20,25 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+typedef struct Gpu Gpu;
 typedef struct GpuRow GpuRow;
-typedef struct GpuKernels GpuKernels; /* cuda_compile.c: what has been compiled, by key */
-typedef uint64_t GpuAddress;          /* of memory of the device */
+typedef struct GpuKernels GpuKernels;   /* gpu_kernels.c: what has been made ready, by key */
+typedef struct GpuMemory GpuMemory;     /* gpu_memory.c: segments and blocks */
+typedef struct GpuModule GpuModule;     /* the backend's: a source made ready */
+typedef struct GpuFunction GpuFunction; /* the backend's: what a launch starts */
+typedef uint64_t GpuAddress;            /* of memory of the device */
 
 /* Memory of the device, shared by views of it. */
 typedef struct GpuStorage {
   atomic_uint references;
-  bool is_counted;                        /* among the bytes in use: what a recording keeps for itself is not */
-  bool is_stand_in;                       /* it belongs to a recording, which ends it */
-  bool is_shared;                         /* another library owns or reads it (cuda_dlpack.c): it is not written into */
-  struct DLManagedTensorVersioned *owner; /* to whom it goes back; NULL: it is ours */
-  void *reader;                           /* the stream of another library that reads it; NULL: none that is known */
+  bool is_stand_in; /* it belongs to a recording, which ends it */
+  bool is_shared;   /* another library owns or reads it: it is not written into */
   GpuAddress address;
   uint64_t bytes;
+  void *memory; /* the backend's: what the address lies in, as GpuSegments.take has given it */
+  void *owner;  /* the backend's, of a shared one: to whom it goes back; NULL: it is ours */
+  void *reader; /* likewise: the queue of another library that reads it; NULL: none that is known */
 } GpuStorage;
-
-/* Fused kernels that have been compiled (gpu_fused.c). */
-typedef struct GpuFusedPrograms {
-  pthread_mutex_t mutex;
-  uint32_t count;
-  struct GpuFusedProgram *first;
-} GpuFusedPrograms;
-
-enum { GPU_RECENT_OPS = 8 };
-
-/* How f32 is multiplied: as it is, in TF32, or in bf16 where that is worth two casts, else in TF32. Sums are f32. */
-typedef enum GpuPrecision { GPU_HIGHEST, GPU_HIGH, GPU_MEDIUM } GpuPrecision;
-
-/* An opened instance. */
-typedef struct Gpu {
-  const BurnHost *host;
-  const struct CudaDriver *driver;
-  const struct CudaNvrtc *nvrtc;
-  uint32_t owner, index;
-  int device;
-  int architecture; /* 90 for sm_90 */
-  uint32_t unit_count;
-  void *context, *stream, *pool;
-  char name[16]; /* "cuda:0" */
-  GpuKernels *kernels;
-  GpuFusedPrograms fused;
-  bool tf32;                      /* convolutions of f32 by TF32 */
-  GpuPrecision precision;         /* of products */
-  pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
-  bool has_asked_products;
-  struct CudaProducts *products; /* NULL: no product has asked yet, or cuBLASLt is not there */
-  bool timing;                   /* choose among algorithms by time */
-  pthread_mutex_t dnn_mutex;     /* around what follows, and cuDNN */
-  bool has_asked_dnn;
-  struct CudaDnn *dnn; /* NULL: nothing has asked yet, or cuDNN is not there */
-  struct CudaMemory *memory;
-  _Atomic int64_t live_tensors, host_waits;
-  _Atomic int64_t launches, recordings, runs, patches; /* as in BurnReplayStatistics */
-  _Atomic uint32_t broken;                             /* the driver's error that ended this instance; 0: it works */
-  _Atomic uint32_t recent[GPU_RECENT_OPS];             /* the last ops, for messages of late failures */
-  _Atomic uint32_t submitted;                          /* ops so far */
-  GpuComplaint *complaint;                             /* host memory where kernels say what was wrong */
-  GpuAddress complaint_address;                        /* as the device sees it */
-  const GpuRow *rows[BURN_OP_LIMIT];                   /* by op; NULL: the host decomposes it */
-  _Atomic uint32_t inside;                             /* threads between enter and leave */
-  _Atomic(const void *) recorder;                      /* the thread that alone may enter; NULL: any */
-  pthread_mutex_t recorder_mutex;                      /* held by that thread; others wait for it */
-  bool is_recording, is_patching;                      /* of `recorder`; the stream is captured */
-  struct CudaRecording *recording;                     /* which; NULL: neither */
-  pthread_mutex_t scratch_mutex;                       /* around the two that follow */
-  struct CudaCache *scratch;                           /* memory that recordings use while they run */
-  uint32_t scratch_users;                              /* recordings */
-  pthread_mutex_t borrowed_mutex;
-  struct CudaBorrowed *borrowed; /* memory of other libraries that goes back when our work on it is done */
-  void *side_stream;             /* for what must not be captured; NULL: nothing was recorded yet */
-} Gpu;
 
 /* A tensor: the public header, then ours. */
 typedef struct GpuTensor {
@@ -120,35 +71,154 @@ struct GpuRow {
 #include "families.def"
 #undef GPU_FAMILY
 
-/* Remembers an op for messages of late failures. */
-static inline void gpu_note_op(Gpu *gpu, uint32_t op) {
-  const uint32_t number = atomic_fetch_add(&gpu->submitted, 1u);
-  atomic_store_explicit(&gpu->recent[number % GPU_RECENT_OPS], op, memory_order_relaxed);
+/* -- what a backend does ----------------------------------------------------------------------- */
+
+/* The backend's functions, as a table: in static builds a program has several backends, so they have no common names.
+ * Families and fusion call them by burn__gpu_enter and the other functions below. All are called between enter and
+ * leave unless they say otherwise; failures are the backend's, in words. */
+typedef struct GpuBackend {
+  /* Around everything that works on the device; a thread may nest them. After a failure of enter there is no leave. */
+  BurnStatus (*enter)(Gpu *gpu);
+  void (*leave)(Gpu *gpu);
+
+  /* A storage with one reference and undefined contents, whose address kernels can use; and one reference less, the
+   * last one gives the memory back: from any thread, also outside of enter and leave. Both are those of gpu_memory.h,
+   * burn__gpu_memory_take and burn__gpu_memory_release, with what the backend does besides. */
+  BurnStatus (*storage_new)(Gpu *gpu, uint64_t bytes, GpuStorage **out);
+  void (*storage_release)(Gpu *gpu, GpuStorage *storage);
+
+  /* A source in the kernels' language to a module, and a function of it. unload: nothing in the queue uses it. */
+  BurnStatus (*load)(Gpu *gpu, const char *source, GpuModule **out);
+  BurnStatus (*function)(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out);
+  void (*unload)(Gpu *gpu, GpuModule *module);
+  /* Puts `groups` groups, at least 1 and at most INT32_MAX, into the queue; `parameters` is one struct, copied before
+   * it returns. */
+  BurnStatus (*launch)(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads, const void *parameters,
+                       size_t bytes);
+
+  /* Waits until the queue is empty. */
+  BurnStatus (*finish)(Gpu *gpu);
+  /* The complaint of a kernel that has run, once. burn__gpu_tell_complaint can stand here. */
+  BurnStatus (*complaint)(Gpu *gpu);
+
+  /* Copies of at least 1 byte between memory of the host and a row-major tensor, in the queue. write: `data` may change
+   * as soon as it returns, except where it is memory of burn.device's staging_allocate. read: `data` is filled when the
+   * queue has come to it, which finish and the events tell. */
+  BurnStatus (*write)(Gpu *gpu, const BurnPrimitive *to, const void *data, uint64_t bytes);
+  BurnStatus (*read)(Gpu *gpu, void *data, const BurnPrimitive *from, uint64_t bytes);
+
+  /* Slots of burn.device; all but event_new may be called outside of enter and leave. event_new: at the end of the
+   * queue, with the time if it is_timed. event_query: done or not, at once. event_wait: of one that was not done.
+   * event_elapsed: both were found done. NULL: none keeps the time. */
+  BurnStatus (*event_new)(Gpu *gpu, bool is_timed, BurnEvent **out);
+  BurnStatus (*event_query)(Gpu *gpu, BurnEvent *event, bool *done);
+  BurnStatus (*event_wait)(Gpu *gpu, BurnEvent *event);
+  void (*event_release)(Gpu *gpu, BurnEvent *event);
+  BurnStatus (*event_elapsed)(Gpu *gpu, BurnEvent *first, BurnEvent *second, double *seconds);
+
+  /* Starts a kernel of a pack with at least one group; `words` are its arguments, then launch->parameters. NULL where
+   * burn.device offers no kernels. */
+  BurnStatus (*pack_start)(Gpu *gpu, BurnLoadedKernel *kernel, const BurnDeviceLaunch *launch, const uint64_t *words,
+                           size_t bytes);
+} GpuBackend;
+
+/* What a product is, beside its shape: floats of one dtype, bf16 to f32, or i8 to i32. */
+typedef struct GpuProductKind {
+  BurnDType in, out;
+  bool tf32; /* of f32 */
+} GpuProductKind;
+
+/* A convolution and the ways to compute it here, by number. */
+typedef enum GpuConvKind { GPU_CONV_FORWARD, GPU_CONV_TRANSPOSED, GPU_CONV_WEIGHT } GpuConvKind;
+typedef struct GpuConvWork {
+  const GpuRun *run;
+  const GpuConv *p;
+  GpuConvKind kind;
+  BurnPrimitive *const *inputs; /* of the call, row-major; absent ones are NULL */
+  BurnStatus (*way)(const struct GpuConvWork *work, uint32_t number);
+  uint32_t way_count; /* way 0 is the best by what is known of shapes; all are worth a try */
+} GpuConvWork;
+
+/* Libraries of the device's maker, in the queue; each may be NULL. One that returns false has done nothing. */
+typedef struct GpuLibraries {
+  bool (*product)(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
+  /* Runs the convolution by an algorithm of the library or by one of work's ways, whichever is the fastest. */
+  BurnStatus (*conv)(Gpu *gpu, const GpuConvWork *work);
+  /* Into the outputs, which are made; the inputs of the call are as the op has them. */
+  bool (*attention)(const GpuRun *run, const GpuAttention *p);
+  bool (*attention_backward)(const GpuRun *run, const GpuAttention *p);
+} GpuLibraries;
+
+/* -- the base of an instance ------------------------------------------------------------------- */
+
+/* Fused kernels that have been compiled (gpu_fused.c). */
+typedef struct GpuFusedPrograms {
+  pthread_mutex_t mutex;
+  uint32_t count;
+  struct GpuFusedProgram *first;
+} GpuFusedPrograms;
+
+enum { GPU_RECENT_OPS = 8 };
+
+/* How f32 is multiplied: as it is, in TF32, or in bf16 where that is worth two casts, else in TF32. Sums are f32. */
+typedef enum GpuPrecision { GPU_HIGHEST, GPU_HIGH, GPU_MEDIUM } GpuPrecision;
+
+/* An opened instance, as the floor sees it: the first member of the backend's. The backend sets the first group before
+ * burn__gpu_begin, the second before the first op. */
+struct Gpu {
+  const BurnHost *host;
+  const GpuBackend *backend;
+  const GpuLibraries *libraries; /* NULL: none */
+  uint32_t owner, index;
+  char name[16];          /* "cuda:0" */
+  bool tf32;              /* convolutions of f32 by TF32 */
+  GpuPrecision precision; /* of products */
+  bool timing;            /* choose among algorithms by time */
+
+  uint32_t unit_count;          /* multiprocessors: how much work is worth a launch */
+  bool has_tensor_cores;        /* attention multiplies by them, in PTX */
+  bool has_f64;                 /* else the instance has no tensors of f64 */
+  GpuMemory *memory;            /* by burn__gpu_memory_create */
+  GpuComplaint *complaint;      /* memory that kernels and the host see, cleared: what was wrong */
+  GpuAddress complaint_address; /* as kernels see it */
+
+  bool is_recorded; /* the thread inside records, or makes recorded calls again: nothing is compiled or waited for */
+  _Atomic int64_t live_tensors, host_waits;
+  _Atomic uint32_t recent[GPU_RECENT_OPS]; /* the last ops, for messages of late failures */
+  _Atomic uint32_t submitted;              /* ops so far */
+  GpuKernels *kernels;
+  GpuFusedPrograms fused;
+  const GpuRow *rows[BURN_OP_LIMIT]; /* by op; NULL: the host decomposes it */
+};
+
+static inline BurnStatus burn__gpu_enter(Gpu *gpu) { return gpu->backend->enter(gpu); }
+static inline void burn__gpu_leave(Gpu *gpu) { gpu->backend->leave(gpu); }
+static inline BurnStatus burn__gpu_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out) {
+  return gpu->backend->storage_new(gpu, bytes, out);
 }
+static inline void burn__gpu_storage_release(Gpu *gpu, GpuStorage *storage) {
+  gpu->backend->storage_release(gpu, storage);
+}
+static inline BurnStatus burn__gpu_load(Gpu *gpu, const char *source, GpuModule **out) {
+  return gpu->backend->load(gpu, source, out);
+}
+static inline BurnStatus burn__gpu_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out) {
+  return gpu->backend->function(gpu, module, name, out);
+}
+static inline void burn__gpu_unload(Gpu *gpu, GpuModule *module) { gpu->backend->unload(gpu, module); }
+static inline BurnStatus burn__gpu_complaint(Gpu *gpu) { return gpu->backend->complaint(gpu); }
 
-/* -- what a backend provides ------------------------------------------------------------------- */
+/* -- gpu_queue.c ------------------------------------------------------------------------------- */
 
-/* Around everything that works on the device; a thread may nest them. */
-BurnStatus burn__gpu_enter(Gpu *gpu);
-void burn__gpu_leave(Gpu *gpu);
-
-/* A storage with one reference and undefined contents. Between enter and leave. */
-BurnStatus burn__gpu_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out);
-/* One reference less; the last one gives the memory back. */
-void burn__gpu_storage_release(Gpu *gpu, GpuStorage *storage);
-
-/* The module of a source. Between enter and leave. */
-BurnStatus burn__gpu_load(Gpu *gpu, const char *source, void **module);
-/* Starts a function with one struct of parameters, in the queue. */
-BurnStatus burn__gpu_launch(Gpu *gpu, void *function, uint64_t groups, uint32_t threads, const void *parameters,
+/* Starts a function with one struct of parameters, in the queue; no groups are nothing to do. */
+BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, uint32_t threads, const void *parameters,
                             size_t bytes);
-
-/* While this thread records or patches: FAILED_PRECONDITION, "what cannot be recorded". Else BURN_OK. */
+/* While work is recorded: FAILED_PRECONDITION, "what cannot be recorded". Else BURN_OK. */
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what);
 /* Waits for all work, counts that, and tells what a kernel complained about. */
 BurnStatus burn__gpu_wait(Gpu *gpu);
-/* The complaint of a kernel that has run, once; BURN_OK if there is none. */
-BurnStatus burn__gpu_complaint(Gpu *gpu);
+/* Remembers ops for messages of late failures. */
+void burn__gpu_note_op(Gpu *gpu, uint32_t op);
 
 /* -- gpu_tensor.c ------------------------------------------------------------------------------ */
 
@@ -185,7 +255,7 @@ typedef struct GpuAxis {
 } GpuAxis;
 GpuAxis burn__gpu_axis(const BurnPrimitive *x, int64_t dim);
 
-/* -- cuda_compile.c ---------------------------------------------------------------------------- */
+/* -- gpu_kernels.c ----------------------------------------------------------------------------- */
 
 /* How two numbers are joined: see kernels/join.cu. */
 typedef enum GpuJoin {
@@ -213,11 +283,11 @@ GpuKernels *burn__gpu_kernels_create(void);
 void burn__gpu_kernels_destroy(Gpu *gpu, GpuKernels *kernels);
 
 /* The same where it has been compiled; else NULL. */
-void *burn__gpu_known_kernel(Gpu *gpu, const GpuKernelKey *key);
+GpuFunction *burn__gpu_known_kernel(Gpu *gpu, const GpuKernelKey *key);
 
 /* The function `kernel` of that text, compiled at the first call. `definition` (NULL: none) is CUDA C that comes before
- * the text. The calling thread is in the context. */
-BurnStatus burn__gpu_kernel(Gpu *gpu, const GpuKernelKey *key, const char *definition, void **function);
+ * the text. Between enter and leave. */
+BurnStatus burn__gpu_kernel(Gpu *gpu, const GpuKernelKey *key, const char *definition, GpuFunction **function);
 
 /* The whole source of a kernel, to be freed with host->free(.., *bytes). */
 char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char *definition, uint64_t *bytes);
@@ -226,14 +296,6 @@ char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char
 
 /* Joins the lines of x, row-major, along an axis into `out`. */
 BurnStatus burn__gpu_reduce(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis);
-
-/* -- products ---------------------------------------------------------------------------------- */
-
-/* What a product is, beside its shape: floats of one dtype, bf16 to f32, or i8 to i32. */
-typedef struct GpuProductKind {
-  BurnDType in, out;
-  bool tf32; /* of f32 */
-} GpuProductKind;
 
 /* -- gpu_vector.c ------------------------------------------------------------------------------ */
 
@@ -254,9 +316,10 @@ BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, 
 /* x with its last two axes changed: a view. */
 BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive **out);
 
-/* -- gpu_optimizer.c --------------------------------------------------------------------------- */
+/* -- gpu_fused.c ------------------------------------------------------------------------------- */
 
-extern const BurnCallsInterface burn__gpu_calls_interface;
+/* Ends all kernels of fused bodies. Between enter and leave. */
+void burn__gpu_fused_destroy(Gpu *gpu);
 
 /* -- gpu_quantization.c ------------------------------------------------------------------------ */
 
@@ -289,7 +352,7 @@ typedef struct GpuRowShape {
 } GpuRowShape;
 /* That of rows of `size` elements, with at most `most` numbers of a row in the registers of a thread (0: none). */
 GpuRowShape burn__gpu_row_shape(BurnDType dtype, int64_t size, uint32_t most);
-/* Starts a kernel that works on rows, `lines` of them, in the stream: `key` without its variant. */
+/* Starts a kernel that works on rows, `lines` of them, in the queue: `key` without its variant. */
 BurnStatus burn__gpu_rows(Gpu *gpu, GpuKernelKey key, uint32_t kind, GpuRowShape shape, int64_t lines,
                           const GpuRows *p);
 /* True if rows of `size` elements at this address are made of whole vectors. */

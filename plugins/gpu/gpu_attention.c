@@ -1,6 +1,6 @@
-/* gpu_attention.c - attention and its gradients: by cuDNN what that does well (cuda_dnn_attention.c), all else by
+/* gpu_attention.c - attention and its gradients: by the maker's library what that does well, all else by
  * kernels of ours (kernels/attention.cu), which take any dtype, width, mask and bias. */
-#include "cuda_dnn.h"
+#include "gpu.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,6 +70,7 @@ static bool is_wide(const int64_t strides[4], int64_t rows, int64_t width) {
 
 /* Halves lose nothing in products of TF32; f32 goes through them where it may. */
 static bool takes_tensor_cores(const Gpu *gpu, BurnDType dtype) {
+  if (!gpu->has_tensor_cores) return false;
   if (dtype == BURN_DTYPE_F32) return gpu->tf32 || gpu->precision != GPU_HIGHEST;
   return dtype != BURN_DTYPE_F64;
 }
@@ -116,7 +117,7 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *
                             .out = dtype,
                             .in = {dtype, dtype, dtype},
                             .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores, columns)};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles),
@@ -128,7 +129,8 @@ static BurnStatus attention(const GpuRun *run) {
   GpuAttention p = take_heads(run->call, in);
   const BurnStatus status = output_like(run, 0, in[0]);
   if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
-  if (burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention(run, &p)) return BURN_OK;
+  const GpuLibraries *libraries = run->gpu->libraries;
+  if (libraries && libraries->attention && libraries->attention(run, &p)) return BURN_OK;
   p.out = gpu_address(run->out[0]);
   memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
   return start(run->gpu, in[0]->dtype, FORWARD, &p);
@@ -169,7 +171,7 @@ static BurnStatus sum_bias(const GpuRun *run, const GpuAttention *p, const Notes
   const GpuKernelKey key = {
       .text = GPU_TEXT_ATTENTION, .out = out->dtype, .in = {out->dtype, out->dtype, out->dtype}, .variant = OF_BIAS};
   const int64_t count = burn_primitive_count(out);
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   const int64_t groups = sum.by_block ? count : (count + SUM_THREADS - 1) / SUM_THREADS;
@@ -202,7 +204,8 @@ static BurnStatus attention_backward(const GpuRun *run) {
   take_strides(p.grad_strides, in[0]);
   for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[1 + i]);
   if (status == BURN_OK) status = burn__gpu_output(run, 3);
-  if (status == BURN_OK && burn__cuda_dnn_takes_attention(run, &p) && burn__cuda_dnn_attention_backward(run, &p))
+  const GpuLibraries *libraries = run->gpu->libraries;
+  if (status == BURN_OK && libraries && libraries->attention_backward && libraries->attention_backward(run, &p))
     return sum_bias(run, &p, &notes);
   if (status == BURN_OK) status = make_notes(run, &p, &notes);
   if (status == BURN_OK) status = start_gradients(run, &p, &notes);

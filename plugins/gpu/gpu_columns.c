@@ -39,7 +39,7 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t variant, int64_t thr
                             .out = dtype,
                             .in = {dtype, dtype, dtype},
                             .variant = variant + (threads > INT32_MAX / 4 || is_wide(c) ? WIDE : 0)};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, c, sizeof *c);

@@ -1,9 +1,11 @@
 /* gpu_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Each runs by the way that
- * is the fastest for its shape: an engine of cuDNN (cuda_dnn_conv.c), a product of matrices (gpu_columns.c), the
+ * is the fastest for its shape: an algorithm of the maker's library, a product of matrices (gpu_columns.c), the
  * definition. */
-#include "cuda_dnn.h"
+#include "gpu.h"
 
-enum { FORWARD, TRANSPOSED, WEIGHT, PARTS, WIDE, THREADS = 256 }; /* variants of kernels/conv.cu */
+/* Variants of kernels/conv.cu; the first are those of GpuConvKind. */
+enum { FORWARD = GPU_CONV_FORWARD, TRANSPOSED = GPU_CONV_TRANSPOSED, WEIGHT = GPU_CONV_WEIGHT, PARTS, WIDE };
+enum { THREADS = 256 };
 enum { CHANNELS = 8, TAPS = 9, LEAST_PART = 1024, BLOCKS = 512, MOST_PARTS = 64 };
 
 /* Where row-major inputs lie; absent ones are NULL. */
@@ -57,7 +59,7 @@ static BurnStatus start_variant(const GpuRun *run, const GpuConv *p, uint32_t va
                             .out = run->out[0]->dtype,
                             .in = {dtype, dtype, dtype},
                             .variant = variant + (is_wide(p) ? WIDE : 0)};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(run->gpu, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
 }
@@ -92,7 +94,7 @@ static BurnStatus by_definition(const GpuRun *run, const GpuConv *p) {
   return start_variant(run, p, (uint32_t)run->row->detail, blocks * p->groups * rounded_up(channels, CHANNELS));
 }
 
-static BurnStatus by_columns(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
+static BurnStatus by_columns(const GpuRun *run, const GpuConv *p, BurnPrimitive *const *inputs) {
   const BurnDType dtype = run->out[0]->dtype;
   switch (run->row->detail) {
     case FORWARD:
@@ -100,62 +102,32 @@ static BurnStatus by_columns(const GpuRun *run, const GpuConv *p, const Inputs *
     case TRANSPOSED:
       return burn__gpu_columns_transposed(run->gpu, dtype, p);
     default:
-      return burn__gpu_columns_weight(run->gpu, dtype, p, inputs->rows[1]);
+      return burn__gpu_columns_weight(run->gpu, dtype, p, inputs[1]);
   }
 }
 
-static BurnStatus by_own_kernels(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
-  return burn__gpu_columns_pay(p, run->row->detail == WEIGHT) ? by_columns(run, p, inputs) : by_definition(run, p);
+static int64_t products_of(const GpuConv *p) {
+  return p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
+         (p->in_channels / p->groups);
 }
 
-/* -- with cuDNN: its plans, then ours ---------------------------------------------------------- */
+/* -- the ways ---------------------------------------------------------------------------------- */
 
-/* What a choice by time calls again and again. */
-typedef struct Ways {
-  const GpuRun *run;
-  const GpuConv *p;
-  const Inputs *inputs;
-  DnnPlans *plans;
-} Ways;
-
-/* Way `plans->count` is our best by what is known of shapes, the one after it the definition. */
-static BurnStatus go(void *context, uint32_t way) {
-  const Ways *ways = context;
-  if (way < ways->plans->count)
-    return burn__cuda_dnn_conv(ways->run->gpu, ways->plans, way, ways->p, ways->run->out[0]->dtype);
-  return way == ways->plans->count ? by_own_kernels(ways->run, ways->p, ways->inputs)
-                                   : by_definition(ways->run, ways->p);
+/* Way 0 is our best by what is known of shapes, way 1 the definition. */
+static BurnStatus go(const GpuConvWork *work, uint32_t number) {
+  const bool by_columns_first = number == 0 && burn__gpu_columns_pay(work->p, work->kind == GPU_CONV_WEIGHT);
+  return by_columns_first ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
 }
 
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
 static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
 
-/* The choice stays for later programs, so that these have the same bits. */
-static void choose(Ways *ways) {
-  const GpuConv *p = ways->p;
-  const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
-                           (p->in_channels / p->groups);
-  const bool two_of_ours = burn__gpu_columns_pay(p, ways->run->row->detail == WEIGHT) && products <= FEW_PRODUCTS;
-  const uint32_t count = ways->plans->count + (two_of_ours ? 2 : 1);
-  Gpu *gpu = ways->run->gpu;
-  if (!gpu->timing) ways->plans->way = 0;
-  if (!gpu->timing || burn__dnn_load_way(gpu, ways->plans, count)) return;
-  ways->plans->way = burn__cuda_fastest(gpu, go, ways, count);
-  burn__dnn_save_way(gpu, ways->plans);
-}
-
 static BurnStatus compute(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
-  Ways ways = {run, p, inputs, NULL};
-  if (!burn__cuda_dnn_takes(p, run->out[0]->dtype) || !burn__dnn_lock(run->gpu)) return by_own_kernels(run, p, inputs);
-  ways.plans = burn__cuda_dnn_conv_plans(run->gpu, p, run->out[0]->dtype, run->row->detail);
-  if (ways.plans && ways.plans->way == UINT32_MAX) choose(&ways);
-  BurnStatus status = ways.plans ? go(&ways, ways.plans->way) : by_own_kernels(run, p, inputs);
-  if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) {
-    ways.plans->way = ways.plans->count; /* an engine that refuses is not asked again */
-    status = by_own_kernels(run, p, inputs);
-  }
-  burn__dnn_unlock(run->gpu);
-  return status;
+  const GpuLibraries *libraries = run->gpu->libraries;
+  const GpuConvKind kind = (GpuConvKind)run->row->detail;
+  const bool two_of_ours = burn__gpu_columns_pay(p, kind == GPU_CONV_WEIGHT) && products_of(p) <= FEW_PRODUCTS;
+  const GpuConvWork work = {run, p, kind, inputs->rows, go, two_of_ours ? 2 : 1};
+  return libraries && libraries->conv ? libraries->conv(run->gpu, &work) : go(&work, 0);
 }
 
 static BurnStatus start(const GpuRun *run, GpuConv *p) {

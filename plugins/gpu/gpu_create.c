@@ -8,7 +8,7 @@ enum { THREADS = 256, OF_A_THREAD = 4, GROUPS_PER_UNIT = 32 };
 
 static BurnStatus make(const GpuRun *run, GpuCreate *p) {
   Gpu *gpu = run->gpu;
-  void *function = NULL;
+  GpuFunction *function = NULL;
   BurnStatus status = burn__gpu_output(run, 0);
   if (status != BURN_OK) return status;
   BurnPrimitive *out = run->out[0];

@@ -269,7 +269,7 @@ static uint32_t entry_of(const GpuElementwise *p, const GpuKernelKey *key, int i
 
 enum { THREADS = 256 };
 
-static BurnStatus start(Gpu *gpu, const GpuElementwise *p, void *function, int64_t width) {
+static BurnStatus start(Gpu *gpu, const GpuElementwise *p, GpuFunction *function, int64_t width) {
   const int64_t threads = (p->count + width - 1) / width;
   return burn__gpu_launch(gpu, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, p, sizeof *p);
 }
@@ -308,7 +308,7 @@ static BurnStatus elementwise(const GpuRun *run) {
   }
   key.entry = entry_of(&p, &key, inputs, &width);
   key.variant = call->op == BURN_OP_powf_scalar ? burn__gpu_power(call->attrs[0].value.f64) : 0;
-  void *function = burn__gpu_known_kernel(gpu, &key);
+  GpuFunction *function = burn__gpu_known_kernel(gpu, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
     Expression room;
@@ -330,7 +330,7 @@ static BurnStatus convert(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *x) {
   if (x->dtype == to->dtype && burn_dtype_bytes(x->dtype) == 2)
     key.out = key.in[0] = key.in[1] = key.in[2] = BURN_DTYPE_I16;
   key.entry = entry_of(&p, &key, 1, &width);
-  void *function = burn__gpu_known_kernel(gpu, &key);
+  GpuFunction *function = burn__gpu_known_kernel(gpu, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
     write_cast(definition, key.in[0], key.out);

@@ -1,6 +1,6 @@
-/* gpu_fused.c - the interface "burn.fused" of this backend: bodies of element-wise steps in f32, f16 and bf16, and
- * reductions between them, as kernels that NVRTC compiles (gpu_fused_text.c). Start here. */
-#include "cuda_internal.h"
+/* gpu_fused.c - the interface "burn.fused" of GPU backends: bodies of element-wise steps in f32, f16 and bf16, and
+ * reductions between them, as kernels that are compiled for them (gpu_fused_text.c). Start here. */
+#include "gpu_backend.h"
 #include "gpu_fused.h"
 
 #include <burn/plugin/random.h>
@@ -19,18 +19,15 @@ static uint64_t hash_of(const char *text) {
   return hash;
 }
 
-/* Images are kept on disk by cuda_compile.c; kernel_last is there in texts of two passes. */
+/* kernel_last is there in texts of two passes. */
 static BurnStatus load(Gpu *gpu, GpuFusedProgram *program, bool is_single) {
   BurnStatus status = burn__gpu_load(gpu, program->text, &program->module);
   if (status != BURN_OK) return status;
-  const CudaDriver *d = gpu->driver;
-  status = burn__cuda_check(gpu, d->cuModuleGetFunction(&program->functions[0], program->module, "kernel"),
-                            "find a fused kernel");
+  status = burn__gpu_function(gpu, program->module, "kernel", &program->functions[0]);
   if (status == BURN_OK && !is_single)
-    status = burn__cuda_check(gpu, d->cuModuleGetFunction(&program->functions[1], program->module, "kernel_last"),
-                              "find a fused kernel");
+    status = burn__gpu_function(gpu, program->module, "kernel_last", &program->functions[1]);
   if (status == BURN_OK) return BURN_OK;
-  (void)d->cuModuleUnload(program->module);
+  burn__gpu_unload(gpu, program->module);
   program->module = NULL;
   return status;
 }
@@ -73,7 +70,7 @@ void burn__gpu_fused_destroy(Gpu *gpu) {
   while (gpu->fused.first) {
     GpuFusedProgram *program = gpu->fused.first;
     gpu->fused.first = program->next;
-    (void)gpu->driver->cuModuleUnload(program->module);
+    burn__gpu_unload(gpu, program->module);
     gpu->host->free(program->text, program->bytes);
     gpu->host->free(program, sizeof *program);
   }
@@ -108,7 +105,7 @@ static BurnStatus make_variant(Gpu *gpu, BurnFusedKernel *kernel, const GpuFused
   return BURN_OK;
 }
 
-/* The variant for a shape. The calling thread is in the context. */
+/* The variant for a shape. Between enter and leave. */
 static BurnStatus find_variant(Gpu *gpu, BurnFusedKernel *kernel, const GpuFusedShape *shape,
                                const GpuFusedVariant **out) {
   BurnStatus status = BURN_OK;
@@ -409,7 +406,7 @@ static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, 
   return burn_common_fused_role(step, inputs, output);
 }
 
-/* The variant that row-major inputs need is compiled at once, so that what NVRTC refuses is refused here. */
+/* The variant that row-major inputs need is compiled at once, so that what the compiler refuses is refused here. */
 static BurnStatus prepare(Gpu *gpu, BurnFusedKernel *kernel, const BurnFusedBody *body) {
   Run run = {.gpu = gpu, .kernel = kernel};
   const BurnAttr *attrs[GPU_FUSED_STEPS];

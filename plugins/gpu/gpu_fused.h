@@ -52,7 +52,8 @@ typedef struct GpuFusedProgram {
   struct GpuFusedProgram *next;
   uint64_t hash, bytes;
   char *text;
-  void *module, *functions[2]; /* kernel, kernel_last */
+  GpuModule *module;
+  GpuFunction *functions[2]; /* kernel, kernel_last */
 } GpuFusedProgram;
 
 /* A way to run a body. */
@@ -104,10 +105,5 @@ void burn__gpu_fused_lay_out(const BurnFusedKernel *kernel, BurnPrimitive *const
 /* The source of a variant, to be freed with host->free(.., *bytes); NULL without memory. */
 char *burn__gpu_fused_text(const BurnHost *host, const BurnFusedKernel *kernel, const GpuFusedShape *shape,
                            uint64_t *bytes);
-
-/* -- gpu_fused.c ------------------------------------------------------------------------------ */
-
-extern const BurnFusedInterface burn__gpu_fused_interface;
-void burn__gpu_fused_destroy(Gpu *gpu);
 
 #endif

@@ -41,7 +41,7 @@ static BurnStatus start(const GpuRun *run, uint32_t variant, GpuJoin join, GpuIn
                             .variant = variant,
                             .join = join};
   const int64_t threads = p->outer * (variant < PUT ? p->picks : p->pieces) * p->inner;
-  void *function = NULL;
+  GpuFunction *function = NULL;
   if (threads == 0) return BURN_OK;
   p->is_small = threads <= INT32_MAX;
   const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);

@@ -1,6 +1,6 @@
-/* gpu_linalg.c - matrix products: large ones by cuBLASLt, those with a vector (gpu_vector.c) and small ones by
- * kernels of ours. */
-#include "cuda_internal.h"
+/* gpu_linalg.c - matrix products: large ones by the maker's library, those with a vector (gpu_vector.c) and small ones
+ * by kernels of ours. */
+#include "gpu.h"
 
 #include <string.h>
 
@@ -11,14 +11,15 @@ enum { TILE = 64, THREADS = 256 }; /* of kernels/matmul.cu */
 /* Products that are worth the call of a library: below, a kernel of ours is done sooner. */
 static bool is_large(const GpuMatmul *p) { return p->k > 0 && p->batches * p->m * p->n >= 4096 && p->k >= 16; }
 
-static bool suits_library(const GpuProductKind *kind, const GpuMatmul *p) {
-  return is_large(p) && (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
+static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  return gpu->libraries && gpu->libraries->product && is_large(p) &&
+         (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
 }
 
 static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   const GpuKernelKey key = {.text = GPU_TEXT_MATMUL, .out = kind->out, .in = {kind->in, kind->in, kind->in}};
   const int64_t groups = p->batches * ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
-  void *function = NULL;
+  GpuFunction *function = NULL;
   if (groups == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
@@ -38,7 +39,7 @@ enum { MOST_SLICES = 256 };
  * axis. False if it cannot. */
 static bool product_of_library(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p, int64_t slices) {
   GpuMatmul slice = *p;
-  if (burn__cuda_blas_product(gpu, kind, p)) return true;
+  if (gpu->libraries->product(gpu, kind, p)) return true;
   if (p->rank < 2 || slices * p->shape[0] > MOST_SLICES) return false;
   drop_first_axis(&slice);
   for (int64_t i = 0; i < p->shape[0]; i++) {
@@ -54,7 +55,7 @@ static bool product_of_library(Gpu *gpu, const GpuProductKind *kind, const GpuMa
 static BurnStatus product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   if (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT && kind->in == kind->out && burn__gpu_takes_vector(p))
     return burn__gpu_vector_product(gpu, kind->in, p);
-  if (suits_library(kind, p) && product_of_library(gpu, kind, p, 1)) return BURN_OK;
+  if (suits_library(gpu, kind, p) && product_of_library(gpu, kind, p, 1)) return BURN_OK;
   return product_of_ours(gpu, kind, p);
 }
 
@@ -141,7 +142,7 @@ BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, 
   BurnPrimitive *left = NULL, *right = NULL;
   GpuMatmul p = shape_of(lhs, rhs, bias, out);
   if (burn_primitive_count(out) == 0) return BURN_OK;
-  if (p.m == 1 || p.n == 1 || !suits_library(&kind, &p)) return product(gpu, &kind, &p);
+  if (p.m == 1 || p.n == 1 || !suits_library(gpu, &kind, &p)) return product(gpu, &kind, &p);
   if (kind.in == BURN_DTYPE_F32 && gpu->precision == GPU_MEDIUM && is_worth_casts(&p)) kind.in = BURN_DTYPE_BF16;
   BurnStatus status = readable(gpu, lhs, kind.in, &left);
   if (status == BURN_OK) status = readable(gpu, rhs, kind.in, &right);

@@ -39,7 +39,7 @@ static BurnStatus put_rows(Gpu *gpu, const BurnPrimitive *out, const BurnPrimiti
                         .is_small = axis->outer * axis->size * axis->inner < INT32_MAX};
   const GpuKernelKey key = {
       .text = GPU_TEXT_ROW_COPY, .out = BURN_DTYPE_U8, .in = {BURN_DTYPE_U8, BURN_DTYPE_U8, BURN_DTYPE_U8}};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)((p.rows * p.width + THREADS - 1) / THREADS), THREADS, &p, sizeof p);

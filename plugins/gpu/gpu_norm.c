@@ -124,7 +124,7 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatch
   GpuKernelKey key = key_of(GPU_TEXT_BATCH_NORM, dtype);
   const bool columns = p->rest < SHORT_REST;
   const int64_t groups = columns ? (p->channels + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK : p->channels;
-  void *function = NULL;
+  GpuFunction *function = NULL;
   key.variant = kind + (columns ? COLUMNS : 0);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;

@@ -1,7 +1,7 @@
 /* gpu_optimizer.c - adam_step and sgd_step, each result in the memory of its input where the call gives that away. The
  * calls of many parameters are one kernel over all of them (the interface burn.calls); a single one is the same with a
  * table of one. */
-#include "gpu.h"
+#include "gpu_backend.h"
 
 #include <string.h>
 
@@ -101,7 +101,7 @@ typedef struct Table {
 } Table;
 
 static BurnStatus launch(Table *table) {
-  void *function = NULL;
+  GpuFunction *function = NULL;
   BurnStatus status = BURN_OK;
   if (table->blocks > 0) status = burn__gpu_kernel(table->gpu, &table->key, NULL, &function);
   if (table->blocks > 0 && status == BURN_OK)
@@ -162,7 +162,7 @@ static BurnStatus compile(Gpu *gpu, const BurnOpCall *const *calls, uint64_t cou
   BurnStatus status = BURN_OK;
   for (uint64_t i = 0; i < count && status == BURN_OK; i++) {
     const GpuKernelKey key = key_of(calls[i]);
-    void *function = NULL;
+    GpuFunction *function = NULL;
     if (i == 0 || key.out != calls[i - 1]->inputs[0]->dtype) status = burn__gpu_kernel(gpu, &key, NULL, &function);
   }
   return status;
@@ -214,7 +214,7 @@ static BurnStatus BURN_API_CALL submit_many(void *self, const BurnOpCall *const 
   Gpu *gpu = self;
   BurnStatus status = burn__gpu_enter(gpu);
   if (status != BURN_OK) return status;
-  gpu_note_op(gpu, calls[0]->op);
+  burn__gpu_note_op(gpu, calls[0]->op);
   status = run_many(gpu, calls, count); /* what an earlier kernel complains of is left to a call that can tell it */
   burn__gpu_leave(gpu);
   return status;

@@ -22,7 +22,7 @@ static BurnStatus start(const GpuRun *run, GpuPool *p, const int64_t *pixels, co
                             .in = {x->dtype, run->out[1] ? run->out[1]->dtype : BURN_DTYPE_I64, x->dtype},
                             .variant = (uint32_t)run->row->detail + (is_wide(x, out) ? WIDE : 0)};
   const int64_t count = burn_primitive_count(out);
-  void *function = NULL;
+  GpuFunction *function = NULL;
   if (count == 0) return BURN_OK;
   p->planes = pixels[0] * pixels[1];
   take_pair(p->pixels, pixels + 2);
@@ -79,7 +79,7 @@ static BurnStatus start_largest_backward(Gpu *gpu, GpuPool *p, BurnPrimitive *gr
       .rank = 2,
       .shape = {p->planes * p->slices, 2 * (p->pixels[0] + p->pixels[1] + p->windows[0] + p->windows[1])}};
   BurnPrimitive *ranges = NULL;
-  void *function = NULL;
+  GpuFunction *function = NULL;
   BurnStatus status = burn__gpu_new(gpu, &room, &ranges);
   if (status == BURN_OK) status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status == BURN_OK) {

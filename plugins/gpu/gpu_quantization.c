@@ -77,7 +77,7 @@ static BurnStatus scale(const GpuRun *run, const BurnPrimitive *sums, BurnPrimit
   const GpuKernelKey key = {
       .text = GPU_TEXT_QUANTIZATION, .out = out->dtype, .in = {BURN_DTYPE_I32, BURN_DTYPE_I32, BURN_DTYPE_I32}};
   const int64_t groups = p.rows * ((p.n + GPU_SCALED_TILE - 1) / GPU_SCALED_TILE);
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(run->gpu, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
 }

@@ -34,7 +34,7 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
                             .in = {x->dtype, x->dtype, x->dtype},
                             .variant = variant,
                             .join = join};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   p->in = gpu_address(x);
   p->out = gpu_address(out);
   p->whole = burn__gpu_is_whole(x, p->size) && burn__gpu_is_whole(x, p->part_size);
@@ -107,7 +107,7 @@ static BurnStatus find(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
       .out = gpu_address(out), .in = gpu_address(x), .outer = axis->outer, .size = axis->size, .inner = axis->inner};
   const GpuKernelKey key = {
       .text = GPU_TEXT_ARG, .out = out->dtype, .in = {x->dtype, x->dtype, x->dtype}, .variant = variant, .join = join};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   if (lines == 0) return BURN_OK;
   const uint64_t groups = (uint64_t)(variant == ARG_THREADS ? (lines + THREADS - 1) / THREADS : lines);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);

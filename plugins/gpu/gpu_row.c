@@ -29,7 +29,7 @@ BurnStatus burn__gpu_rows(Gpu *gpu, GpuKernelKey key, uint32_t kind, GpuRowShape
                           const GpuRows *p) {
   const uint32_t block = shape.threads <= 32 ? 256 : shape.threads; /* columns have one thread */
   const int64_t in_block = shape.threads == 32 ? 8 : 1;
-  void *function = NULL;
+  GpuFunction *function = NULL;
   key.variant = kind | shape.vectors << 8 | logarithm(shape.threads) << 16;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;

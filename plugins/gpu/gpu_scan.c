@@ -11,7 +11,7 @@ static BurnStatus start(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive 
                             .in = {x->dtype, x->dtype, x->dtype},
                             .variant = axis->inner > 1 ? LINES : BLOCKS,
                             .join = join};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   if (burn_primitive_count(x) == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;

@@ -94,7 +94,7 @@ static BurnStatus start(const Lstm *lstm, uint32_t kind, const GpuLstm *p) {
                             .in = {lstm->dtype, lstm->dtype, lstm->dtype},
                             .variant = kind | (makes_own_product(p) ? 0 : IS_GIVEN)};
   const int64_t groups = (p->units + UNITS - 1) / UNITS * ((p->samples + SAMPLES - 1) / SAMPLES);
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(lstm->run->gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(lstm->run->gpu, function, (uint64_t)groups,

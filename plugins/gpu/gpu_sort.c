@@ -14,7 +14,7 @@ enum {
 
 static BurnStatus start(Gpu *gpu, GpuKernelKey *key, uint32_t variant, int64_t groups, uint32_t threads,
                         const GpuSort *p) {
-  void *function = NULL;
+  GpuFunction *function = NULL;
   key->variant = variant;
   const BurnStatus status = burn__gpu_kernel(gpu, key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, threads, p, sizeof *p) : status;

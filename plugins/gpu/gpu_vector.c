@@ -47,7 +47,7 @@ static GpuVector describe(const GpuMatmul *p, bool *is_dense_in_k) {
 
 static BurnStatus start(Gpu *gpu, uint32_t variant, BurnDType in, BurnDType out, int64_t groups, const GpuVector *v) {
   const GpuKernelKey key = {.text = GPU_TEXT_VECTOR, .out = out, .in = {in, in, in}, .variant = variant};
-  void *function = NULL;
+  GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, v, sizeof *v) : status;
 }

@@ -1,0 +1,58 @@
+/* gpu_queue.c - what goes into the queue of an instance and what comes of it: launches, waits, complaints of kernels,
+ * which ops were the last. */
+#include "gpu_backend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, uint32_t threads, const void *parameters,
+                            size_t bytes) {
+  if (groups == 0) return BURN_OK;
+  if (groups > INT32_MAX)
+    return GPU_FAIL(gpu, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
+  return gpu->backend->launch(gpu, function, (uint32_t)groups, threads, parameters, bytes);
+}
+
+BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what) {
+  if (!gpu->is_recorded) return BURN_OK;
+  return GPU_FAIL(gpu, FAILED_PRECONDITION, "%s cannot be recorded", what);
+}
+
+BurnStatus burn__gpu_wait(Gpu *gpu) {
+  const BurnStatus refused = burn__gpu_refuse_recording(gpu, "a wait for the device");
+  if (refused != BURN_OK) return refused;
+  atomic_fetch_add(&gpu->host_waits, 1);
+  const BurnStatus status = gpu->backend->finish(gpu);
+  return status == BURN_OK ? burn__gpu_complaint(gpu) : status;
+}
+
+BurnStatus burn__gpu_tell_complaint(Gpu *gpu) {
+  GpuComplaint *complaint = gpu->complaint;
+  if (!*(volatile uint32_t *)&complaint->is_set) return BURN_OK;
+  const GpuComplaint what = *complaint;
+  memset(complaint, 0, sizeof *complaint);
+  const char *op = gpu->host->op_info(what.op)->name;
+  if (what.size == 0)
+    return BURN_COMMON_FAIL(gpu->host, OUT_OF_RANGE, op, "index %lld at position %lld, but axis %lld is empty",
+                            (long long)what.index, (long long)what.position, (long long)what.dim);
+  return BURN_COMMON_FAIL(gpu->host, OUT_OF_RANGE, op, "index %lld at position %lld is outside 0..%lld (axis %lld)",
+                          (long long)what.index, (long long)what.position, (long long)(what.size - 1),
+                          (long long)what.dim);
+}
+
+void burn__gpu_note_op(Gpu *gpu, uint32_t op) {
+  const uint32_t number = atomic_fetch_add(&gpu->submitted, 1u);
+  atomic_store_explicit(&gpu->recent[number % GPU_RECENT_OPS], op, memory_order_relaxed);
+}
+
+void burn__gpu_list_recent(Gpu *gpu, char *text, size_t bytes) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (uint32_t i = 1; i <= GPU_RECENT_OPS && used < bytes; i++) {
+    const uint32_t op = atomic_load(&gpu->recent[(atomic_load(&gpu->submitted) - i) % GPU_RECENT_OPS]);
+    const BurnOpInfo *info = op ? gpu->host->op_info(op) : NULL;
+    if (!info) break;
+    const int length = snprintf(text + used, bytes - used, "%s%s", i > 1 ? ", " : "", info->name);
+    if (length > 0) used += (size_t)length;
+  }
+}
