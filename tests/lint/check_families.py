@@ -1,5 +1,5 @@
 """Every part of an op sits in a file of its family, the column `family` of ops.def: shape rule, decomposition, public function,
-gradient rule, and the kernels of torch, reference and ndarray. Parts are found by how they are written; a file is of a family
+gradient rule, and the kernels of torch, reference, ndarray and GPUs. Parts are found by how they are written; a file is of a family
 if its name has the family's word (infer_norm.c, torch_elementwise_compare.cpp). The tests of an op and of a public function sit
 likewise: its golden rows, the script that makes them, the line that runs them, and its gradient cases. A function without a row
 in ops.def is of the family of the file that defines it (core/ops/ops_statistics.c: statistics).
@@ -23,6 +23,11 @@ SHARED_FILES = {
     "torch_jit.cpp": (None, "what CUDA alone has, compiled at run time"),
     "ndarray_elementwise.c": ({"elementwise", "activation", "index"}, "one list of loops, which the fused machine shares: activations "
                               "and masks run as elementwise ops do"),
+    "gpu_elementwise.c": ({"elementwise", "activation", "index"}, "one kernel for what has an expression: activations and masks run as "
+                          "elementwise ops do"),
+    "gpu_row.c": ({"activation"}, "softmax and its kin, by the rows that norms and losses share"),
+    "gpu_attention.c": ({"sequence"}, "as long as all else of its family"),
+    "gpu_linear.c": ({"linalg"}, "linear and its gradients, which are products with a bias"),
 }
 # Where each kind of part is looked for, and how it is written; group 1 is the name of the op (or of the rule).
 PARTS = {
@@ -32,6 +37,7 @@ PARTS = {
     "gradient rule": ("decorators/autodiff/*.c", r"^void burn__gradient_(\w+)\("),
     "torch kernel": ("plugins/torch/*.cpp", r"(?:\{BURN_OP_|^ +(?:UNARY|COMPARE)\()(\w+),"),
     "reference kernel": ("plugins/reference/reference_*.*", r"(?:\{BURN_OP_|^(?:BOTH|REAL|WHOLE|SAME|SCALAR|OWN)\()(\w+),"),
+    "gpu kernel": ("plugins/gpu/gpu_*.c", r"\{BURN_OP_(\w+),"),
     "ndarray kernel": ("plugins/ndarray/**/*.c", r"(?:\{BURN_OP_|^ +ND_ROW\()(\w+),"),
 }
 # What tests an op or a function: group 1 is its name, with words after it that say what is special (conv2d_asymmetric), and
@@ -160,7 +166,7 @@ def check(root):
     rules = collections.defaultdict(set)
     for op in table:
         rules[op.rule].add(op.family)
-        for kind in ("decomposition", "public function", "torch kernel", "reference kernel", "ndarray kernel"):
+        for kind in ("decomposition", "public function", "torch kernel", "reference kernel", "gpu kernel", "ndarray kernel"):
             yield from misplaced(kind, op.name, op.family, found[kind])
         needed = {"COMPOSITE": ["decomposition"], "PRIMITIVE": ["reference kernel", "ndarray kernel"]}[op.form]
         for kind in needed:
