@@ -130,6 +130,7 @@ typedef struct Thread {
   State state;
   EmulatedIndex index;
   unsigned mask, came;
+  const void *place;       /* in the kernel, where it waits */
   unsigned long long *all; /* where it takes the lanes' values, and gives its own; NULL: it only waits */
 } Thread;
 
@@ -137,23 +138,36 @@ static Thread threads[FIBER_LIMIT];
 static unsigned count, current;
 static const EmulatedLaunch *launched;
 static const char *launched_parameters;
+static int has_warps;
+
+/* BURN_EMULATED_CUDA_WARPS=none: a shuffle waits for the whole block, as on devices where it is made of shared memory. */
+static int takes_warps(void) {
+  const char *warps = getenv("BURN_EMULATED_CUDA_WARPS");
+  return !warps || strcmp(warps, "none") != 0;
+}
 
 static void wait_in(State state) {
   threads[current].state = state;
   emulated_fiber_leave();
 }
 
-static void barrier(void) { wait_in(AT_BARRIER); }
-
-static unsigned exchange(unsigned mask, unsigned long long *all) {
+static unsigned wait_for_lanes(unsigned mask, unsigned long long *all, const void *place) {
   Thread *me = &threads[current];
   me->mask = mask | 1u << current % EMULATED_WARP;
   me->all = all;
+  me->place = place;
   wait_in(AT_WARP);
   return me->came;
 }
 
-static void warp_barrier(unsigned mask) { (void)exchange(mask, NULL); }
+static void barrier(void) {
+  threads[current].place = __builtin_return_address(0);
+  wait_in(AT_BARRIER);
+}
+static unsigned exchange(unsigned mask, unsigned long long *all) {
+  return wait_for_lanes(mask, all, __builtin_return_address(0));
+}
+static void warp_barrier(unsigned mask) { (void)wait_for_lanes(mask, NULL, __builtin_return_address(0)); }
 
 static const EmulatedRuntime runtime = {barrier, warp_barrier, exchange};
 
@@ -218,7 +232,7 @@ static int enter(unsigned i) {
                        launched->function->name, FIBER_STACK_BYTES);
 }
 
-/* Runs the lanes of a warp until each has ended, or waits for others than these. */
+/* Runs the lanes of a warp until each has ended, or waits for others than these: without warps all lanes that wait do. */
 static int run_warp(unsigned first, int backward, int *has_moved) {
   const unsigned lanes = count - first < EMULATED_WARP ? count - first : EMULATED_WARP;
   do {
@@ -229,7 +243,7 @@ static int run_warp(unsigned first, int backward, int *has_moved) {
       if (error != EMULATED_OK) return error;
       *has_moved = 1;
     }
-  } while (release_warp(&threads[first], lanes));
+  } while (has_warps && release_warp(&threads[first], lanes));
   return EMULATED_OK;
 }
 
@@ -242,8 +256,28 @@ static unsigned count_in(State state) {
 static int stuck(void) {
   return emulated_fail(EMULATED_LAUNCH_FAILED,
                        "threads of kernel \"%s\" wait for ever: of %u, %u are at __syncthreads, %u at a shuffle or "
-                       "__syncwarp, %u have ended",
-                       launched->function->name, count, count_in(AT_BARRIER), count_in(AT_WARP), count_in(DONE));
+                       "__syncwarp, %u have ended%s",
+                       launched->function->name, count, count_in(AT_BARRIER), count_in(AT_WARP), count_in(DONE),
+                       has_warps ? "" : ", or they are at several places of it");
+}
+
+static int are_together(State state) {
+  for (unsigned i = 0; i < count; i++)
+    if (threads[i].state != state || threads[i].place != threads[0].place) return 0;
+  return 1;
+}
+
+/* Have all come to a barrier? Without warps none may have ended, as a barrier of such a device is undefined then. */
+static int is_barrier(void) {
+  return has_warps ? count_in(AT_BARRIER) + count_in(DONE) == count : are_together(AT_BARRIER);
+}
+
+/* Without warps: lets all go on if all are at one shuffle. */
+static int release_block(void) {
+  if (has_warps || !are_together(AT_WARP)) return 0;
+  for (unsigned first = 0; first < count; first += EMULATED_WARP)
+    (void)release_warp(&threads[first], count - first < EMULATED_WARP ? count - first : EMULATED_WARP);
+  return 1;
 }
 
 static int run_fibers(int backward) {
@@ -254,9 +288,9 @@ static int run_fibers(int backward) {
     for (unsigned k = 0; k < warps && error == EMULATED_OK; k++)
       error = run_warp((backward ? warps - 1 - k : k) * EMULATED_WARP, backward, &has_moved);
     if (error != EMULATED_OK) return error;
-    const int is_barrier = count_in(AT_BARRIER) + count_in(DONE) == count;
-    if (!has_moved && !is_barrier) return stuck();
-    for (unsigned i = 0; i < count && is_barrier; i++)
+    const int is_released = release_block(), can_pass = !is_released && is_barrier();
+    if (!has_moved && !is_released && !can_pass) return stuck();
+    for (unsigned i = 0; i < count && can_pass; i++)
       if (threads[i].state == AT_BARRIER) threads[i].state = READY;
   }
   return EMULATED_OK;
@@ -275,6 +309,9 @@ int emulated_check_launch(const EmulatedLaunch *launch) {
   if (in_block == 0 || in_block > function->kernel->most_threads || block->z > 64)
     return emulated_fail(EMULATED_INVALID_VALUE, "kernel \"%s\": blocks of %u x %u x %u, its limit is %u threads",
                          function->name, block->x, block->y, block->z, function->kernel->most_threads);
+  if (!takes_warps() && in_block != function->kernel->most_threads)
+    return emulated_fail(EMULATED_INVALID_VALUE, "kernel \"%s\": blocks of %llu threads, __launch_bounds__ names %u",
+                         function->name, in_block, function->kernel->most_threads);
   if (launch->shared_bytes > function->dynamic_most || launch->shared_bytes + fixed > EMULATED_DYNAMIC_BYTES ||
       (function->dynamic_most <= EMULATED_STATIC_BYTES && launch->shared_bytes + fixed > EMULATED_STATIC_BYTES))
     return emulated_fail(EMULATED_INVALID_VALUE,
@@ -314,6 +351,7 @@ static int run_grid(const EmulatedLaunch *launch, const char *parameters) {
   *module->block_size = launch->block;
   *module->grid_size = launch->grid;
   number_threads(&launch->block);
+  has_warps = takes_warps();
   memset(module->dynamic + launch->shared_bytes, FILL,
          EMULATED_DYNAMIC_BYTES - launch->shared_bytes < TAIL_BYTES ? EMULATED_DYNAMIC_BYTES - launch->shared_bytes
                                                                     : TAIL_BYTES);
