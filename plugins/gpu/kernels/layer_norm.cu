@@ -27,18 +27,18 @@ static __device__ inline Statistics burn_statistics(const C *v, const GpuRows &p
   return s;
 }
 #else
-static __device__ inline Statistics burn_statistics(const IN0 *x, const GpuRows &p) {
+static __device__ inline Statistics burn_statistics(const IN0 *x, int64_t size, const GpuRows &p) {
   Statistics s;
   C sum = (C)0, squares = (C)0, v[W];
 #pragma unroll 4
-  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-    burn_read(v, x, p.size, c, p.whole, (C)0);
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(v, x, size, c, p.whole, (C)0);
     for (int k = 0; k < W; k++) sum += v[k];
   }
   s.mean = burn_row_sum(sum) / (C)p.size;
 #pragma unroll 4
-  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-    burn_read(v, x, p.size, c, p.whole, s.mean);
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(v, x, size, c, p.whole, s.mean);
     for (int k = 0; k < W; k++) squares += (v[k] - s.mean) * (v[k] - s.mean);
   }
   s.scale = (C)1 / burn_root(burn_row_sum(squares) / (C)p.size + (C)p.epsilon);
@@ -48,7 +48,7 @@ static __device__ inline Statistics burn_statistics(const IN0 *x, const GpuRows 
 #endif
 
 #if BURN_KIND == 0
-static __device__ inline void burn_finish(IN0 *out, C *v, int64_t c, const Statistics &s, const GpuRows &p) {
+static __device__ inline void burn_finish(IN0 *out, C *v, int64_t size, int64_t c, const Statistics &s, const GpuRows &p) {
   C gamma[W], beta[W];
   burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
   for (int k = 0; k < W; k++) beta[k] = (C)0;
@@ -57,26 +57,26 @@ static __device__ inline void burn_finish(IN0 *out, C *v, int64_t c, const Stati
     v[k] = (v[k] - s.mean) * s.scale * gamma[k];
     if (p.beta != 0) v[k] += beta[k];
   }
-  burn_write(out, v, p.size, c, p.whole);
+  burn_write(out, v, size, c, p.whole);
 }
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const GpuRows p) {
-  if (burn_row() >= p.outer) return;
+  const int64_t size = burn_row_size(p, burn_row());
   const IN0 *x = (const IN0 *)p.x + burn_row() * p.size;
   IN0 *out = (IN0 *)p.out + burn_row() * p.size;
 #if BURN_V > 0
   C v[N];
-  burn_take(v, x, p.size, p.whole, (C)0);
+  burn_take(v, x, size, p.whole, (C)0);
   const Statistics s = burn_statistics(v, p);
 #pragma unroll
-  for (int i = 0; i < V; i++) burn_finish(out, v + i * W, i * T + burn_lane(), s, p);
+  for (int i = 0; i < V; i++) burn_finish(out, v + i * W, size, i * T + burn_lane(), s, p);
 #else
-  const Statistics s = burn_statistics(x, p);
+  const Statistics s = burn_statistics(x, size, p);
   C v[W];
 #pragma unroll 2
-  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-    burn_read(v, x, p.size, c, p.whole, (C)0);
-    burn_finish(out, v, c, s, p);
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(v, x, size, c, p.whole, (C)0);
+    burn_finish(out, v, size, c, s, p);
   }
 #endif
 }
@@ -87,17 +87,20 @@ static __device__ inline void burn_add_part(C *part, int64_t size, int64_t c, co
     part[c * W + k] = first ? v[k] : part[c * W + k] + v[k];
 }
 
+/* Warps of no part, and of a shorter one, go along with the others of their block. */
+static __device__ inline bool burn_goes_on(const GpuRows &p, int64_t row) { return T == 32 || row < p.outer; }
+
 #if BURN_V > 0
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
-  if (burn_row() >= p.parts) return;
   const int64_t end = burn_row() * p.part_size + p.part_size;
   C gammas[N], betas[N];
 #pragma unroll
   for (int k = 0; k < N; k++) gammas[k] = betas[k] = (C)0;
-  for (int64_t row = burn_row() * p.part_size; row < end && row < p.outer; row++) {
+  for (int64_t row = burn_row() * p.part_size; row < end && burn_goes_on(p, row); row++) {
+    const int64_t size = burn_row_size(p, row);
     C v[N], g[N], gamma[W], mean = (C)0, along = (C)0;
-    burn_take(v, (const IN0 *)p.x + row * p.size, p.size, p.whole, (C)0);
-    burn_take(g, (const IN0 *)p.y + row * p.size, p.size, p.whole, (C)0);
+    burn_take(v, (const IN0 *)p.x + row * p.size, size, p.whole, (C)0);
+    burn_take(g, (const IN0 *)p.y + row * p.size, size, p.whole, (C)0);
     const Statistics s = burn_statistics(v, p);
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -106,8 +109,10 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
       for (int k = 0; k < W; k++) {
         const int at = i * W + k;
         v[at] = (v[at] - s.mean) * s.scale;
-        gammas[at] += g[at] * v[at];
-        betas[at] += g[at];
+        if (burn_is_row(p, row)) {
+          gammas[at] += g[at] * v[at];
+          betas[at] += g[at];
+        }
         g[at] = g[at] * gamma[k]; /* 0 beyond the end */
         mean += g[at];
         along += g[at] * v[at];
@@ -117,48 +122,49 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
     along = burn_row_sum(along) / (C)p.size;
 #pragma unroll
     for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
-    burn_give((IN0 *)p.out + row * p.size, v, p.size, p.whole);
+    burn_give((IN0 *)p.out + row * p.size, v, size, p.whole);
   }
   C *parts = (C *)p.partial + burn_row() * p.size;
+  const int64_t size = T > 32 || burn_row() < p.parts ? p.size : 0;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    burn_add_part(parts, p.size, i * T + burn_lane(), gammas + i * W, true);
-    burn_add_part(parts + p.parts * p.size, p.size, i * T + burn_lane(), betas + i * W, true);
+    burn_add_part(parts, size, i * T + burn_lane(), gammas + i * W, true);
+    burn_add_part(parts + p.parts * p.size, size, i * T + burn_lane(), betas + i * W, true);
   }
 }
 #else
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
-  if (burn_row() >= p.parts) return;
   const int64_t begin = burn_row() * p.part_size, end = begin + p.part_size;
   C *parts = (C *)p.partial + burn_row() * p.size;
-  for (int64_t row = begin; row < end && row < p.outer; row++) {
+  for (int64_t row = begin; row < end && burn_goes_on(p, row); row++) {
+    const int64_t size = burn_row_size(p, row);
     const IN0 *x = (const IN0 *)p.x + row * p.size, *y = (const IN0 *)p.y + row * p.size;
-    const Statistics s = burn_statistics(x, p);
+    const Statistics s = burn_statistics(x, size, p);
     C v[W], g[W], gamma[W], mean = (C)0, along = (C)0;
-    for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-      burn_read(v, x, p.size, c, p.whole, (C)0);
-      burn_read(g, y, p.size, c, p.whole, (C)0);
+    for (int64_t c = burn_lane(); c * W < size; c += T) {
+      burn_read(v, x, size, c, p.whole, (C)0);
+      burn_read(g, y, size, c, p.whole, (C)0);
       burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
-      burn_add_part(parts + p.parts * p.size, p.size, c, g, row == begin);
+      burn_add_part(parts + p.parts * p.size, size, c, g, row == begin);
       for (int k = 0; k < W; k++) {
         const C normal = (v[k] - s.mean) * s.scale;
         mean += g[k] * gamma[k];
         along += g[k] * gamma[k] * normal;
         g[k] *= normal;
       }
-      burn_add_part(parts, p.size, c, g, row == begin);
+      burn_add_part(parts, size, c, g, row == begin);
     }
     mean = burn_row_sum(mean) / (C)p.size;
     along = burn_row_sum(along) / (C)p.size;
-    for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-      burn_read(v, x, p.size, c, p.whole, (C)0);
-      burn_read(g, y, p.size, c, p.whole, (C)0);
+    for (int64_t c = burn_lane(); c * W < size; c += T) {
+      burn_read(v, x, size, c, p.whole, (C)0);
+      burn_read(g, y, size, c, p.whole, (C)0);
       burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
       for (int k = 0; k < W; k++) {
         const C normal = (v[k] - s.mean) * s.scale;
         v[k] = (g[k] * gamma[k] - mean - normal * along) * s.scale;
       }
-      burn_write((IN0 *)p.out + row * p.size, v, p.size, c, p.whole);
+      burn_write((IN0 *)p.out + row * p.size, v, size, c, p.whole);
     }
   }
 }

@@ -1,8 +1,9 @@
 /* loss.cu - losses. Kinds: 0 the cross entropy of each row, as C; 1 its gradient; 2 the sum of such numbers divided by
  * `count`, by one block; 3 sums of (x - y)^2 over parts of all elements, as C; 4 the gradient of its mean. */
 #if BURN_KIND < 2
-/* The class of a row; -1, and a complaint, where it is none. */
+/* The class of a row; -1, and a complaint, where it is none. -1 for no row. */
 static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
+  if (!burn_is_row(p, row)) return -1;
   const int64_t target = (int64_t)burn_get(((const IN1 *)p.y)[row]);
   if (target >= 0 && target < p.size) return target;
   if (burn_lane() == 0) burn_complain(p.complaint, p.op, target, row, p.size, 1);
@@ -13,12 +14,11 @@ static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
 #if BURN_KIND == 0
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
   const int64_t row = burn_row();
-  if (row >= p.outer) return;
   const IN0 *x = (const IN0 *)p.x + row * p.size;
-  const Exponentials all = burn_row_exponentials(x, p.size, p.whole);
+  const Exponentials all = burn_row_exponentials(x, burn_row_size(p, row), p.whole);
   const int64_t target = burn_target(p, row);
   const C hit = target < 0 ? (C)0 : burn_get(x[target]);
-  if (burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
+  if (burn_is_row(p, row) && burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
 }
 #elif BURN_KIND == 1
 /* Takes `factor` off the target's number, if it is in the vector c, whose numbers are v. */
@@ -29,8 +29,7 @@ static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor
 }
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
-  const int64_t row = burn_row();
-  if (row >= p.outer) return;
+  const int64_t row = burn_row(), size = burn_row_size(p, row);
   const IN0 *x = (const IN0 *)p.x + row * p.size;
   IN0 *out = (IN0 *)p.out + row * p.size;
   const int64_t target = burn_target(p, row);
@@ -38,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
 #if BURN_V > 0
   C v[N];
   Exponentials all = {(C)-INFINITY, (C)0};
-  burn_take(v, x, p.size, p.whole, (C)-INFINITY);
+  burn_take(v, x, size, p.whole, (C)-INFINITY);
 #pragma unroll
   for (int k = 0; k < N; k++) all.most = burn_larger(all.most, v[k]);
   all.most = burn_row_largest(all.most);
@@ -49,21 +48,21 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
   for (int k = 0; k < N; k++) v[k] = v[k] * share;
 #pragma unroll
   for (int i = 0; i < V; i++) burn_hit(v + i * W, i * T + burn_lane(), target, factor);
-  burn_give(out, v, p.size, p.whole);
+  burn_give(out, v, size, p.whole);
 #else
-  const Exponentials all = burn_row_exponentials(x, p.size, p.whole);
+  const Exponentials all = burn_row_exponentials(x, size, p.whole);
   const C share = factor / all.sum;
   C v[STRETCH * W];
   /* backwards: what was read last is still in the cache */
-  for (int64_t c = burn_last_stretch(p.size); c >= 0; c -= STRETCH * T) {
+  for (int64_t c = burn_last_stretch(size); c >= 0; c -= STRETCH * T) {
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, p.size, c + i * T, p.whole, (C)0);
+    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, (C)0);
 #pragma unroll
     for (int k = 0; k < STRETCH * W; k++) v[k] = burn_decay(v[k] - all.most) * share;
 #pragma unroll
     for (int i = 0; i < STRETCH; i++) burn_hit(v + i * W, c + i * T, target, factor);
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, p.size, c + i * T, p.whole);
+    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, size, c + i * T, p.whole);
   }
 #endif
 }

@@ -77,9 +77,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
   int32_t *low_y = (int32_t *)p.ranges + (int64_t)blockIdx.x * 2 * (oh + ow + h + w), *high_y = low_y + oh;
   int32_t *low_x = high_y + oh, *high_x = low_x + ow, *first_y = high_x + ow, *last_y = first_y + h;
   int32_t *first_x = last_y + h, *last_x = first_x + w;
-  for (int oy = threadIdx.x / 32; oy < oh; oy += 8) {
+  for (int from = 0; from < oh; from += 8) { /* as often in all warps: all come to each shuffle */
+    const int oy = from + threadIdx.x / 32, end = oy < oh ? ow : 0;
     int low = h, high = -1;
-    for (int ox = lane; ox < ow; ox += 32) {
+    for (int ox = lane; ox < end; ox += 32) {
       const int y = (int)((int64_t)burn_get(indices[(int64_t)oy * ow + ox]) / w);
       low = y < low ? y : low;
       high = y > high ? y : high;
@@ -89,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
       low = other_low < low ? other_low : low;
       high = other > high ? other : high;
     }
-    if (lane == 0) low_y[oy] = low, high_y[oy] = high;
+    if (lane == 0 && oy < oh) low_y[oy] = low, high_y[oy] = high;
   }
   for (int ox = threadIdx.x; ox < ow; ox += 256) {
     int low = w, high = -1;

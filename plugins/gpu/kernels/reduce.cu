@@ -43,8 +43,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
   const int width = BURN_VARIANT == 0 ? 32 : 256, in_block = BURN_VARIANT == 0 ? 8 : 1;
   const int64_t at = (int64_t)blockIdx.x * in_block + threadIdx.x / width;
   const int64_t line = at / p.parts, start = at % p.parts * p.part_size;
-  if (line >= p.outer) return; /* whole warps, and in variant 1 no block */
-  const int64_t size = p.size - start < p.part_size ? p.size - start : p.part_size;
+  const bool is_there = BURN_VARIANT == 1 || line < p.outer; /* warps of no line go along: all come to each shuffle */
+  const int64_t rest = p.size - start < p.part_size ? p.size - start : p.part_size, size = is_there ? rest : 0;
   A sum = burn_line((const IN0 *)p.in + line * p.size + start, size, threadIdx.x % width, width, p.whole);
   for (int step = 16; step > 0; step /= 2) sum = burn_join(sum, __shfl_down_sync(0xffffffffu, sum, step));
 #if BURN_VARIANT == 1
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
   __syncthreads();
   for (int k = 1; k < 8 && threadIdx.x == 0; k++) sum = burn_join(sum, shared[k]);
 #endif
-  if (threadIdx.x % width == 0) burn_finish(p, at, sum);
+  if (is_there && threadIdx.x % width == 0) burn_finish(p, at, sum);
 }
 #else
 enum { LINES = BURN_VARIANT == 3 ? W : 1 };

@@ -28,6 +28,9 @@ static __device__ inline double burn_root(double x) { return sqrt(x); }
 /* The thread's place in its row, and the row. */
 static __device__ inline int burn_lane() { return threadIdx.x % T; }
 static __device__ inline int64_t burn_row() { return (int64_t)blockIdx.x * (BURN_BLOCK / T) + threadIdx.x / T; }
+/* Its elements: none of a row that is not there, whose threads go along, as all of a block come to each shuffle. */
+static __device__ inline bool burn_is_row(const GpuRows &p, int64_t row) { return T > 32 || row < p.outer; }
+static __device__ inline int64_t burn_row_size(const GpuRows &p, int64_t row) { return burn_is_row(p, row) ? p.size : 0; }
 
 struct alignas(16) Vector { IN0 at[W]; };
 

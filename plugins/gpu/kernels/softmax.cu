@@ -25,12 +25,13 @@ static __device__ inline C burn_result(C grad, C output, C sum) {
 
 #if BURN_T > 1 && !BURN_IS_BACKWARD
 static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
+  const int64_t size = burn_row_size(p, row);
   const IN0 *x = (const IN0 *)p.x + row * p.size;
   IN0 *out = (IN0 *)p.out + row * p.size;
 #if BURN_V > 0
   C v[N];
   Exponentials all = {(C)-INFINITY, (C)0};
-  burn_take(v, x, p.size, p.whole, burn_of((C)-INFINITY));
+  burn_take(v, x, size, p.whole, burn_of((C)-INFINITY));
 #pragma unroll
   for (int k = 0; k < N; k++) all.most = burn_larger(all.most, v[k] = burn_of(v[k]));
   all.most = burn_row_largest(all.most);
@@ -44,13 +45,13 @@ static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
   const C last = burn_last(all);
 #pragma unroll
   for (int k = 0; k < N; k++) v[k] = BURN_IS_LOG ? v[k] - last : v[k] * last;
-  burn_give(out, v, p.size, p.whole);
+  burn_give(out, v, size, p.whole);
 #else
   Exponentials all = {(C)-INFINITY, (C)0};
   C v[STRETCH * W];
-  for (int64_t c = burn_lane(); c * W < p.size; c += STRETCH * T) {
+  for (int64_t c = burn_lane(); c * W < size; c += STRETCH * T) {
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, p.size, c + i * T, p.whole, burn_of((C)-INFINITY));
+    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, burn_of((C)-INFINITY));
 #pragma unroll
     for (int k = 0; k < STRETCH * W; k++) v[k] = burn_of(v[k]);
     burn_add_exponentials<STRETCH * W>(all, v);
@@ -58,46 +59,47 @@ static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
   all = burn_join_row(all);
   const C last = burn_last(all);
   /* backwards: what was read last is still in the cache */
-  for (int64_t c = burn_last_stretch(p.size); c >= 0; c -= STRETCH * T) {
+  for (int64_t c = burn_last_stretch(size); c >= 0; c -= STRETCH * T) {
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, p.size, c + i * T, p.whole, (C)0);
+    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, (C)0);
 #pragma unroll
     for (int k = 0; k < STRETCH * W; k++) v[k] = burn_result(burn_of(v[k]), all.most, last);
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, p.size, c + i * T, p.whole);
+    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, size, c + i * T, p.whole);
   }
 #endif
 }
 #elif BURN_T > 1
 static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
+  const int64_t size = burn_row_size(p, row);
   const IN0 *x = (const IN0 *)p.x + row * p.size, *y = (const IN0 *)p.y + row * p.size;
   IN0 *out = (IN0 *)p.out + row * p.size;
   C sum = (C)0;
 #if BURN_V > 0
   C grad[N], output[N];
-  burn_take(grad, x, p.size, p.whole, (C)0);
-  burn_take(output, y, p.size, p.whole, (C)0);
+  burn_take(grad, x, size, p.whole, (C)0);
+  burn_take(output, y, size, p.whole, (C)0);
 #pragma unroll
   for (int k = 0; k < N; k++) sum += burn_term(grad[k], output[k]);
   sum = burn_row_sum(sum);
 #pragma unroll
   for (int k = 0; k < N; k++) grad[k] = burn_result(grad[k], output[k], sum);
-  burn_give(out, grad, p.size, p.whole);
+  burn_give(out, grad, size, p.whole);
 #else
   C grad[W], output[W];
 #pragma unroll 4
-  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-    burn_read(grad, x, p.size, c, p.whole, (C)0);
-    burn_read(output, y, p.size, c, p.whole, (C)0);
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(grad, x, size, c, p.whole, (C)0);
+    burn_read(output, y, size, c, p.whole, (C)0);
     for (int k = 0; k < W; k++) sum += burn_term(grad[k], output[k]);
   }
   sum = burn_row_sum(sum);
 #pragma unroll 2
-  for (int64_t c = burn_lane(); c * W < p.size; c += T) {
-    burn_read(grad, x, p.size, c, p.whole, (C)0);
-    burn_read(output, y, p.size, c, p.whole, (C)0);
+  for (int64_t c = burn_lane(); c * W < size; c += T) {
+    burn_read(grad, x, size, c, p.whole, (C)0);
+    burn_read(output, y, size, c, p.whole, (C)0);
     for (int k = 0; k < W; k++) grad[k] = burn_result(grad[k], output[k], sum);
-    burn_write(out, grad, p.size, c, p.whole);
+    burn_write(out, grad, size, c, p.whole);
   }
 #endif
 }
@@ -105,7 +107,7 @@ static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
 
 #if BURN_T > 1
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const GpuRows p) {
-  if (burn_row() < p.outer) burn_run(p, burn_row());
+  burn_run(p, burn_row());
 }
 #else
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuRows p) {

@@ -58,8 +58,10 @@ static __device__ inline void burn_dots(const IN0 *const *lines, const IN0 *vect
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   const int64_t groups = (p.lines + BURN_LINES - 1) / BURN_LINES;
   const int64_t at = (int64_t)blockIdx.x * (256 / BURN_LANES) + threadIdx.x / BURN_LANES;
-  if (at >= groups * p.batches) return; /* whole warps, and in variant 1 no block */
-  const int64_t batch = at / groups, first = at % groups * BURN_LINES;
+  /* warps of no line go along, as all come to each shuffle; in variant 1 there are none */
+  const bool is_there = BURN_VARIANT == 1 || at < groups * p.batches;
+  const int64_t batch = is_there ? at / groups : 0, first = is_there ? at % groups * BURN_LINES : 0;
+  const int64_t k = is_there ? p.k : 0;
   const IN0 *matrix = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides);
   const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides), *lines[BURN_LINES];
   C sums[BURN_LINES];
@@ -68,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
     sums[n] = (C)-0.0f;
   }
   const uint64_t places = (uint64_t)lines[0] | (uint64_t)vector | (uint64_t)p.stride * sizeof(IN0);
-  if (places % 16u == 0u && p.vector_stride == 1) burn_dots<true>(lines, vector, 1, p.k, sums);
-  else burn_dots<false>(lines, vector, p.vector_stride, p.k, sums);
+  if (places % 16u == 0u && p.vector_stride == 1) burn_dots<true>(lines, vector, 1, k, sums);
+  else burn_dots<false>(lines, vector, p.vector_stride, k, sums);
   for (int n = 0; n < BURN_LINES; n++)
     for (int step = 16; step > 0; step /= 2) sums[n] += __shfl_down_sync(0xffffffffu, sums[n], step);
 #if BURN_VARIANT == 1
@@ -79,10 +81,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   __syncthreads();
   if (threadIdx.x >= BURN_LINES || first + threadIdx.x >= p.lines) return;
   C sum = shared[0][threadIdx.x];
-  for (int k = 1; k < 8; k++) sum += shared[k][threadIdx.x];
+  for (int w = 1; w < 8; w++) sum += shared[w][threadIdx.x];
   burn_finish(p, batch * p.lines + first + threadIdx.x, sum);
 #else
-  if (threadIdx.x % 32 != 0) return;
+  if (!is_there || threadIdx.x % 32 != 0) return;
   for (int n = 0; n < BURN_LINES; n++)
     if (first + n < p.lines) burn_finish(p, batch * p.lines + first + n, sums[n]);
 #endif
