@@ -156,15 +156,13 @@ static void put_operands(Writer *w, const BurnFusedStep *step, bool is_logic) {
 }
 
 static void put_cast(Writer *w, uint32_t v, uint32_t from) {
-  const char *name = name_of(w, from).text;
-  char text[40];
-  (void)snprintf(text, sizeof text, "%s", name);
+  const Name name = name_of(w, from);
   if (is_bool(w, v) && !is_bool(w, from)) {
-    print(w, "v%u = %s != 0.0f; ", v, text);
+    print(w, "v%u = %s != 0.0f; ", v, name.text);
   } else if (is_bool(w, from) && !is_bool(w, v)) {
-    print(w, "v%u = %s ? 1.0f : 0.0f; ", v, text);
+    print(w, "v%u = %s ? 1.0f : 0.0f; ", v, name.text);
   } else {
-    print(w, "v%u = %s; ", v, text);
+    print(w, "v%u = %s; ", v, name.text);
   }
 }
 
@@ -212,7 +210,7 @@ static void put_step(Writer *w, uint32_t v) {
     put_expression(w, v, step);
   }
   if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16)
-    print(w, "v%u = fused_round(%s(), v%u); ", v, storage_of(dtype), v);
+    print(w, "v%u = fused_round_%s(v%u); ", v, storage_of(dtype), v);
   put(w, "}\n");
 }
 
@@ -257,7 +255,7 @@ static void put_step_function(Writer *w) {
   print(
       w,
       "static __device__ inline void fused_step_%u(const Fused &p, const Inputs &in, const int k, Rows &r, Kept &kept, "
-      "float (&sums)[FUSED_SUMS], Outputs &out) {\n",
+      "float *sums, Outputs &out) {\n",
       w->loop);
   put_steps(w);
   put_sums(w);
@@ -278,8 +276,8 @@ static void put_store_function(Writer *w) {
       w->loop);
   for (uint32_t o = 0; o < kernel->body.output_count; o++) {
     if (burn_common_fused_loop_of_output(&kernel->plan, o) != w->loop) continue;
-    print(w, "  fused_store((%s *)p.out[%u] + at, left, out.o%u);\n",
-          storage_of(kernel->body.values[kernel->body.outputs[o]].dtype), o, o);
+    const char *type = storage_of(kernel->body.values[kernel->body.outputs[o]].dtype);
+    print(w, "  fused_store<%s, FUSED_WIDTH>((%s *)p.out[%u] + at, left, out.o%u);\n", type, type, o, o);
   }
   put(w, "}\n");
 }
@@ -327,13 +325,13 @@ static void put_fetch(Writer *w, uint32_t k) {
   if (strided) print(w, " + i * p.strides[%u]", number);
   if (input->inner == GPU_FUSED_IN_ORDER) put(w, " + i");
   if (input->is_vector) {
-    print(w, "; fused_vector(from, left, in.v%u); }\n", k);
+    print(w, "; fused_vector<%s, FUSED_WIDTH>(from, left, in.v%u); }\n", type, k);
   } else if (input->inner == GPU_FUSED_REPEATS || w->shape->width == 1) {
-    print(w, "; fused_same(from, in.v%u); }\n", k);
+    print(w, "; fused_same<%s, FUSED_WIDTH>(from, in.v%u); }\n", type, k);
   } else if (strided) {
-    print(w, "; fused_lanes(from, p.strides[%u], left, in.v%u); }\n", number, k);
+    print(w, "; fused_lanes<%s, FUSED_WIDTH>(from, p.strides[%u], left, in.v%u); }\n", type, number, k);
   } else {
-    print(w, "; fused_lanes(from, 1, left, in.v%u); }\n", k);
+    print(w, "; fused_lanes<%s, FUSED_WIDTH>(from, 1, left, in.v%u); }\n", type, k);
   }
 }
 
@@ -358,7 +356,8 @@ static void put_fetch_function(Writer *w) {
   for (uint32_t v = kernel->body.input_count; v < kernel->plan.value_count; v++) {
     if (!w->needed[v] || !is_random(form_of(w, v)) || !burn__gpu_fused_computes(kernel, v, w->loop)) continue;
     const uint32_t seed = number_of(w, v) + (form_of(w, v) == BURN_COMMON_FORM_BERNOULLI ? 1u : 2u);
-    print(w, "  fused_words(p.numbers[%u], p.numbers[%u], (uint64_t)element, in.v%u);\n", seed, seed + 1u, v);
+    print(w, "  fused_words<FUSED_WIDTH>(p.numbers[%u], p.numbers[%u], (uint64_t)element, in.v%u);\n", seed, seed + 1u,
+          v);
   }
   put(w, "}\n");
 }
@@ -454,32 +453,46 @@ static const char *nothing_of(uint32_t op) {
 
 static void put_joins(Writer *w) {
   const BurnFusedKernel *kernel = w->kernel;
-  put(w, "static __device__ inline float fused_nothing(int q) {\n  switch (q) {\n");
+  put(w, "static __device__ inline float fused_nothing(int q) {\n");
   for (uint32_t q = 0; q < kernel->reduction_count; q++)
-    print(w, "    case %u: return %s;\n", q,
+    print(w, "  if (q == %u) return %s;\n", q,
           nothing_of(burn_common_fused_step(&kernel->plan, kernel->reductions[q])->op));
-  put(w, "  }\n  return 0.0f;\n}\n");
-  put(w, "static __device__ inline float fused_join(int q, float a, float b) {\n  switch (q) {\n");
+  put(w, "  return 0.0f;\n}\n");
+  put(w, "static __device__ inline float fused_join(int q, float a, float b) {\n");
   for (uint32_t q = 0; q < kernel->reduction_count; q++)
-    print(w, "    case %u: return %s(a, b);\n", q,
+    print(w, "  if (q == %u) return %s(a, b);\n", q,
           join_of(burn_common_fused_step(&kernel->plan, kernel->reductions[q])->op));
-  put(w, "  }\n  return a;\n}\n");
+  put(w, "  return a;\n}\n");
 }
 
 static void put_finish(Writer *w) {
   const BurnFusedKernel *kernel = w->kernel;
-  print(w,
-        "static __device__ inline void fused_finish_%u(const Fused &p, const float (&sums)[FUSED_SUMS], Rows &r) {\n",
-        w->loop);
+  print(w, "static __device__ inline void fused_finish_%u(const Fused &p, const float *sums, Rows &r) {\n", w->loop);
   for (uint32_t q = 0; q < kernel->reduction_count; q++) {
     const uint32_t v = kernel->reductions[q], op = burn_common_fused_step(&kernel->plan, v)->op;
     const bool is_mean = op == BURN_OP_mean_dim || op == BURN_OP_mean;
     const BurnDType dtype = value_of(w, v)->dtype;
     if (!burn_common_fused_reduces(&kernel->plan, v, w->loop)) continue;
     print(w, "  r.v%u = sums[%u]%s;\n", v, q, is_mean ? " / (float)p.size" : "");
-    if (dtype != BURN_DTYPE_F32) print(w, "  r.v%u = fused_round(%s(), r.v%u);\n", v, storage_of(dtype), v);
+    if (dtype != BURN_DTYPE_F32) print(w, "  r.v%u = fused_round_%s(r.v%u);\n", v, storage_of(dtype), v);
   }
   put(w, "}\n");
+}
+
+/* What does something in the loop with that number: it is known where one is compiled. */
+static void put_choice(Writer *w, const char *name, const char *parameters, const char *arguments) {
+  print(w, "static __device__ inline void fused_%s_of(const int loop, const Fused &p, %s) {\n", name, parameters);
+  for (uint32_t loop = 1; loop < w->kernel->plan.loop_count; loop += 2)
+    print(w, "  if (loop == %u) fused_%s_%u(p, %s);\n", loop, name, loop, arguments);
+  put(w, "}\n");
+}
+
+static void put_choices(Writer *w) {
+  put_choice(w, "fetch", "const Places &at, int64_t i, int64_t left, int64_t element, Inputs &in",
+             "at, i, left, element, in");
+  put_choice(w, "step", "const Inputs &in, const int k, Rows &r, Kept &kept, float *sums, Outputs &out",
+             "in, k, r, kept, sums, out");
+  put_choice(w, "store", "int64_t at, int64_t left, const Outputs &out", "at, left, out");
 }
 
 /* The order of a row's loops, for kernels/fused.cu. */
@@ -489,14 +502,15 @@ static void put_order(Writer *w) {
   put(w, "#define FUSED_LOOPS");
   for (uint32_t loop = 0; loop < kernel->plan.loop_count; loop++) {
     if (loop % 2 == 0) {
-      print(w, " FUSED_ROWS(%u)", loop);
+      print(w, " fused_rows_%u(p, r, row, is_first);", loop);
       continue;
     }
     uint32_t end = first;
     while (end < kernel->reduction_count && burn_common_fused_reduces(&kernel->plan, kernel->reductions[end], loop))
       end++;
     print(w, " FUSED_ELEMENTS(%u)", loop);
-    if (end > first) print(w, " FUSED_JOIN(%u, %u, %u)", loop, first, end);
+    if (end > first)
+      print(w, " fused_join_threads<%u, %u, FUSED_THREADS>(sums); fused_finish_%u(p, sums, r);", first, end, loop);
     first = end;
   }
   put(w, "\n");
@@ -524,6 +538,7 @@ static void put_body(Writer *w) {
     put_store_function(w);
     put_finish(w);
   }
+  if (w->kernel->plan.region == BURN_COMMON_REGION_LAST) put_choices(w);
   put_order(w);
 }
 

@@ -289,15 +289,15 @@ static __device__ inline void burn_dots(C *room, C s[MY_ROWS][MY_SCORES], const 
   for (int depth = 0; depth < a.width; depth += DEPTH) {
     Held<ROWS, DEPTH, !ON_TENSOR_CORES> held_a;
     Held<TILE, DEPTH, !ON_TENSOR_CORES> held_b;
-    burn_hold(held_a, a, row, depth);
-    burn_hold(held_b, b, column, depth);
+    burn_hold<ROWS, DEPTH, !ON_TENSOR_CORES>(held_a, a, row, depth);
+    burn_hold<TILE, DEPTH, !ON_TENSOR_CORES>(held_b, b, column, depth);
     __syncthreads();
 #if ON_TENSOR_CORES
-    burn_put_rows(held_a, room, PITCH);
-    burn_put_rows(held_b, room + RIGHT, PITCH);
+    burn_put_rows<ROWS, DEPTH, false>(held_a, room, PITCH);
+    burn_put_rows<TILE, DEPTH, false>(held_b, room + RIGHT, PITCH);
 #else
-    burn_put_turned(held_a, room);
-    burn_put_turned(held_b, room + RIGHT);
+    burn_put_turned<ROWS, DEPTH, true>(held_a, room);
+    burn_put_turned<TILE, DEPTH, true>(held_b, room + RIGHT);
 #endif
     __syncthreads();
 #if ON_TENSOR_CORES
@@ -337,9 +337,9 @@ static __device__ inline void burn_add_rows(C *room, const C s[MY_ROWS][MY_SCORE
   for (int from = 0; from < TILE; from += PART) {
     if (first + from >= m.rows) continue;
     Held<PART, COLUMNS, false> held;
-    burn_hold(held, m, first + from, column);
+    burn_hold<PART, COLUMNS, false>(held, m, first + from, column);
     __syncthreads();
-    burn_put_rows(held, room, STRIDE);
+    burn_put_rows<PART, COLUMNS, false>(held, room, STRIDE);
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < PART; r += 8) {
@@ -366,9 +366,9 @@ static __device__ inline void burn_add_rows(C *room, const C s[MY_ROWS][MY_SCORE
   }
   for (int from = 0; from < TILE && first + from < m.rows; from += PART) {
     Held<PART, COLUMNS, false> held;
-    burn_hold(held, m, first + from, column);
+    burn_hold<PART, COLUMNS, false>(held, m, first + from, column);
     __syncthreads();
-    burn_put_rows(held, room, STRIDE);
+    burn_put_rows<PART, COLUMNS, false>(held, room, STRIDE);
     __syncthreads();
 #pragma unroll 4
     for (int r = 0; r < PART; r++) {

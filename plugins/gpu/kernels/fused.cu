@@ -5,6 +5,7 @@
  *   fused_offsets, fused_row_inputs              where a row (column, vector) begins; what there is one of per row
  *   fused_fetch_L, fused_step_L, fused_store_L   inputs of loop L, what it computes of an element, its results
  *   fused_rows_L                                 what is computed once per row before loop L + 1
+ *   fused_fetch_of, fused_step_of, fused_store_of, FUSED_LOOPS   of rows: those of a loop by its number; all in order
  *   fused_nothing, fused_join, fused_finish_L    of the reductions, by number; what follows loop L
  *
  * FUSED_REGION: 0 elements, 1 rows along the last axis, 2 columns, 3 everything to one number. Loops are those of
@@ -36,20 +37,13 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
 }
 
 #else
-static __device__ inline void fused_clear(float (&sums)[FUSED_SUMS]) {
+static __device__ inline void fused_clear(float *sums) {
 #pragma unroll
   for (int q = 0; q < FUSED_REDUCTIONS; q++) sums[q] = fused_nothing(q);
 }
 
-/* Joins the sums first .. end-1 of all threads of a group, for all of them. */
-template <int first, int end, int threads> static __device__ inline void fused_join_threads(float (&sums)[FUSED_SUMS]) {
-#pragma unroll
-  for (int q = first; q < end; q++)
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-      sums[q] = fused_join(q, sums[q], __shfl_xor_sync(0xffffffffu, sums[q], step));
-  if (threads <= 32) return;
-  const int warps = threads > 32 ? threads / 32 : 1;
+/* Joins what the warps of a block have of the sums first .. end-1, for all of them. */
+template <int first, int end, int warps> static __device__ inline void fused_join_warps(float *sums) {
   __shared__ float shared[end > first ? end - first : 1][warps];
 #pragma unroll
   for (int q = first; q < end; q++)
@@ -62,42 +56,59 @@ template <int first, int end, int threads> static __device__ inline void fused_j
     for (int k = 1; k < warps; k++) sums[q] = fused_join(q, sums[q], shared[q - first][k]);
   }
 }
+
+/* Joins the sums first .. end-1 of all threads of a group, for all of them. */
+template <int first, int end, int threads> static __device__ inline void fused_join_threads(float *sums) {
+#pragma unroll
+  for (int q = first; q < end; q++)
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+      sums[q] = fused_join(q, sums[q], __shfl_xor_sync(0xffffffffu, sums[q], step));
+  if (threads > 32) fused_join_warps<first, end, threads / 32>(sums);
+}
 #endif
 
 #if FUSED_REGION == 1
-/* FUSED_LOOPS is a sequence of these three. */
+/* Loop L over the elements of a row. */
 #if FUSED_RESIDENT
-#define FUSED_ELEMENTS(L)                                                                       \
-  _Pragma("unroll") for (int j = 0; j < FUSED_ITEMS; j++) {                                     \
-    const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;                                     \
-    Outputs out;                                                                                \
-    if (i >= (int)p.size) break;                                                                \
-    fused_fetch_##L(p, at, i, FUSED_WIDTH, row *p.size + i, x[j]);                              \
-    _Pragma("unroll") for (int k = 0; k < FUSED_WIDTH; k++)                                     \
-        fused_step_##L(p, x[j], k, r, kept[j], sums, out);                                      \
-    fused_store_##L(p, row *p.size + i, FUSED_WIDTH, out);                                      \
+template <int L>
+static __device__ inline void fused_elements(const Fused &p, const Places &at, int lane, int64_t row, int64_t size,
+                                             Rows &r, Inputs *x, Kept *kept, float *sums) {
+#pragma unroll
+  for (int j = 0; j < FUSED_ITEMS; j++) {
+    const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;
+    Outputs out;
+    if (i >= (int)size) break;
+    fused_fetch_of(L, p, at, i, FUSED_WIDTH, row * p.size + i, x[j]);
+#pragma unroll
+    for (int k = 0; k < FUSED_WIDTH; k++) fused_step_of(L, p, x[j], k, r, kept[j], sums, out);
+    fused_store_of(L, p, row * p.size + i, FUSED_WIDTH, out);
   }
+}
+#define FUSED_ELEMENTS(L) fused_elements<L>(p, at, lane, row, size, r, x, kept, sums);
 #else
-#define FUSED_ELEMENTS(L)                                                                       \
-  for (int64_t i = lane * FUSED_WIDTH; i < p.size; i += FUSED_THREADS * FUSED_WIDTH) {          \
-    Inputs x;                                                                                   \
-    Kept kept;                                                                                  \
-    Outputs out;                                                                                \
-    fused_fetch_##L(p, at, i, FUSED_WIDTH, row *p.size + i, x);                                 \
-    _Pragma("unroll") for (int k = 0; k < FUSED_WIDTH; k++)                                     \
-        fused_step_##L(p, x, k, r, kept, sums, out);                                            \
-    fused_store_##L(p, row *p.size + i, FUSED_WIDTH, out);                                      \
+template <int L>
+static __device__ inline void fused_elements(const Fused &p, const Places &at, int lane, int64_t row, int64_t size,
+                                             Rows &r, float *sums) {
+  for (int64_t i = lane * FUSED_WIDTH; i < size; i += FUSED_THREADS * FUSED_WIDTH) {
+    Inputs x;
+    Kept kept;
+    Outputs out;
+    fused_fetch_of(L, p, at, i, FUSED_WIDTH, row * p.size + i, x);
+#pragma unroll
+    for (int k = 0; k < FUSED_WIDTH; k++) fused_step_of(L, p, x, k, r, kept, sums, out);
+    fused_store_of(L, p, row * p.size + i, FUSED_WIDTH, out);
   }
+}
+#define FUSED_ELEMENTS(L) fused_elements<L>(p, at, lane, row, size, r, sums);
 #endif
-#define FUSED_JOIN(L, first, end)                      \
-  fused_join_threads<first, end, FUSED_THREADS>(sums); \
-  fused_finish_##L(p, sums, r);
-#define FUSED_ROWS(L) fused_rows_##L(p, r, row, lane == 0);
 
 extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) {
   const int lane = threadIdx.x % FUSED_THREADS;
-  const int64_t row = (int64_t)blockIdx.x * (FUSED_BLOCK / FUSED_THREADS) + threadIdx.x / FUSED_THREADS;
-  if (row >= p.units) return; /* whole warps; no block of one row */
+  const int64_t unit = (int64_t)blockIdx.x * (FUSED_BLOCK / FUSED_THREADS) + threadIdx.x / FUSED_THREADS;
+  const bool is_there = FUSED_THREADS > 32 || unit < p.units; /* warps of no row go along: all come to each shuffle */
+  const int64_t row = is_there ? unit : 0, size = is_there ? p.size : 0;
+  const bool is_first = is_there && lane == 0;
   Places at;
   Rows r;
   float sums[FUSED_SUMS];
@@ -110,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) 
 #pragma unroll
   for (int j = 0; j < FUSED_ITEMS; j++) {
     const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;
-    if (i >= (int)p.size) break;
+    if (i >= (int)size) break;
     fused_fetch_resident(p, at, i, FUSED_WIDTH, x[j]);
   }
 #endif
@@ -119,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) 
 
 #elif FUSED_REGION == 2
 /* Joins the sums of 8 lines of threads; those of the first line get the results. */
-static __device__ inline void fused_join_lines(float (&sums)[FUSED_SUMS]) {
+static __device__ inline void fused_join_lines(float *sums) {
   __shared__ float shared[FUSED_SUMS][8][32];
   const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
 #pragma unroll
@@ -190,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
 #elif FUSED_REGION == 3
 #define FUSED_GRAIN 8 /* elements that a thread takes at once, whatever the width of its accesses */
 
-static __device__ inline void fused_end(const Fused &p, const float (&sums)[FUSED_SUMS]) {
+static __device__ inline void fused_end(const Fused &p, const float *sums) {
   Places at;
   Rows r;
   fused_offsets(p, 0, at);

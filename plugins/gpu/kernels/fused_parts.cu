@@ -15,7 +15,7 @@ static __device__ inline bool fused_get(bool_t x) { return x.bits != 0; }
 template <class S> static __device__ inline float fused_get(S x) { return (float)burn_get(x); }
 
 /* `left` elements in order, of which W count; those that are not there are 0. By one access, or one by one. */
-template <class S, int W, class V> static __device__ inline void fused_vector(const S *from, int64_t left, V (&to)[W]) {
+template <class S, int W, class V> static __device__ inline void fused_vector(const S *from, int64_t left, V *to) {
   Vector<S, W> in;
   if (left >= W) {
     in = *(const Vector<S, W> *)from;
@@ -26,11 +26,11 @@ template <class S, int W, class V> static __device__ inline void fused_vector(co
   for (int k = 0; k < W; k++) to[k] = fused_get(in.at[k]);
 }
 template <class S, int W, class V>
-static __device__ inline void fused_lanes(const S *from, int64_t step, int64_t left, V (&to)[W]) {
+static __device__ inline void fused_lanes(const S *from, int64_t step, int64_t left, V *to) {
 #pragma unroll
   for (int k = 0; k < W; k++) to[k] = fused_get(from[k < left ? k * step : 0]);
 }
-template <class S, int W, class V> static __device__ inline void fused_same(const S *from, V (&to)[W]) {
+template <class S, int W, class V> static __device__ inline void fused_same(const S *from, V *to) {
   const V one = fused_get(from[0]);
 #pragma unroll
   for (int k = 0; k < W; k++) to[k] = one;
@@ -56,8 +56,8 @@ static __device__ inline float fused_quotient(float x, float s, uint64_t recipro
 }
 
 /* A step's result as its dtype has it. */
-static __device__ inline float fused_round(f16_t, float x) { return burn_half_to_f32(burn_f32_to_half(x)); }
-static __device__ inline float fused_round(bf16_t, float x) { return burn_brain_to_f32(burn_f32_to_brain(x)); }
+static __device__ inline float fused_round_f16_t(float x) { return burn_half_to_f32(burn_f32_to_half(x)); }
+static __device__ inline float fused_round_bf16_t(float x) { return burn_brain_to_f32(burn_f32_to_brain(x)); }
 
 /* How reductions join two numbers, as kernels/join.cu does; NaN stays. */
 static __device__ inline float fused_sum(float a, float b) { return a + b; }
@@ -65,7 +65,7 @@ static __device__ inline float fused_largest(float a, float b) { return (b > a |
 static __device__ inline float fused_smallest(float a, float b) { return (b < a || b != b) && a == a ? b : a; }
 
 /* Words of burn/plugin/random.h: of four elements at once, or of fewer. */
-static __device__ inline void fused_random(uint64_t seed, uint64_t block, uint32_t (&c)[4]) {
+static __device__ inline void fused_random(uint64_t seed, uint64_t block, uint32_t *c) {
   uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   c[0] = (uint32_t)block;
   c[1] = (uint32_t)(block >> 32);
@@ -82,7 +82,7 @@ static __device__ inline void fused_random(uint64_t seed, uint64_t block, uint32
   }
 }
 template <int W>
-static __device__ inline void fused_words(uint64_t seed, uint64_t offset, uint64_t element, uint32_t (&to)[W]) {
+static __device__ inline void fused_words(uint64_t seed, uint64_t offset, uint64_t element, uint32_t *to) {
   uint32_t four[4];
 #pragma unroll
   for (int k = 0; k < W; k++) {

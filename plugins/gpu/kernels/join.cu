@@ -22,18 +22,18 @@ static __device__ inline double burn_product(double a, double b) { return a * b;
 static __device__ inline int64_t burn_product(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 /* burn_nothing joined with x gives x, to the sign of zero. */
-static const bool joins_floats = Element<IN0>::is_float;
+#define JOINS_FLOATS Element<IN0>::is_float
 #if BURN_JOIN == 0
-static __device__ inline A burn_nothing() { return joins_floats ? (A)-0.0f : (A)0; }
+static __device__ inline A burn_nothing() { return JOINS_FLOATS ? (A)-0.0f : (A)0; }
 static __device__ inline A burn_join(A a, A b) { return burn_sum(a, b); }
 #elif BURN_JOIN == 1
 static __device__ inline A burn_nothing() { return (A)1; }
 static __device__ inline A burn_join(A a, A b) { return burn_product(a, b); }
 #elif BURN_JOIN == 2
-static __device__ inline A burn_nothing() { return joins_floats ? (A)-INFINITY : (A)INT64_MIN; }
+static __device__ inline A burn_nothing() { return JOINS_FLOATS ? (A)-INFINITY : (A)INT64_MIN; }
 static __device__ inline A burn_join(A a, A b) { return (b > a || b != b) && a == a ? b : a; }
 #elif BURN_JOIN == 3
-static __device__ inline A burn_nothing() { return joins_floats ? (A)INFINITY : (A)INT64_MAX; }
+static __device__ inline A burn_nothing() { return JOINS_FLOATS ? (A)INFINITY : (A)INT64_MAX; }
 static __device__ inline A burn_join(A a, A b) { return (b < a || b != b) && a == a ? b : a; }
 #elif BURN_JOIN == 4
 static __device__ inline A burn_join(A, A b) { return b; }

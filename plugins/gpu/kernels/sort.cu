@@ -96,7 +96,7 @@ static __device__ inline uint32_t burn_equals(uint32_t digit, bool is_there) {
 
 /* The place of each of a thread's elements among those of its digit in its warp's part of the tile; counts[w][d] becomes
  * how many of digit d warp w has. */
-static __device__ inline void burn_rank(const GpuSort &p, int64_t line, int64_t start, uint32_t counts[][DIGITS],
+static __device__ inline void burn_rank(const GpuSort &p, int64_t line, int64_t start, uint32_t counts[WARPS][DIGITS],
                                         Key *keys, uint32_t *ranks) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int d = threadIdx.x; d < WARPS * DIGITS; d += T) counts[d / DIGITS][d % DIGITS] = 0;
