@@ -128,6 +128,7 @@ static BurnStatus make_parts(Cuda *cuda) {
   (void)d->cuDeviceGetAttribute(&units, CUDA_UNIT_COUNT, cuda->device);
   cuda->architecture = 10 * major + minor;
   cuda->gpu.unit_count = (uint32_t)units;
+  cuda->gpu.shared_bytes = 48 << 10; /* that a kernel has without asking for more */
   BurnStatus status =
       burn__cuda_check(cuda, d->cuStreamCreate(&cuda->stream, CUDA_STREAM_NON_BLOCKING), "make a stream");
   if (status == BURN_OK) status = make_pool(cuda);

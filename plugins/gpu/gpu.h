@@ -176,6 +176,7 @@ struct Gpu {
   bool timing;            /* choose among algorithms by time */
 
   uint32_t unit_count;          /* multiprocessors: how much work is worth a launch */
+  uint32_t shared_bytes;        /* of memory that the threads of a group may share */
   bool has_tensor_cores;        /* attention multiplies by them, in PTX */
   bool has_f64;                 /* else the instance has no tensors of f64 */
   GpuMemory *memory;            /* by burn__gpu_memory_create */

@@ -2,8 +2,10 @@
  * products are made before it, as others are. Halves are computed in f32 as a whole. */
 #include "gpu.h"
 
+#include <stdio.h>
+
 enum { FORWARD, BACKWARD, FIRST_STATE, IS_GIVEN = 8 }; /* kinds of kernels/lstm.cu */
-enum { UNITS = 4, SAMPLES = 32, THREADS = 512, THREADS_F64 = 256, GATES = 4, MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
+enum { UNITS = 4, SAMPLES = 32, MOST_WARPS = 16, MOST_WARPS_F64 = 8, GATES = 4, MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
 enum { SMALL_SAMPLES = 64, SMALL_UNITS = 1024 }; /* up to these a step makes its own product */
 
 /* A call under way: inputs row-major and outputs, in what is computed in. */
@@ -88,17 +90,28 @@ static BurnStatus multiply(const Lstm *lstm, const GpuLstm *p, int64_t depth, in
   return burn__gpu_product(lstm->run->gpu, lstm->dtype, &product);
 }
 
+/* Warps of a group: each has sums of its own in shared memory, one row of it longer than a warp. */
+static uint32_t warps_of(const Lstm *lstm) {
+  const bool is_wide = lstm->dtype == BURN_DTYPE_F64;
+  const uint32_t bytes = UNITS * GATES * (SAMPLES + 1) * (is_wide ? 8 : 4);
+  uint32_t warps = is_wide ? MOST_WARPS_F64 : MOST_WARPS;
+  while (warps > UNITS && warps * bytes > lstm->run->gpu->shared_bytes) warps /= 2;
+  return warps;
+}
+
 static BurnStatus start(const Lstm *lstm, uint32_t kind, const GpuLstm *p) {
   const GpuKernelKey key = {.text = GPU_TEXT_LSTM,
                             .out = lstm->dtype,
                             .in = {lstm->dtype, lstm->dtype, lstm->dtype},
                             .variant = kind | (makes_own_product(p) ? 0 : IS_GIVEN)};
   const int64_t groups = (p->units + UNITS - 1) / UNITS * ((p->samples + SAMPLES - 1) / SAMPLES);
+  const uint32_t warps = warps_of(lstm);
+  char definition[40];
   GpuFunction *function = NULL;
-  const BurnStatus status = burn__gpu_kernel(lstm->run->gpu, &key, NULL, &function);
+  (void)snprintf(definition, sizeof definition, "#define BURN_WARPS %u\n", warps);
+  const BurnStatus status = burn__gpu_kernel(lstm->run->gpu, &key, definition, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(lstm->run->gpu, function, (uint64_t)groups,
-                          lstm->dtype == BURN_DTYPE_F64 ? THREADS_F64 : THREADS, p, sizeof *p);
+  return burn__gpu_launch(lstm->run->gpu, function, (uint64_t)groups, 32 * warps, p, sizeof *p);
 }
 
 /* -- forward ---------------------------------------------------------------------------------- */

@@ -1,14 +1,17 @@
 /* gpu_sort.c - the order of elements along an axis; also for scatter, which takes equal indices together. */
 #include "gpu.h"
 
+#include <stdio.h>
+
 enum { SHARED, COUNT, PLACES, SPREAD }; /* variants of kernels/sort.cu */
 enum {
   SHARED_THREADS = 512,
   TILE_THREADS = 256,
   TILE = 2048,
   DIGITS = 256,
-  LONGEST_SHARED = 4096,
-  FEW = 1024, /* a single line up to this is sorted sooner by one block than by passes */
+  LONGEST_SHARED = 4096, /* where a group has 48 KiB */
+  SHARED_BYTES = 12,     /* of an element: its key and its index */
+  FEW = 1024,            /* a single line up to this is sorted sooner by one block than by passes */
   MANY_LINES = 64
 };
 
@@ -18,6 +21,23 @@ static BurnStatus start(Gpu *gpu, GpuKernelKey *key, uint32_t variant, int64_t g
   key->variant = variant;
   const BurnStatus status = burn__gpu_kernel(gpu, key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, threads, p, sizeof *p) : status;
+}
+
+/* The longest line that a group has memory for, as a power of two. */
+static int64_t longest_shared(const Gpu *gpu) {
+  int64_t longest = LONGEST_SHARED;
+  while (longest * SHARED_BYTES > (int64_t)gpu->shared_bytes) longest /= 2;
+  return longest;
+}
+
+static BurnStatus start_shared(Gpu *gpu, GpuKernelKey *key, const GpuSort *p) {
+  char definition[40];
+  GpuFunction *function = NULL;
+  (void)snprintf(definition, sizeof definition, "#define BURN_LONGEST %d\n", (int)longest_shared(gpu));
+  key->variant = SHARED;
+  const BurnStatus status = burn__gpu_kernel(gpu, key, definition, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, (uint64_t)(p->outer * p->inner), SHARED_THREADS, p, sizeof *p);
 }
 
 /* One pass over eight bits. */
@@ -96,8 +116,8 @@ static BurnStatus sort(Gpu *gpu, BurnPrimitive *x, const GpuAxis *axis, int bits
   p->inner = axis->inner;
   if (lines * axis->size == 0) return BURN_OK;
   for (p->padded = 2; p->padded < p->size;) p->padded *= 2;
-  if (p->padded <= FEW || (p->padded <= LONGEST_SHARED && lines >= MANY_LINES))
-    return start(gpu, &key, SHARED, lines, SHARED_THREADS, p);
+  const int64_t longest = longest_shared(gpu);
+  if (p->padded <= longest && (p->padded <= FEW || lines >= MANY_LINES)) return start_shared(gpu, &key, p);
   return sort_by_digits(gpu, &key, bits, p);
 }
 

@@ -6,7 +6,10 @@
 #define BURN_KIND (BURN_VARIANT % 8)
 #define BURN_IS_GIVEN (BURN_VARIANT / 8)
 typedef Element<IN0>::C C;
-enum { UNITS = 4, GATES = 4, SAMPLES = 32, WARPS = sizeof(C) == 8 ? 8 : 16, SUMS = BURN_KIND == 0 ? GATES * UNITS : UNITS };
+#if !defined(BURN_WARPS)
+#define BURN_WARPS (sizeof(C) == 8 ? 8 : 16)
+#endif
+enum { UNITS = 4, GATES = 4, SAMPLES = 32, WARPS = BURN_WARPS, SUMS = BURN_KIND == 0 ? GATES * UNITS : UNITS };
 enum { UNROLLED = BURN_KIND == 0 ? 2 : 4 }; /* steps of four whose reads are under way at once */
 
 static __device__ inline float burn_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }

@@ -1,5 +1,5 @@
 /* sort.cu - the order of the elements of each line; equal ones keep theirs. BURN_VARIANT 0: by a bitonic sort of keys and
- * indices in one block's shared memory, lines of at most 4,096, padded to a power of two with keys above all.
+ * indices in one block's shared memory, lines of at most BURN_LONGEST, padded to a power of two with keys above all.
  *
  * Longer ones by eight bits of the key after another, from the lowest, in tiles of 2,048: 1 counts the digits of each
  * tile, 2 adds up the counts of each digit, which gives the places of the first of each digit and tile, 3 puts keys and indices
@@ -33,6 +33,9 @@ static __device__ inline int64_t burn_key_at(const GpuSort &p, int64_t line, int
 }
 
 #if BURN_VARIANT == 0
+#if !defined(BURN_LONGEST)
+#define BURN_LONGEST 4096
+#endif
 /* Puts elements i and j, where i < j, in the order that the sort wants there. */
 template <class I>
 static __device__ inline void burn_exchange(int64_t *keys, I *indices, int64_t i, int64_t j, bool rising) {
@@ -47,8 +50,8 @@ static __device__ inline void burn_exchange(int64_t *keys, I *indices, int64_t i
 }
 
 extern "C" __global__ void __launch_bounds__(512) kernel(const GpuSort p) {
-  __shared__ int64_t keys[4096];
-  __shared__ int32_t indices[4096];
+  __shared__ int64_t keys[BURN_LONGEST];
+  __shared__ int32_t indices[BURN_LONGEST];
   const int64_t line = blockIdx.x;
   for (int64_t k = threadIdx.x; k < p.padded; k += blockDim.x) {
     keys[k] = burn_key_at(p, line, k);
