@@ -1,0 +1,191 @@
+/* vulkan_internal.h - what the files of the Vulkan backend share: the instance, its device, queue and memory.
+ *
+ * All work of an instance goes into one queue, in the order in which it was recorded, so memory that is released may be
+ * handed out again at once: whoever gets it works later. Kernels get addresses, so there are no descriptors. */
+#ifndef BURN_VULKAN_INTERNAL_H
+#define BURN_VULKAN_INTERNAL_H
+
+#include "kernel.h"
+#include "vulkan_caps.h"
+
+#include <gpu_backend.h>
+#include <gpu_memory.h>
+
+/* A buffer of its own memory. */
+typedef struct VulkanBuffer {
+  VkBuffer buffer;
+  VkDeviceMemory memory;
+  char *mapped; /* NULL where the host does not see it */
+  GpuAddress address;
+  uint64_t bytes;
+} VulkanBuffer;
+
+/* A part of a buffer. */
+typedef struct VulkanSpan {
+  VkBuffer buffer;
+  uint64_t offset;
+} VulkanSpan;
+
+typedef struct VulkanMemory VulkanMemory;       /* vulkan_memory.c */
+typedef struct VulkanQueue VulkanQueue;         /* vulkan_queue.c */
+typedef struct VulkanTransfers VulkanTransfers; /* vulkan_transfer.c */
+
+/* What the user may say; see vulkan_plugin.c. */
+typedef struct VulkanSettings {
+  uint64_t memory_limit, wait_seconds;
+  uint64_t shared_limit, group_limit, allocation_limit; /* to cut capabilities down */
+  bool subgroups, float_controls;                       /* false: not used though they are there */
+  bool cache, primitives;
+  char dump[512]; /* folder; "": none */
+} VulkanSettings;
+
+/* An opened instance. */
+typedef struct Vulkan {
+  Gpu gpu; /* first */
+  const VulkanInstance *instance;
+  VkPhysicalDevice physical;
+  VkDevice device;
+  VulkanCalls calls;
+  VulkanCaps caps;
+  VulkanSettings settings;
+  KernelTarget target;     /* what the device's arithmetic is like */
+  _Atomic uint32_t broken; /* the VkResult that ended this instance; 0: it works */
+  VulkanMemory *memory;
+  VulkanQueue *queue;
+  VulkanTransfers *transfers;
+  VulkanBuffer complaint; /* where kernels say what was wrong */
+  VkPipelineLayout layout;
+  VkPipelineCache pipelines;
+  _Atomic uint64_t cache_bytes;   /* of `pipelines` when it was last read or written */
+  _Atomic uint32_t new_pipelines; /* since then */
+} Vulkan;
+
+static inline Vulkan *vulkan_of(Gpu *gpu) { return (Vulkan *)(void *)gpu; }
+
+#define VULKAN_FAIL(vulkan, CODE, ...) GPU_FAIL(&(vulkan)->gpu, CODE, __VA_ARGS__)
+
+/* -- vulkan_device.c -------------------------------------------------------------------------- */
+
+/* Makes the device and what belongs to it; on failure as far as it got. */
+BurnStatus burn__vulkan_device_open(Vulkan *vulkan);
+/* Waits, and ends what device_open has made. */
+void burn__vulkan_device_close(Vulkan *vulkan);
+
+/* BURN_OK, or the failure of a call: "what: VK_ERROR_..". A device that is lost marks the instance, whose later calls
+ * then fail with it. */
+BurnStatus burn__vulkan_check(Vulkan *vulkan, VkResult result, const char *what);
+/* Marks the instance, and fails with the reason and the last ops. */
+BurnStatus burn__vulkan_break(Vulkan *vulkan, VkResult result, const char *why);
+
+/* Of the table that the floor calls. */
+BurnStatus burn__vulkan_enter(Gpu *gpu);
+void burn__vulkan_leave(Gpu *gpu);
+BurnStatus burn__vulkan_finish(Gpu *gpu);
+
+/* -- vulkan_events.c: of the table, and "burn.device" ------------------------------------------ */
+
+BurnStatus burn__vulkan_event_new(Gpu *gpu, bool is_timed, BurnEvent **out);
+BurnStatus burn__vulkan_event_query(Gpu *gpu, BurnEvent *event, bool *done);
+BurnStatus burn__vulkan_event_wait(Gpu *gpu, BurnEvent *event);
+void burn__vulkan_event_release(Gpu *gpu, BurnEvent *event);
+BurnStatus burn__vulkan_event_elapsed(Gpu *gpu, BurnEvent *first, BurnEvent *second, double *seconds);
+
+extern const BurnDeviceInterface burn__vulkan_device_interface;
+
+/* -- vulkan_buffer.c -------------------------------------------------------------------------- */
+
+/* A buffer with memory for a purpose. VK_ERROR_OUT_OF_DEVICE_MEMORY and the like where there is none. */
+VkResult burn__vulkan_buffer_make(Vulkan *vulkan, VulkanPlace place, uint64_t bytes, VulkanBuffer *out);
+/* Nothing in the queue uses it any more. One that was not made is allowed. */
+void burn__vulkan_buffer_end(Vulkan *vulkan, VulkanBuffer *buffer);
+
+/* -- vulkan_memory.c -------------------------------------------------------------------------- */
+
+BurnStatus burn__vulkan_memory_create(Vulkan *vulkan);
+/* With all work done. What is still handed out goes, too. */
+void burn__vulkan_memory_destroy(Vulkan *vulkan);
+
+/* Where the first element of a tensor lies. */
+VulkanSpan burn__vulkan_span(const BurnPrimitive *x);
+/* The same as the host sees it; NULL where it does not. */
+char *burn__vulkan_mapped(const BurnPrimitive *x);
+
+/* -- vulkan_queue.c --------------------------------------------------------------------------- */
+
+BurnStatus burn__vulkan_queue_create(Vulkan *vulkan);
+void burn__vulkan_queue_destroy(Vulkan *vulkan);
+VkQueue burn__vulkan_queue_handle(const Vulkan *vulkan);
+
+/* From begin to end this thread alone records. begin gives the command buffer, behind a barrier that orders what
+ * follows after all that was recorded. */
+BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VkCommandBuffer *out);
+/* `weight`: what counts towards the next submission, as dispatches. */
+BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight);
+
+/* A dispatch with a pipeline and push constants. */
+typedef struct VulkanDispatch {
+  VkPipeline pipeline;
+  uint32_t groups[2];
+  const void *parameters; /* in the push constants, or copied and given by address */
+  uint32_t bytes;
+  uint32_t group_count;
+  bool in_push_constants;
+} VulkanDispatch;
+BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch);
+
+/* Submits what is recorded; *value: what the timeline has when it is done. */
+BurnStatus burn__vulkan_submit(Vulkan *vulkan, uint64_t *value);
+/* True if all that was recorded is done, so that the host may touch memory of tensors. */
+bool burn__vulkan_is_idle(Vulkan *vulkan);
+/* True if the timeline has come to a value; asks the driver only where it must. */
+BurnStatus burn__vulkan_is_done(Vulkan *vulkan, uint64_t value, bool *done);
+/* Waits for a value that was submitted. */
+BurnStatus burn__vulkan_wait_for(Vulkan *vulkan, uint64_t value);
+/* Submits and waits for everything; counts no wait of the host, complains of nothing. */
+BurnStatus burn__vulkan_drain(Vulkan *vulkan);
+
+/* Room in memory of the host that the device uses, too, until what is recorded with it is done. Between begin and end,
+ * at most VULKAN_MOST_STAGED bytes, aligned to 16. The command buffer may be another one afterwards. */
+enum { VULKAN_MOST_STAGED = 4 << 20 };
+typedef enum VulkanDirection { VULKAN_UP, VULKAN_DOWN, VULKAN_DIRECTIONS } VulkanDirection;
+typedef struct VulkanStaged {
+  VulkanSpan span;
+  char *mapped;
+  GpuAddress address;
+} VulkanStaged;
+BurnStatus burn__vulkan_stage(Vulkan *vulkan, VulkanDirection direction, uint64_t bytes, VulkanStaged *out,
+                              VkCommandBuffer *commands);
+/* What was staged downwards is copied to `to` when what is recorded now is found to be done. Between begin and end.
+ * False without memory of the host. */
+bool burn__vulkan_copy_later(Vulkan *vulkan, const VulkanStaged *staged, void *to, uint64_t bytes);
+
+/* -- vulkan_transfer.c ------------------------------------------------------------------------ */
+
+BurnStatus burn__vulkan_transfers_create(Vulkan *vulkan);
+void burn__vulkan_transfers_destroy(Vulkan *vulkan);
+
+/* Of the table that the floor calls. */
+BurnStatus burn__vulkan_write(Gpu *gpu, const BurnPrimitive *to, const void *data, uint64_t bytes);
+BurnStatus burn__vulkan_read(Gpu *gpu, void *data, const BurnPrimitive *from, uint64_t bytes);
+BurnStatus BURN_API_CALL burn__vulkan_staging_allocate(void *self, uint64_t bytes, void **out);
+void BURN_API_CALL burn__vulkan_staging_free(void *self, void *memory, uint64_t bytes);
+
+/* -- vulkan_kernels.c: of the table ------------------------------------------------------------ */
+
+BurnStatus burn__vulkan_load(Gpu *gpu, const char *source, GpuModule **out);
+BurnStatus burn__vulkan_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out);
+void burn__vulkan_unload(Gpu *gpu, GpuModule *module);
+BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads,
+                               const void *parameters, size_t bytes);
+
+/* -- vulkan_selftest.c, vulkan_cache.c -------------------------------------------------------- */
+
+/* Fills vulkan->target, and refuses a device whose integers or f64 are wrong. */
+BurnStatus burn__vulkan_selftest(Vulkan *vulkan);
+
+/* The pipeline cache, with what the disk has of it; none if the user wants none. */
+BurnStatus burn__vulkan_cache_open(Vulkan *vulkan);
+/* Writes it to the disk if there is something new. */
+void burn__vulkan_cache_save(Vulkan *vulkan);
+
+#endif

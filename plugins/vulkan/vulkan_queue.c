@@ -1,0 +1,400 @@
+/* vulkan_queue.c - the queue of an instance: what is recorded, submitted, waited for.
+ *
+ * Commands go into batches. A batch is a command buffer of a pool of its own; submitting it gives the timeline semaphore
+ * the next value when it is done. Batches stand in a ring, and with them goes the memory that was staged for them. */
+#include "vulkan_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCHES = 16, FIRST_WEIGHT = 8, MOST_WEIGHT = 64, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
+
+typedef struct Batch {
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  uint64_t value;                           /* of the timeline when it is done; 0: it was never submitted */
+  uint64_t staged_until[VULKAN_DIRECTIONS]; /* of the rings: what lies before is free then */
+} Batch;
+
+/* Memory that the host and the device use; made when it is first needed. */
+typedef struct Ring {
+  VulkanBuffer buffer;
+  uint64_t begin, end; /* what is in use of it, counted on and on */
+} Ring;
+
+/* A copy out of a ring, to be made when a value is reached. */
+typedef struct Later {
+  struct Later *next;
+  uint64_t value, bytes;
+  const char *from;
+  void *to;
+} Later;
+
+struct VulkanQueue {
+  pthread_mutex_t mutex;
+  VkQueue handle;
+  VkSemaphore timeline;
+  Batch batches[BATCHES];
+  uint32_t current;            /* the batch that is recorded */
+  bool is_open;                /* it has been begun */
+  uint32_t weight;             /* of what it has */
+  uint32_t most_weight;        /* with which it is submitted */
+  VkPipeline bound;            /* in it */
+  _Atomic uint64_t next, done; /* the value of `current`; that which the timeline has come to at least */
+  Ring rings[VULKAN_DIRECTIONS];
+  Later *first, **last; /* in the order of their values */
+};
+
+/* -- making it -------------------------------------------------------------------------------- */
+
+static VkResult make_batch(Vulkan *vulkan, Batch *batch) {
+  const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+                                        .queueFamilyIndex = vulkan->caps.family};
+  VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                          .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                          .commandBufferCount = 1};
+  const VkResult result = vulkan->calls.CreateCommandPool(vulkan->device, &pool, NULL, &batch->pool);
+  if (result != VK_SUCCESS) return result;
+  commands.commandPool = batch->pool;
+  return vulkan->calls.AllocateCommandBuffers(vulkan->device, &commands, &batch->commands);
+}
+
+static VkResult make_timeline(Vulkan *vulkan, VkSemaphore *out) {
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  return vulkan->calls.CreateSemaphore(vulkan->device, &info, NULL, out);
+}
+
+BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->gpu.host->allocate(sizeof *queue);
+  if (!queue) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a queue");
+  *queue = (VulkanQueue){.mutex = PTHREAD_MUTEX_INITIALIZER, .most_weight = FIRST_WEIGHT};
+  queue->last = &queue->first;
+  atomic_init(&queue->next, 1);
+  vulkan->queue = queue;
+  vulkan->calls.GetDeviceQueue(vulkan->device, vulkan->caps.family, 0, &queue->handle);
+  VkResult result = make_timeline(vulkan, &queue->timeline);
+  for (uint32_t i = 0; i < BATCHES && result == VK_SUCCESS; i++) result = make_batch(vulkan, &queue->batches[i]);
+  return burn__vulkan_check(vulkan, result, "make a queue");
+}
+
+void burn__vulkan_queue_destroy(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->queue;
+  const VulkanCalls *calls = &vulkan->calls;
+  if (!queue) return;
+  for (Later *later = queue->first, *next = NULL; later; later = next) {
+    next = later->next;
+    vulkan->gpu.host->free(later, sizeof *later);
+  }
+  for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) burn__vulkan_buffer_end(vulkan, &queue->rings[i].buffer);
+  for (uint32_t i = 0; i < BATCHES; i++)
+    if (queue->batches[i].pool) calls->DestroyCommandPool(vulkan->device, queue->batches[i].pool, NULL);
+  if (queue->timeline) calls->DestroySemaphore(vulkan->device, queue->timeline, NULL);
+  (void)pthread_mutex_destroy(&queue->mutex);
+  vulkan->gpu.host->free(queue, sizeof *queue);
+  vulkan->queue = NULL;
+}
+
+VkQueue burn__vulkan_queue_handle(const Vulkan *vulkan) { return vulkan->queue->handle; }
+
+/* -- what is done ----------------------------------------------------------------------------- */
+
+/* With the mutex: copies whose bytes have come. */
+static void finish_later(Vulkan *vulkan, uint64_t done) {
+  VulkanQueue *queue = vulkan->queue;
+  while (queue->first && queue->first->value <= done) {
+    Later *later = queue->first;
+    memcpy(later->to, later->from, later->bytes);
+    queue->first = later->next;
+    if (!queue->first) queue->last = &queue->first;
+    vulkan->gpu.host->free(later, sizeof *later);
+  }
+}
+
+/* With the mutex: what a batch staged is free. */
+static void free_staged(VulkanQueue *queue, const Batch *batch) {
+  for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++)
+    if (batch->staged_until[i] > queue->rings[i].begin) queue->rings[i].begin = batch->staged_until[i];
+}
+
+/* With the mutex: the timeline has come to `done`. */
+static void reach(Vulkan *vulkan, uint64_t done) {
+  VulkanQueue *queue = vulkan->queue;
+  if (done <= atomic_load(&queue->done)) return;
+  finish_later(vulkan, done);
+  for (uint32_t i = 0; i < BATCHES; i++)
+    if (queue->batches[i].value != 0 && queue->batches[i].value <= done) free_staged(queue, &queue->batches[i]);
+  atomic_store(&queue->done, done);
+}
+
+/* With the mutex. A driver whose device was lost may tell any value. */
+static BurnStatus look(Vulkan *vulkan) {
+  uint64_t value = 0;
+  const VkResult result = vulkan->calls.GetSemaphoreCounterValue(vulkan->device, vulkan->queue->timeline, &value);
+  if (result == VK_SUCCESS && value < atomic_load(&vulkan->queue->next)) reach(vulkan, value);
+  return burn__vulkan_check(vulkan, result, "ask the queue");
+}
+
+BurnStatus burn__vulkan_is_done(Vulkan *vulkan, uint64_t value, bool *done) {
+  VulkanQueue *queue = vulkan->queue;
+  BurnStatus status = BURN_OK;
+  *done = value <= atomic_load(&queue->done);
+  if (*done) return BURN_OK;
+  (void)pthread_mutex_lock(&queue->mutex);
+  status = look(vulkan);
+  (void)pthread_mutex_unlock(&queue->mutex);
+  *done = value <= atomic_load(&queue->done);
+  return status;
+}
+
+/* Without the mutex, or with it where others cannot go on either. */
+static BurnStatus wait_timeline(Vulkan *vulkan, uint64_t value) {
+  const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                    .semaphoreCount = 1,
+                                    .pSemaphores = &vulkan->queue->timeline,
+                                    .pValues = &value};
+  const uint64_t limit = vulkan->settings.wait_seconds;
+  char why[100];
+  if (value <= atomic_load(&vulkan->queue->done)) return BURN_OK;
+  const VkResult result = vulkan->calls.WaitSemaphores(vulkan->device, &info, limit * UINT64_C(1000000000));
+  if (result != VK_TIMEOUT) return burn__vulkan_check(vulkan, result, "wait for the device");
+  (void)snprintf(why, sizeof why, "the device did not answer within %llu s (option wait_limit)",
+                 (unsigned long long)limit);
+  return burn__vulkan_break(vulkan, result, why);
+}
+
+BurnStatus burn__vulkan_wait_for(Vulkan *vulkan, uint64_t value) {
+  VulkanQueue *queue = vulkan->queue;
+  BurnStatus status = wait_timeline(vulkan, value);
+  if (status != BURN_OK) return status;
+  (void)pthread_mutex_lock(&queue->mutex);
+  reach(vulkan, value);
+  queue->most_weight = FIRST_WEIGHT; /* it has nothing to do now */
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return BURN_OK;
+}
+
+/* -- batches ---------------------------------------------------------------------------------- */
+
+/* A barrier between all that was recorded and what follows: kernels get addresses, so which memory they touch is not
+ * known here. */
+static void put_barrier(Vulkan *vulkan, VkCommandBuffer commands, bool for_host) {
+  const VkPipelineStageFlags2 stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  const VkMemoryBarrier2 barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+                                    .srcStageMask = stages,
+                                    .srcAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT,
+                                    .dstStageMask = for_host ? VK_PIPELINE_STAGE_2_HOST_BIT : stages,
+                                    .dstAccessMask = for_host
+                                                         ? VK_ACCESS_2_HOST_READ_BIT | VK_ACCESS_2_HOST_WRITE_BIT
+                                                         : VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT};
+  const VkDependencyInfo info = {
+      .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
+  vulkan->calls.CmdPipelineBarrier2(commands, &info);
+}
+
+/* With the mutex. */
+static BurnStatus begin_batch(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->queue;
+  Batch *batch = &queue->batches[queue->current];
+  const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  if (queue->is_open) return BURN_OK;
+  BurnStatus status = wait_timeline(vulkan, batch->value);
+  if (status != BURN_OK) return status;
+  reach(vulkan, batch->value);
+  VkResult result = vulkan->calls.ResetCommandPool(vulkan->device, batch->pool, 0);
+  if (result == VK_SUCCESS) result = vulkan->calls.BeginCommandBuffer(batch->commands, &info);
+  if (result != VK_SUCCESS) return burn__vulkan_check(vulkan, result, "begin commands");
+  queue->is_open = true;
+  queue->weight = 0;
+  queue->bound = VK_NULL_HANDLE;
+  return BURN_OK;
+}
+
+/* With the mutex: what is recorded goes to the device. */
+static BurnStatus submit_batch(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->queue;
+  Batch *batch = &queue->batches[queue->current];
+  const uint64_t value = atomic_load(&queue->next);
+  const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
+                                              .commandBuffer = batch->commands};
+  const VkSemaphoreSubmitInfo signal = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
+                                        .semaphore = queue->timeline,
+                                        .value = value,
+                                        .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT};
+  const VkSubmitInfo2 info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
+                              .commandBufferInfoCount = 1,
+                              .pCommandBufferInfos = &commands,
+                              .signalSemaphoreInfoCount = 1,
+                              .pSignalSemaphoreInfos = &signal};
+  if (!queue->is_open) return BURN_OK;
+  put_barrier(vulkan, batch->commands, true);
+  VkResult result = vulkan->calls.EndCommandBuffer(batch->commands);
+  if (result == VK_SUCCESS) result = vulkan->calls.QueueSubmit2(queue->handle, 1, &info, VK_NULL_HANDLE);
+  if (result != VK_SUCCESS) return burn__vulkan_break(vulkan, result, "submit"); /* what was recorded is gone */
+  batch->value = value;
+  for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) batch->staged_until[i] = queue->rings[i].end;
+  queue->is_open = false;
+  queue->current = (queue->current + 1) % BATCHES;
+  if (queue->most_weight < MOST_WEIGHT) queue->most_weight *= 2;
+  atomic_store(&queue->next, value + 1);
+  return BURN_OK;
+}
+
+BurnStatus burn__vulkan_submit(Vulkan *vulkan, uint64_t *value) {
+  VulkanQueue *queue = vulkan->queue;
+  (void)pthread_mutex_lock(&queue->mutex);
+  const BurnStatus status = submit_batch(vulkan);
+  *value = atomic_load(&queue->next) - 1;
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return status;
+}
+
+bool burn__vulkan_is_idle(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->queue;
+  (void)pthread_mutex_lock(&queue->mutex);
+  const uint64_t last = atomic_load(&queue->next) - 1;
+  bool is_idle = !queue->is_open && atomic_load(&queue->done) == last;
+  if (!queue->is_open && !is_idle) is_idle = look(vulkan) == BURN_OK && atomic_load(&queue->done) == last;
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return is_idle;
+}
+
+BurnStatus burn__vulkan_drain(Vulkan *vulkan) {
+  uint64_t value = 0;
+  const BurnStatus status = burn__vulkan_submit(vulkan, &value);
+  return status == BURN_OK ? burn__vulkan_wait_for(vulkan, value) : status;
+}
+
+/* -- recording -------------------------------------------------------------------------------- */
+
+BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VkCommandBuffer *out) {
+  VulkanQueue *queue = vulkan->queue;
+  (void)pthread_mutex_lock(&queue->mutex);
+  BurnStatus status = burn__vulkan_enter(&vulkan->gpu); /* another thread may have broken it meanwhile */
+  if (status == BURN_OK) status = begin_batch(vulkan);
+  if (status != BURN_OK) {
+    (void)pthread_mutex_unlock(&queue->mutex);
+    return status;
+  }
+  *out = queue->batches[queue->current].commands;
+  put_barrier(vulkan, *out, false);
+  return BURN_OK;
+}
+
+BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight) {
+  VulkanQueue *queue = vulkan->queue;
+  queue->weight += weight;
+  const BurnStatus status = queue->weight >= queue->most_weight ? submit_batch(vulkan) : BURN_OK;
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return status;
+}
+
+/* -- staged memory ---------------------------------------------------------------------------- */
+
+/* Where `bytes` begin that do not wrap; UINT64_MAX where there is no room now. */
+static uint64_t find_room(const Ring *ring, uint64_t bytes) {
+  uint64_t begin = (ring->end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  const uint64_t left = RING_BYTES - begin % RING_BYTES;
+  if (left < bytes) begin += left;
+  return begin + bytes - ring->begin <= RING_BYTES ? begin : UINT64_MAX;
+}
+
+static BurnStatus make_ring(Vulkan *vulkan, VulkanDirection direction) {
+  VulkanBuffer *buffer = &vulkan->queue->rings[direction].buffer;
+  const VulkanPlace place = direction == VULKAN_UP ? VULKAN_PLACE_UPLOAD : VULKAN_PLACE_DOWNLOAD;
+  if (buffer->buffer) return BURN_OK;
+  return burn__vulkan_check(vulkan, burn__vulkan_buffer_make(vulkan, place, RING_BYTES, buffer),
+                            "allocate memory for transfers");
+}
+
+/* The oldest batch that is not done is waited for; where there is none, what is recorded goes to the device first. */
+static BurnStatus make_room(Vulkan *vulkan) {
+  VulkanQueue *queue = vulkan->queue;
+  const uint64_t oldest = atomic_load(&queue->done) + 1;
+  BurnStatus status = oldest == atomic_load(&queue->next) ? submit_batch(vulkan) : BURN_OK;
+  if (status == BURN_OK) status = wait_timeline(vulkan, oldest);
+  if (status == BURN_OK) reach(vulkan, oldest);
+  if (status != BURN_OK || queue->is_open) return status;
+  status = begin_batch(vulkan);
+  if (status == BURN_OK) put_barrier(vulkan, queue->batches[queue->current].commands, false);
+  return status;
+}
+
+BurnStatus burn__vulkan_stage(Vulkan *vulkan, VulkanDirection direction, uint64_t bytes, VulkanStaged *out,
+                              VkCommandBuffer *commands) {
+  VulkanQueue *queue = vulkan->queue;
+  Ring *ring = &queue->rings[direction];
+  BurnStatus status = make_ring(vulkan, direction);
+  if (status != BURN_OK) return status;
+  uint64_t begin = find_room(ring, bytes);
+  while (begin == UINT64_MAX) {
+    status = make_room(vulkan);
+    if (status != BURN_OK) return status;
+    begin = find_room(ring, bytes);
+  }
+  const uint64_t offset = begin % RING_BYTES;
+  ring->end = begin + bytes;
+  *out = (VulkanStaged){{ring->buffer.buffer, offset}, ring->buffer.mapped + offset, ring->buffer.address + offset};
+  *commands = queue->batches[queue->current].commands;
+  return BURN_OK;
+}
+
+bool burn__vulkan_copy_later(Vulkan *vulkan, const VulkanStaged *staged, void *to, uint64_t bytes) {
+  VulkanQueue *queue = vulkan->queue;
+  Later *later = vulkan->gpu.host->allocate(sizeof *later);
+  if (!later) return false;
+  *later = (Later){.value = atomic_load(&queue->next), .bytes = bytes, .from = staged->mapped, .to = to};
+  *queue->last = later;
+  queue->last = &later->next;
+  return true;
+}
+
+/* -- dispatches ------------------------------------------------------------------------------- */
+
+/* The push constants of a kernel: see kernel.h. */
+typedef struct Pushed {
+  uint32_t group_count, reserved;
+  union {
+    uint64_t address;
+    char parameters[120];
+  } rest;
+} Pushed;
+
+static BurnStatus prepare(Vulkan *vulkan, const VulkanDispatch *dispatch, Pushed *pushed, VkCommandBuffer *commands) {
+  VulkanStaged staged;
+  *pushed = (Pushed){.group_count = dispatch->group_count};
+  if (dispatch->in_push_constants) {
+    memcpy(pushed->rest.parameters, dispatch->parameters, dispatch->bytes);
+    return BURN_OK;
+  }
+  const BurnStatus status = burn__vulkan_stage(vulkan, VULKAN_UP, dispatch->bytes, &staged, commands);
+  if (status != BURN_OK) return status;
+  memcpy(staged.mapped, dispatch->parameters, dispatch->bytes);
+  pushed->rest.address = staged.address;
+  return BURN_OK;
+}
+
+static void record_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, const Pushed *pushed,
+                            VkCommandBuffer commands) {
+  const VulkanCalls *calls = &vulkan->calls;
+  const uint32_t rest = dispatch->in_push_constants ? (dispatch->bytes + 3) / 4 * 4 : 8;
+  if (vulkan->queue->bound != dispatch->pipeline)
+    calls->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
+  vulkan->queue->bound = dispatch->pipeline;
+  calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, pushed);
+  calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], 1);
+}
+
+BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch) {
+  VkCommandBuffer commands = NULL;
+  Pushed pushed;
+  BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  if (status != BURN_OK) return status;
+  status = prepare(vulkan, dispatch, &pushed, &commands);
+  if (status == BURN_OK) record_dispatch(vulkan, dispatch, &pushed, commands);
+  const BurnStatus ended = burn__vulkan_record_end(vulkan, 1);
+  return status == BURN_OK ? ended : status;
+}
