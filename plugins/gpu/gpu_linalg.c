@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-enum { TILE = 64, THREADS = 256 }; /* of kernels/matmul.cu */
+/* Tiles of kernels/product.cu, by variant. */
+static const struct {
+  int64_t side;
+  uint32_t threads;
+} tiles[] = {{32, 64}, {64, 256}, {128, 256}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
 
@@ -16,13 +20,30 @@ static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuM
          (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
 }
 
+static int64_t groups_of(const GpuMatmul *p, uint32_t variant) {
+  const int64_t side = tiles[variant].side;
+  return p->batches * ((p->m + side - 1) / side) * ((p->n + side - 1) / side);
+}
+
+/* The largest tiles of which every unit of the device gets one; numbers of 8 bytes have no registers for the largest. */
+static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
+  const int64_t shorter = p->m < p->n ? p->m : p->n;
+  uint32_t variant = burn_dtype_bytes(in) == 8 ? 1 : 2;
+  while (variant > 0 && (shorter <= tiles[variant].side / 2 || groups_of(p, variant) < (int64_t)gpu->unit_count))
+    variant--;
+  return variant;
+}
+
 static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  const GpuKernelKey key = {.text = GPU_TEXT_MATMUL, .out = kind->out, .in = {kind->in, kind->in, kind->in}};
-  const int64_t groups = p->batches * ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+  const uint32_t variant = variant_of(gpu, kind->in, p);
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_PRODUCT, .out = kind->out, .in = {kind->in, kind->in, kind->in}, .variant = variant};
+  const int64_t groups = groups_of(p, variant);
   GpuFunction *function = NULL;
   if (groups == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
-  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, p, sizeof *p) : status;
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, (uint64_t)groups, tiles[variant].threads, p, sizeof *p);
 }
 
 static void drop_first_axis(GpuMatmul *p) {

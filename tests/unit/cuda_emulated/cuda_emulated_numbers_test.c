@@ -175,6 +175,29 @@ static BurnTensor *matrix(BurnDevice *device, int64_t batches, int64_t rows_, in
   return by_columns ? burn_swap_dims(x, 1, 2) : x;
 }
 
+static BurnTensor *integers(BurnDevice *device, int64_t batches, int64_t rows_, int64_t columns, bool by_columns,
+                            BurnDType dtype) {
+  const int64_t a = by_columns ? columns : rows_, b = by_columns ? rows_ : columns;
+  BurnTensor *x = burn_cast(burn_arange(device, 0, batches * a * b, 1), dtype);
+  x = burn_reshape(x, BURN_SHAPE(batches, a, b));
+  return by_columns ? burn_swap_dims(x, 1, 2) : x;
+}
+
+static void compare_integers(const Product *p, BurnDType dtype) {
+  static int64_t out[2][3 * 300 * 132];
+  for (int i = 0; i < 2; i++) {
+    BurnTensor *left = integers(devices[i], p->batches, p->m, p->k, p->left_by_columns, dtype);
+    BurnTensor *right = integers(devices[i], p->right_repeats ? 1 : p->batches, p->k, p->n, p->right_by_columns, dtype);
+    BurnTensor *result = burn_cast(burn_matmul(left, right), BURN_DTYPE_I64);
+    if (burn_tensor_status(result) != BURN_OK) fail_msg("%s", burn_status_message(burn_tensor_status(result)));
+    assert_int_equal(burn_read(result, out[i], (size_t)(p->batches * p->m * p->n) * sizeof out[i][0]), BURN_OK);
+  }
+  for (int64_t i = 0; i < p->batches * p->m * p->n; i++)
+    if (out[0][i] != out[1][i])
+      fail_msg("%s, m %d, n %d, k %d: element %d is %lld on cuda, %lld on ndarray", burn_dtype_name(dtype), (int)p->m,
+               (int)p->n, (int)p->k, (int)i, (long long)out[0][i], (long long)out[1][i]);
+}
+
 static void multiply(const Product *p, BurnDType dtype, BurnDevice *device, double *out) {
   BurnTensor *left = matrix(device, p->batches, p->m, p->k, p->left_by_columns, dtype);
   BurnTensor *right = matrix(device, p->right_repeats ? 1 : p->batches, p->k, p->n, p->right_by_columns, dtype);
@@ -184,7 +207,7 @@ static void multiply(const Product *p, BurnDType dtype, BurnDevice *device, doub
 }
 
 static void compare_products(const Product *p, BurnDType dtype, double tolerance) {
-  static double out[2][3 * 130 * 90];
+  static double out[2][3 * 300 * 132];
   for (int i = 0; i < 2; i++) multiply(p, dtype, devices[i], out[i]);
   for (int64_t i = 0; i < p->batches * p->m * p->n; i++)
     if (!(fabs(out[0][i] - out[1][i]) <= tolerance * (1 + fabs(out[1][i]))))
@@ -209,8 +232,24 @@ static void test_products_of_every_order(void **state) {
   (void)dlclose(library);
 }
 
+/* By kernels of ours, in tiles of every size: integers, which no library takes, and a k too short for one. */
+static void test_products_in_tiles(void **state) {
+  static const Product products[] = {{1, 20, 130, 37, false, true, false}, {2, 70, 66, 16, true, false, true},
+                                     {1, 129, 132, 15, true, true, false}, {1, 300, 129, 40, false, false, false},
+                                     {3, 130, 85, 9, false, true, true},   {1, 65, 65, 0, false, false, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+    compare_integers(&products[i], BURN_DTYPE_I32);
+    compare_integers(&products[i], BURN_DTYPE_I64);
+    compare_integers(&products[i], BURN_DTYPE_U8);
+    compare_products(&products[i], BURN_DTYPE_F32, 1e-5);
+    compare_products(&products[i], BURN_DTYPE_F64, 1e-12);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_f32_has_the_bits_of_ndarray),
-                                     cmocka_unit_test(test_products_of_every_order)};
+                                     cmocka_unit_test(test_products_of_every_order),
+                                     cmocka_unit_test(test_products_in_tiles)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
