@@ -265,8 +265,9 @@ static void mix(uint64_t *hash, const char *text) { /* FNV-1a, with the end of t
 
 /* Variables that the loader and drivers read. */
 static void mix_environment(uint64_t *hash) {
-  static const char *const prefixes[] = {"LD_",   "CUDA_",   "NVIDIA_", "HIP_", "ROC",  "HSA_",   "GPU_",
-                                         "SYCL_", "ONEAPI_", "ZE_",     "VK_",  "OCL_", "TORCH_", "BURN_TORCH"};
+  static const char *const prefixes[] = {"LD_",  "CUDA_",  "NVIDIA_",   "HIP_",       "ROC",        "HSA_",
+                                         "GPU_", "SYCL_",  "ONEAPI_",   "ZE_",        "VK_",        "MESA_",
+                                         "OCL_", "TORCH_", "BURN_CUDA", "BURN_TORCH", "BURN_VULKAN"};
   uint64_t sum = 0; /* whatever their order is */
   for (char **variable = environ; variable && *variable; variable++) {
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
@@ -280,7 +281,9 @@ static void mix_environment(uint64_t *hash) {
 }
 
 uint64_t burn__machine_stamp(void) {
-  static const char *const files[] = {"/etc/ld.so.cache", "/dev", "/dev/dri", "/proc/sys/kernel/random/boot_id"};
+  static const char *const files[] = {"/etc/ld.so.cache",  "/dev",
+                                      "/dev/dri",          "/proc/sys/kernel/random/boot_id",
+                                      "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"};
   uint64_t hash = 0xcbf29ce484222325u;
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     char text[BURN__IDENTITY_BYTES] = "";

@@ -298,6 +298,8 @@ static void test_devices_are_asked_for_again_on_another_machine(void **state) {
   assert_int_equal(run("BURN_LOG=info CUDA_VISIBLE_DEVICES=7", "burn backends --json"), 0);
   assert_true(log_has("burn_ndarray.so in a process"));
   assert_false(log_has("burn_autodiff.so in a process"));
+  assert_int_equal(run("BURN_LOG=info BURN_VULKAN_LOADER=/nowhere", "burn backends --json"), 0);
+  assert_true(log_has("burn_ndarray.so in a process"));
 }
 
 static void test_an_old_answer_of_a_backend_does_not_count(void **state) {
