@@ -139,6 +139,23 @@ static void print_table(const char *title, const BurnPluginOption *options, size
   }
 }
 
+static int compare_names(const void *a, const void *b) {
+  const BurnPluginInfo *const *left = a, *const *right = b;
+  return strcmp((*left)->name, (*right)->name);
+}
+
+/* By name, so that the page is the same whatever devices a machine has. */
+static void print_plugin_tables(void) {
+  const size_t count = burn_plugin_count();
+  const BurnPluginInfo **infos = calloc(count + 1, sizeof *infos);
+  for (size_t i = 0; infos && i < count; i++) infos[i] = burn_plugin_info(i);
+  if (infos) qsort(infos, count, sizeof *infos, compare_names);
+  for (size_t i = 0; infos && i < count; i++) {
+    if (infos[i]->declares_options) print_table(infos[i]->name, infos[i]->options, infos[i]->option_count);
+  }
+  free(infos);
+}
+
 static int backends_markdown(void) {
   size_t count;
   const BurnPluginOption *options = burn_host_options(&count);
@@ -150,10 +167,7 @@ static int backends_markdown(void) {
       "directory may\n"
       "name those that are harmless: they only choose how to compute or what to print to stderr.\n");
   print_table("Every backend", options, count);
-  for (size_t i = 0; i < burn_plugin_count(); i++) {
-    const BurnPluginInfo *info = burn_plugin_info(i);
-    if (info->declares_options) print_table(info->name, info->options, info->option_count);
-  }
+  print_plugin_tables();
   return 0;
 }
 
