@@ -38,10 +38,14 @@ static cJSON *machine(void) {
 static cJSON *drivers(void) {
   cJSON *list = cJSON_CreateArray();
   for (const SystemDriver *driver = system_drivers; driver->name; driver++) {
+    const char *named = driver->variable ? getenv(driver->variable) : NULL;
+    const char *library = named && named[0] ? named : driver->library;
+    char version[32];
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "name", driver->name);
-    cJSON_AddStringToObject(object, "library", driver->library);
-    cJSON_AddBoolToObject(object, "found", system_has_library(driver->library));
+    cJSON_AddStringToObject(object, "library", library);
+    cJSON_AddBoolToObject(object, "found", system_has_library(library, version, sizeof version));
+    cJSON_AddStringToObject(object, "version", version);
     cJSON_AddStringToObject(object, "use", driver->use);
     cJSON_AddItemToArray(list, object);
   }
@@ -71,6 +75,9 @@ static cJSON *environment(void) {
       {"BURN_PROBE", "child or in-process: where plugins are looked at"},
       {"BURN_PROBE_SECONDS", "time limit for looking at one plugin, 5 where not set"},
       {"BURN_CUDA_LIBS", "folders with NVRTC, cuBLASLt and cuDNN, before all others"},
+      {"BURN_VULKAN_LOADER", "another file than the system's loader of Vulkan"},
+      {"VK_DRIVER_FILES", "the drivers that Vulkan's loader may use, as their .json files"},
+      {"VK_INSTANCE_LAYERS", "layers of Vulkan; VK_LAYER_KHRONOS_validation checks every call"},
       {"BURN_THREADS", "threads for work on the processor"},
       {"BURN_LOG", "off, error, warn, info or debug"},
   };

@@ -26,8 +26,9 @@ static void print_drivers(const cJSON *drivers) {
   const cJSON *driver;
   printf("drivers\n");
   cJSON_ArrayForEach(driver, drivers) {
-    printf("  %-14s %s (%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found",
-           text(driver, "library"), text(driver, "use"));
+    const char *version = text(driver, "version");
+    printf("  %-14s %s (%s%s%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found",
+           text(driver, "library"), version[0] ? ", version " : "", version, text(driver, "use"));
   }
 }
 

@@ -18,10 +18,10 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 /* Makes a folder; false with errno set, EEXIST if it is there. */
 bool system_make_folder(const char *path);
 
-/* A library of others that plugins open when it is there, or a variable of the environment that has a say; by system.
- */
+/* A library of others that plugins open when it is there, and the variable that names another file for it, if there is
+ * one; or a variable of the environment that has a say; by system. */
 typedef struct SystemDriver {
-  const char *name, *library, *use;
+  const char *name, *library, *variable, *use;
 } SystemDriver;
 typedef struct SystemVariable {
   const char *name, *meaning;
@@ -29,8 +29,9 @@ typedef struct SystemVariable {
 extern const SystemDriver system_drivers[]; /* these end with a NULL name */
 extern const SystemVariable system_variables[];
 
-/* True if the system's loader finds a library. It is loaded for the question. */
-bool system_has_library(const char *name);
+/* True if the system's loader finds a library. It is loaded for the question. `version` gets what it tells of itself,
+ * as Vulkan's loader does, else "". */
+bool system_has_library(const char *name, char *version, size_t bytes);
 
 /* Fills `result` (`bytes` long) by calling `body` in a process of its own, where there is fork, for at most `seconds`;
  * elsewhere in this one. What it prints to stdout goes to stderr. False, with a text in `why`, if it hung, crashed or

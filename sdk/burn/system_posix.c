@@ -46,10 +46,10 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 bool system_make_folder(const char *path) { return mkdir(path, 0777) == 0; }
 
 const SystemDriver system_drivers[] = {
-    {"OpenBLAS", "libopenblas.so.0", "fast matrix products in ndarray"},
-    {"NVIDIA driver", "libcuda.so.1", "CUDA devices"},
-    {"Vulkan loader", "libvulkan.so.1", "Vulkan devices"},
-    {NULL, NULL, NULL},
+    {"OpenBLAS", "libopenblas.so.0", NULL, "fast matrix products in ndarray"},
+    {"NVIDIA driver", "libcuda.so.1", "BURN_CUDA_DRIVER", "CUDA devices"},
+    {"Vulkan loader", "libvulkan.so.1", "BURN_VULKAN_LOADER", "Vulkan devices"},
+    {NULL, NULL, NULL, NULL},
 };
 const SystemVariable system_variables[] = {
     {"XDG_CONFIG_HOME", "where burn/burn.json of the user lies"},
@@ -124,8 +124,15 @@ bool system_run_apart(void (*body)(const void *context, void *result), const voi
   return false;
 }
 
-bool system_has_library(const char *name) {
+bool system_has_library(const char *name, char *version, size_t bytes) {
   void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  void *tell = library ? dlsym(library, "vkEnumerateInstanceVersion") : NULL;
+  int32_t (*tell_vulkan)(uint32_t * version);
+  memcpy(&tell_vulkan, &tell, sizeof tell); /* ISO C has no cast from an object's address to a function's */
+  uint32_t number = 0;
+  version[0] = '\0';
+  if (tell && tell_vulkan(&number) == 0)
+    snprintf(version, bytes, "%u.%u.%u", number >> 22 & 0x7fu, number >> 12 & 0x3ffu, number & 0xfffu);
   if (library) dlclose(library);
   return library != NULL;
 }

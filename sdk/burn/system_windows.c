@@ -37,9 +37,9 @@ long system_list_folder(const char *folder, bool (*visit)(void *context, const c
 bool system_make_folder(const char *path) { return _mkdir(path) == 0; }
 
 const SystemDriver system_drivers[] = {
-    {"NVIDIA driver", "nvcuda.dll", "CUDA devices"},
-    {"Vulkan loader", "vulkan-1.dll", "Vulkan devices"},
-    {NULL, NULL, NULL},
+    {"NVIDIA driver", "nvcuda.dll", "BURN_CUDA_DRIVER", "CUDA devices"},
+    {"Vulkan loader", "vulkan-1.dll", "BURN_VULKAN_LOADER", "Vulkan devices"},
+    {NULL, NULL, NULL, NULL},
 };
 const SystemVariable system_variables[] = {
     {"APPDATA", "where burn\\burn.json of the user lies"},
@@ -57,8 +57,15 @@ bool system_run_apart(void (*body)(const void *context, void *result), const voi
   return true;
 }
 
-bool system_has_library(const char *name) {
+bool system_has_library(const char *name, char *version, size_t bytes) {
   HMODULE library = LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+  const FARPROC tell = library ? GetProcAddress(library, "vkEnumerateInstanceVersion") : NULL;
+  int32_t(WINAPI * tell_vulkan)(uint32_t * version);
+  memcpy(&tell_vulkan, &tell, sizeof tell);
+  uint32_t number = 0;
+  version[0] = '\0';
+  if (tell && tell_vulkan(&number) == 0)
+    snprintf(version, bytes, "%u.%u.%u", number >> 22 & 0x7fu, number >> 12 & 0x3ffu, number & 0xfffu);
   if (library) (void)FreeLibrary(library);
   return library != NULL;
 }

@@ -116,6 +116,19 @@ static void test_doctor_fails_when_the_need_is_not_met(void **state) {
   expect_run("burn doctor --need speed", 2, "the need 'speed' is unknown; it is train, infer, or a dtype such as f16");
 }
 
+/* The files that plugins would open: the loader of Vulkan tells its version, and a variable names another one. */
+static void test_doctor_names_drivers(void **state) {
+  (void)state;
+  cJSON *root = run_json("burn doctor --json", 0);
+  const cJSON *vulkan = entry(get(root, "drivers"), "name", "Vulkan loader");
+  expect_text(vulkan, "library", "libvulkan.so.1");
+  const char *version = cJSON_GetStringValue(get(vulkan, "version"));
+  assert_true(cJSON_IsTrue(get(vulkan, "found")) ? version[0] == '1' && version[1] == '.' : version[0] == '\0');
+  cJSON_Delete(root);
+  expect_run("BURN_VULKAN_LOADER=/nowhere/libvulkan.so burn doctor", 0,
+             "Vulkan loader  not found (/nowhere/libvulkan.so) for Vulkan devices");
+}
+
 static void test_doctor_reads_settings(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[512];
@@ -589,6 +602,7 @@ int main(void) {
       cmocka_unit_test(test_doctor_says_what_would_be_chosen),
       cmocka_unit_test(test_doctor_says_the_reason),
       cmocka_unit_test(test_doctor_fails_when_the_need_is_not_met),
+      cmocka_unit_test(test_doctor_names_drivers),
       cmocka_unit_test(test_doctor_reads_settings),
       cmocka_unit_test(test_ops_shows_every_route),
       cmocka_unit_test(test_ops_tells_of_one),
