@@ -118,7 +118,7 @@ static void test_recording(void **state) {
   expect_failure(table.create(table.self, &DESC, NUMBERS, &x), BURN_STATUS_FAILED_PRECONDITION,
                  "a copy from the host cannot be recorded");
   expect_failure(table.sync(table.self), BURN_STATUS_FAILED_PRECONDITION, "a wait for the device cannot be recorded");
-  const GpuKernelKey key = {.text = GPU_TEXT_MATMUL, .out = BURN_DTYPE_F32};
+  const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT, .out = BURN_DTYPE_F32};
   expect_failure(burn__gpu_kernel(&test->gpu, &key, NULL, &function), BURN_STATUS_FAILED_PRECONDITION,
                  "a kernel that is not compiled yet cannot be recorded");
   close_test_gpu(test);
