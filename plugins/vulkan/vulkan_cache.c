@@ -1,5 +1,5 @@
-/* vulkan_cache.c - the driver's cache of pipelines on disk. A file: our head, the driver's data. It is written beside its
- * place and renamed, so that others see all of it or nothing.
+/* vulkan_cache.c - the driver's cache of pipelines on disk. A file: our head, the driver's data. It is written beside
+ * its place and renamed, so that others see all of it or nothing.
  *
  * Drivers crash on data that are not theirs, so the head names the device and the driver, and has a checksum. */
 #include "vulkan_internal.h"

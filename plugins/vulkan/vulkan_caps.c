@@ -122,11 +122,11 @@ static void note_identity(const Properties *p, VulkanCaps *caps) {
 static void note_limits(const Properties *p, VulkanCaps *caps) {
   const VkPhysicalDeviceLimits *limits = &p->chain.properties.limits;
   caps->timestamp_seconds = 1e-9 * (double)limits->timestampPeriod;
-  caps->groups[0] = limits->maxComputeWorkGroupCount[0];
-  caps->groups[1] = limits->maxComputeWorkGroupCount[1];
-  caps->threads = limits->maxComputeWorkGroupInvocations < limits->maxComputeWorkGroupSize[0]
-                      ? limits->maxComputeWorkGroupInvocations
-                      : limits->maxComputeWorkGroupSize[0];
+  for (int axis = 0; axis < 3; axis++) caps->groups[axis] = limits->maxComputeWorkGroupCount[axis];
+  caps->threads = limits->maxComputeWorkGroupInvocations;
+  for (int axis = 0; axis < 2; axis++)
+    if (limits->maxComputeWorkGroupSize[axis] < caps->threads) caps->threads = limits->maxComputeWorkGroupSize[axis];
+  caps->depth = limits->maxComputeWorkGroupSize[2];
   caps->shared_bytes = limits->maxComputeSharedMemorySize;
   caps->push_bytes = limits->maxPushConstantsSize;
   caps->allocation_bytes = p->v11.maxMemoryAllocationSize;

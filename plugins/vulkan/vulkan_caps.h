@@ -1,5 +1,5 @@
-/* vulkan_caps.h - what a device can do, as one struct. Options cut it down, so that what smaller devices do is tested on
- * large ones. */
+/* vulkan_caps.h - what a device can do, as one struct. Options cut it down, so that what smaller devices do is tested
+ * on large ones. */
 #ifndef BURN_VULKAN_CAPS_H
 #define BURN_VULKAN_CAPS_H
 
@@ -48,8 +48,8 @@ typedef struct VulkanCaps {
   uint32_t timestamp_bits;
   double timestamp_seconds; /* from one tick to the next */
 
-  uint64_t groups[2]; /* the most workgroups along x and y */
-  uint32_t threads;   /* the most of a workgroup */
+  uint32_t groups[3];      /* the most workgroups along x, y, z */
+  uint32_t threads, depth; /* the most of a workgroup, and of those along z */
   uint32_t shared_bytes, push_bytes;
 
   uint32_t subgroup, least_subgroup, most_subgroup; /* sizes */

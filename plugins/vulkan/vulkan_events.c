@@ -1,5 +1,5 @@
-/* vulkan_events.c - events, and what "burn.device" has beside the floor's slots: what the device is, memory and queue as
- * Vulkan knows them. */
+/* vulkan_events.c - events, and what "burn.device" has beside the floor's slots: what the device is, memory and queue
+ * as Vulkan knows them. */
 #include "vulkan_internal.h"
 
 #include <stdio.h>
@@ -164,6 +164,10 @@ const BurnDeviceInterface burn__vulkan_device_interface = {.struct_size = (uint3
                                                            .staging_free = burn__vulkan_staging_free,
                                                            .native_memory = native_memory,
                                                            .native_queue = native_queue,
+                                                           .kernel_takes_code = burn__vulkan_pack_takes_code,
+                                                           .kernel_load = burn__vulkan_pack_load,
+                                                           .kernel_unload = burn__vulkan_pack_unload,
+                                                           .kernel_launch = burn__gpu_pack_launch,
                                                            .timed_event_record = burn__gpu_timed_event_record,
                                                            .event_elapsed = burn__gpu_event_elapsed,
                                                            GPU_DEVICE_SLOTS};

@@ -125,7 +125,7 @@ BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight);
 /* A dispatch with a pipeline and push constants. */
 typedef struct VulkanDispatch {
   VkPipeline pipeline;
-  uint32_t groups[2];
+  uint32_t groups[3];
   const void *parameters; /* in the push constants, or copied and given by address */
   uint32_t bytes;
   uint32_t group_count;
@@ -177,6 +177,28 @@ BurnStatus burn__vulkan_function(Gpu *gpu, GpuModule *module, const char *name, 
 void burn__vulkan_unload(Gpu *gpu, GpuModule *module);
 BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads,
                                const void *parameters, size_t bytes);
+
+/* A kernel of a module: with as many threads as its text says, or with so many along three axes. */
+typedef struct VulkanEntry {
+  const char *name;
+  const uint32_t *threads;
+} VulkanEntry;
+/* Compiles it at the first call. One thread at a time works with a module. */
+BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, GpuFunction **out);
+/* BURN_OK if it could be compiled, for all that is known without the driver. */
+BurnStatus burn__vulkan_check_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry);
+/* Starts one that has threads along three axes. */
+BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function, const uint32_t groups[3],
+                                    const void *parameters, size_t bytes);
+
+/* -- vulkan_pack.c: kernels of packs, slots of "burn.device" and of the table ------------------ */
+
+int32_t BURN_API_CALL burn__vulkan_pack_takes_code(void *self, const BurnDeviceCode *code);
+BurnStatus BURN_API_CALL burn__vulkan_pack_load(void *self, const BurnDeviceCode *code, const char *entry,
+                                                BurnLoadedKernel **out);
+void BURN_API_CALL burn__vulkan_pack_unload(void *self, BurnLoadedKernel *kernel);
+BurnStatus burn__vulkan_pack_start(Gpu *gpu, BurnLoadedKernel *kernel, const BurnDeviceLaunch *launch,
+                                   const uint64_t *words, size_t bytes);
 
 /* -- vulkan_selftest.c, vulkan_cache.c -------------------------------------------------------- */
 

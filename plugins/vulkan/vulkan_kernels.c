@@ -12,7 +12,8 @@ struct GpuFunction {
   struct GpuFunction *next; /* of the module */
   char name[64];
   VkPipeline pipeline;
-  uint32_t threads, parameter_bytes;
+  uint32_t threads[3], parameter_bytes;
+  bool is_chosen; /* the threads: by the caller, not by the text */
   bool in_push_constants;
 };
 
@@ -96,13 +97,14 @@ static void dump(const Vulkan *vulkan, const GpuModule *module, const KernelModu
 
 /* -- pipelines -------------------------------------------------------------------------------- */
 
-static uint32_t threads_of(const KernelModule *made) { return made->threads[0] * made->threads[1] * made->threads[2]; }
+static uint64_t product(const uint32_t threads[3]) { return (uint64_t)threads[0] * threads[1] * threads[2]; }
 
 static BurnStatus check_limits(Vulkan *vulkan, const char *name, const KernelModule *made) {
   const VulkanCaps *caps = &vulkan->caps;
-  if (threads_of(made) > caps->threads)
-    return VULKAN_FAIL(vulkan, UNIMPLEMENTED, "%s has groups of %u threads, and %s has at most %u", name,
-                       threads_of(made), caps->name, caps->threads);
+  if (product(made->threads) > caps->threads || made->threads[1] > caps->threads || made->threads[2] > caps->depth)
+    return VULKAN_FAIL(vulkan, UNIMPLEMENTED, "%s has groups of %u x %u x %u threads, and %s has at most %u, %u deep",
+                       name, made->threads[0], made->threads[1], made->threads[2], caps->name, caps->threads,
+                       caps->depth);
   if (made->shared_bytes > caps->shared_bytes)
     return VULKAN_FAIL(vulkan, UNIMPLEMENTED, "%s shares %u bytes in a group, and %s has %u", name, made->shared_bytes,
                        caps->name, caps->shared_bytes);
@@ -114,7 +116,7 @@ static bool asks_size(const Vulkan *vulkan, const KernelModule *made) {
   const VulkanCaps *caps = &vulkan->caps;
   return vulkan->target.has_warps && caps->may_ask_size && caps->least_subgroup <= WARP &&
          caps->most_subgroup >= WARP && caps->least_subgroup != caps->most_subgroup &&
-         threads_of(made) <= WARP * (uint64_t)caps->most_subgroups;
+         product(made->threads) <= WARP * (uint64_t)caps->most_subgroups;
 }
 
 static VkResult make_pipeline(Vulkan *vulkan, const KernelModule *made, VkShaderModule shader, VkPipeline *out) {
@@ -151,62 +153,100 @@ static BurnStatus compile(Vulkan *vulkan, const char *name, const KernelModule *
   return burn__vulkan_check(vulkan, result, "compile a kernel");
 }
 
-static BurnStatus add_function(Vulkan *vulkan, GpuModule *module, const char *name, const KernelModule *made) {
+static BurnStatus add_function(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, const KernelModule *made) {
   const BurnHost *host = vulkan->gpu.host;
   GpuFunction *function = host->allocate(sizeof *function);
   if (!function) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a kernel");
   *function = (GpuFunction){.next = module->functions,
-                            .threads = threads_of(made),
+                            .threads = {made->threads[0], made->threads[1], made->threads[2]},
+                            .is_chosen = entry->threads != NULL,
                             .parameter_bytes = made->parameter_bytes,
                             .in_push_constants = made->in_push_constants};
-  (void)snprintf(function->name, sizeof function->name, "%s", name);
-  const BurnStatus status = compile(vulkan, name, made, &function->pipeline);
+  (void)snprintf(function->name, sizeof function->name, "%s", entry->name);
+  const BurnStatus status = compile(vulkan, entry->name, made, &function->pipeline);
   if (status == BURN_OK) module->functions = function;
   if (status != BURN_OK) host->free(function, sizeof *function);
   return status;
 }
 
-BurnStatus burn__vulkan_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out) {
-  Vulkan *vulkan = vulkan_of(gpu);
+static bool is_entry(const GpuFunction *function, const VulkanEntry *entry) {
+  if (strcmp(function->name, entry->name) != 0 || function->is_chosen != (entry->threads != NULL)) return false;
+  return !entry->threads || memcmp(function->threads, entry->threads, sizeof function->threads) == 0;
+}
+
+static BurnStatus emit(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, KernelModule *made) {
   char why[KERNEL_WHY_BYTES] = "";
+  if (strlen(entry->name) >= sizeof module->functions->name)
+    return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "the name of the kernel %s is too long", entry->name);
+  if (burn__kernel_emit(module->program, entry->name, entry->threads, made, why, sizeof why)) return BURN_OK;
+  return VULKAN_FAIL(vulkan, INTERNAL, "the kernel %s is refused: %s", entry->name, why);
+}
+
+BurnStatus burn__vulkan_check_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry) {
   KernelModule made;
-  for (GpuFunction *function = module->functions; function; function = function->next) {
-    if (strcmp(function->name, name) != 0) continue;
-    *out = function;
-    return BURN_OK;
-  }
-  if (!burn__kernel_emit(module->program, name, NULL, &made, why, sizeof why))
-    return GPU_FAIL(gpu, INTERNAL, "the kernel %s is refused: %s", name, why);
+  const BurnStatus status = emit(vulkan, module, entry, &made);
+  if (status == BURN_OK) burn__kernel_module_free(&made);
+  return status;
+}
+
+BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, GpuFunction **out) {
+  KernelModule made;
+  for (*out = module->functions; *out; *out = (*out)->next)
+    if (is_entry(*out, entry)) return BURN_OK;
+  BurnStatus status = emit(vulkan, module, entry, &made);
+  if (status != BURN_OK) return status;
   if (vulkan->settings.dump[0]) dump(vulkan, module, &made);
-  const BurnStatus status = add_function(vulkan, module, name, &made);
+  status = add_function(vulkan, module, entry, &made);
   burn__kernel_module_free(&made);
   if (status == BURN_OK) *out = module->functions;
   return status;
 }
 
+BurnStatus burn__vulkan_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out) {
+  const VulkanEntry entry = {name, NULL};
+  return burn__vulkan_find_entry(vulkan_of(gpu), module, &entry, out);
+}
+
 /* -- starts ----------------------------------------------------------------------------------- */
 
-static BurnStatus check_start(Gpu *gpu, const GpuFunction *function, uint32_t threads, size_t bytes) {
-  if (threads != function->threads)
-    return GPU_FAIL(gpu, INTERNAL, "%s is started with %u threads a group, but was compiled for %u", function->name,
-                    threads, function->threads);
+static BurnStatus check_start(Gpu *gpu, const GpuFunction *function, uint64_t threads, size_t bytes) {
+  const uint64_t expected = product(function->threads);
+  if (threads != expected)
+    return GPU_FAIL(gpu, INTERNAL, "%s is started with %llu threads a group, but was compiled for %llu", function->name,
+                    (unsigned long long)threads, (unsigned long long)expected);
   if (bytes != function->parameter_bytes)
     return GPU_FAIL(gpu, INTERNAL, "%s is started with %zu bytes of parameters, but was compiled for %u",
                     function->name, bytes, function->parameter_bytes);
   return BURN_OK;
 }
 
+BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function, const uint32_t groups[3],
+                                    const void *parameters, size_t bytes) {
+  const VulkanCaps *caps = &vulkan->caps;
+  const BurnStatus status = check_start(&vulkan->gpu, function, product(function->threads), bytes);
+  if (status != BURN_OK) return status;
+  if (groups[0] > caps->groups[0] || groups[1] > caps->groups[1] || groups[2] > caps->groups[2])
+    return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "%u x %u x %u groups are more than the %u x %u x %u of %s", groups[0],
+                       groups[1], groups[2], caps->groups[0], caps->groups[1], caps->groups[2], caps->name);
+  const VulkanDispatch dispatch = {.pipeline = function->pipeline,
+                                   .groups = {groups[0], groups[1], groups[2]},
+                                   .parameters = parameters,
+                                   .bytes = (uint32_t)bytes,
+                                   .in_push_constants = function->in_push_constants};
+  return burn__vulkan_dispatch(vulkan, &dispatch);
+}
+
 BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads,
                                const void *parameters, size_t bytes) {
-  const uint64_t *most = vulkan_of(gpu)->caps.groups;
+  const uint32_t *most = vulkan_of(gpu)->caps.groups;
   const BurnStatus status = check_start(gpu, function, threads, bytes);
   if (status != BURN_OK) return status;
-  const uint64_t rows = (groups + most[0] - 1) / most[0], columns = (groups + rows - 1) / rows;
+  const uint64_t rows = ((uint64_t)groups + most[0] - 1) / most[0], columns = (groups + rows - 1) / rows;
   if (rows > most[1])
-    return GPU_FAIL(gpu, INVALID_ARGUMENT, "%u groups are more than the %llu x %llu that a kernel can have", groups,
-                    (unsigned long long)most[0], (unsigned long long)most[1]);
+    return GPU_FAIL(gpu, INVALID_ARGUMENT, "%u groups are more than the %u x %u that a kernel can have", groups,
+                    most[0], most[1]);
   const VulkanDispatch dispatch = {.pipeline = function->pipeline,
-                                   .groups = {(uint32_t)columns, (uint32_t)rows},
+                                   .groups = {(uint32_t)columns, (uint32_t)rows, 1},
                                    .parameters = parameters,
                                    .bytes = (uint32_t)bytes,
                                    .group_count = groups,

@@ -76,8 +76,7 @@ static uint64_t less(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static void cut_down(VulkanCaps *caps, const VulkanSettings *settings) {
   caps->shared_bytes = (uint32_t)less(caps->shared_bytes, settings->shared_limit);
-  caps->groups[0] = less(caps->groups[0], settings->group_limit);
-  caps->groups[1] = less(caps->groups[1], settings->group_limit);
+  for (int axis = 0; axis < 3; axis++) caps->groups[axis] = (uint32_t)less(caps->groups[axis], settings->group_limit);
   caps->allocation_bytes = less(caps->allocation_bytes, settings->allocation_limit);
   if (!settings->subgroups) caps->has_shuffle = false;
   if (!settings->float_controls) memset(caps->controls, 0, sizeof caps->controls);
@@ -101,7 +100,8 @@ static const GpuBackend functions = {.enter = burn__vulkan_enter,
                                      .event_query = burn__vulkan_event_query,
                                      .event_wait = burn__vulkan_event_wait,
                                      .event_release = burn__vulkan_event_release,
-                                     .event_elapsed = burn__vulkan_event_elapsed};
+                                     .event_elapsed = burn__vulkan_event_elapsed,
+                                     .pack_start = burn__vulkan_pack_start};
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__vulkan_device_interface},

@@ -1,7 +1,7 @@
 /* vulkan_queue.c - the queue of an instance: what is recorded, submitted, waited for.
  *
- * Commands go into batches. A batch is a command buffer of a pool of its own; submitting it gives the timeline semaphore
- * the next value when it is done. Batches stand in a ring, and with them goes the memory that was staged for them. */
+ * Commands go into batches. A batch is a command buffer of a pool of its own; when it is done, the timeline semaphore
+ * has come to its value. Batches stand in a ring, and with them goes the memory that was staged for them. */
 #include "vulkan_internal.h"
 
 #include <stdio.h>
@@ -385,7 +385,7 @@ static void record_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, cons
     calls->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
   vulkan->queue->bound = dispatch->pipeline;
   calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, pushed);
-  calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], 1);
+  calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
 }
 
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch) {

@@ -63,8 +63,8 @@ static double draw_double(uint64_t *state, uint32_t range) {
   return double_of((1023u - range + draw(state) % (2u * range)) << 52 | mantissa);
 }
 
-/* b goes through halves, their subnormals and ties; c takes the product away but for its rounding. Every eighth case has
- * a subnormal a. */
+/* b goes through halves, their subnormals and ties; c takes the product away but for its rounding. Every eighth case
+ * has a subnormal a. */
 static void make_case(uint32_t i, uint64_t *state, Case *x) {
   x->a = i % 8 == 7 ? float_of((uint32_t)draw(state) & 0x7fffffu) : draw_float(state, 40);
   x->b = i % 4 == 3 ? float_of((100u + i % 24u) << 23 | (uint32_t)(draw(state) & 0x7ffu) << 12) : draw_float(state, 20);
