@@ -3,10 +3,12 @@
 #include "gpu.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FORWARD, OF_QUERIES, OF_KEYS, OF_BIAS }; /* passes of kernels/attention.cu */
-enum { FEW_ROWS = 32, MANY_ROWS = 64, COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
+enum { FEW_ROWS = 32, MANY_ROWS = 64, TILE = 64, DEPTH = 32, LITTLE_DEPTH = 16 };
+enum { COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
 
 /* More elements than that for one of a bias: a block adds them. */
 static const int64_t MANY_SCORES = 64;
@@ -89,6 +91,13 @@ static bool takes_fours(const GpuAttention *p, BurnDType dtype) {
          (!p->grad || lies_by_fours(p->grad, p->grad_strides, p->value_width, bytes));
 }
 
+/* What a block of so many rows shares: tiles of both sides, weights, and a word of each thread where warps are made of
+ * such. On tensor cores it is less, and they come with more. */
+static uint64_t shared_bytes(BurnDType dtype, int64_t rows, int64_t depth) {
+  const int64_t bytes = dtype == BURN_DTYPE_F64 ? 8 : 4;
+  return (uint64_t)((depth * (rows + TILE) + TILE * rows) * bytes + 4 * rows * 4);
+}
+
 /* As kernels/attention.cu reads it. */
 static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass, bool has_many, bool on_tensor_cores,
                            int64_t columns) {
@@ -110,15 +119,19 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *
   if (rows == 0 || p->batch * p->heads == 0) return BURN_OK;
   p->chunks = width == 0 ? 1 : (width + columns - 1) / columns;
   const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);
-  const bool has_many = large >= 4 * (int64_t)gpu->unit_count && dtype != BURN_DTYPE_F64;
+  const bool has_many = large >= 4 * (int64_t)gpu->unit_count && dtype != BURN_DTYPE_F64 &&
+                        shared_bytes(dtype, MANY_ROWS, DEPTH) <= gpu->shared_bytes;
+  const bool has_depth = shared_bytes(dtype, has_many ? MANY_ROWS : FEW_ROWS, DEPTH) <= gpu->shared_bytes;
   const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
   p->tiles = has_many ? (rows + MANY_ROWS - 1) / MANY_ROWS : (rows + FEW_ROWS - 1) / FEW_ROWS;
   const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION,
                             .out = dtype,
                             .in = {dtype, dtype, dtype},
                             .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores, columns)};
+  char definition[40];
   GpuFunction *function = NULL;
-  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  (void)snprintf(definition, sizeof definition, "#define BURN_DEPTH %d\n", has_depth ? DEPTH : LITTLE_DEPTH);
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, definition, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles),
                           (on_tensor_cores ? 2u : 4u) * (uint32_t)(has_many ? MANY_ROWS : FEW_ROWS), p, sizeof *p);

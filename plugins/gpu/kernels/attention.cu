@@ -17,7 +17,10 @@ typedef Element<IN0>::C C;
 #define BY_FOUR (BURN_VARIANT / 32 % 2)
 #define COLUMNS (BURN_VARIANT / 64 * 32)
 #define TILE 64
-#define DEPTH 32
+#if !defined(BURN_DEPTH) /* of a step of a dot product; 16 where a block shares little memory: the order stays */
+#define BURN_DEPTH 32
+#endif
+#define DEPTH BURN_DEPTH
 #if BURN_VARIANT / 8 % 2
 typedef int64_t Offset;
 #else
@@ -107,7 +110,7 @@ static __device__ inline int burn_result_column(int k) { return k / 2 * 32 + thr
 #define RIGHT (PITCH * ROWS)
 #define WEIGHTS (PITCH * (ROWS + TILE))
 #define FITS(rows) ((rows) * STRIDE <= PITCH * (ROWS + TILE))
-enum { PART = FITS(TILE) ? TILE : FITS(TILE / 2) ? TILE / 2 : TILE / 4 };
+enum { PART = FITS(TILE) ? TILE : FITS(TILE / 2) ? TILE / 2 : FITS(TILE / 4) ? TILE / 4 : TILE / 8 };
 #if defined(BURN_SPIRV)
 #define BURN_SHARED_ROOM __shared__ C room[ROOM]
 #else
