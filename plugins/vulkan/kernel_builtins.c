@@ -285,6 +285,22 @@ static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *
   return true;
 }
 
+static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
+  const bool is_fma = word == WORD_burn_native_fma, is_exchange = word == WORD_burn_atomic_compare_exchange;
+  const uint32_t wanted = word == WORD___syncthreads  ? 0
+                          : is_fma || is_exchange     ? 3
+                          : word == WORD_burn_shuffle ? 2
+                                                      : 1;
+  uint32_t given = 0;
+  for (const Node *node = call->b; node; node = node->next) given++;
+  const bool is_function = word > WORD_gridDim && word < WORD_x;
+  if (is_function && given != wanted)
+    EMIT_FAIL(emitter, "'%s' has %u inputs and is given %u", call->a->name, wanted, given);
+  const bool is_of_warps = word == WORD_burn_shuffle || word == WORD_burn_ballot;
+  if (is_of_warps && !emitter->target.has_warps)
+    EMIT_FAIL(emitter, "'%s' on a device whose warps are emulated", call->a->name);
+}
+
 bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
   const uint32_t line = emitter->line;
   KernelWord word = WORD_COUNT;
@@ -292,6 +308,7 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
     if (call->a->name == emitter->words[i]) word = (KernelWord)i;
   if (word == WORD_COUNT) return false;
   emitter->line = line;
+  check_inputs(emitter, call, word);
   if (numbers(emitter, word, call, out)) return true;
   if (word == WORD___syncthreads)
     *out = barrier(emitter);

@@ -24,17 +24,19 @@ typedef struct Deduced {
   const Declaration *function;
   uint32_t count;
   Symbol symbols[MOST_PARAMETERS];
-  bool is_known[MOST_PARAMETERS];
+  bool is_known[MOST_PARAMETERS], is_given[MOST_PARAMETERS]; /* given: written in the call */
 } Deduced;
 
 static bool deduce_symbol(Deduced *deduced, const char *name, const Type *type, const Value *value) {
   uint32_t i = 0;
   for (const TemplateParameter *p = deduced->function->parameters; p && i < MOST_PARAMETERS; p = p->next, i++) {
     if (p->name != name) continue;
+    if (deduced->is_given[i]) return true;
+    if (p->is_type != (type != NULL)) return false;
     if (deduced->is_known[i])
       return type ? deduced->symbols[i].type == type : deduced->symbols[i].value.as.bits == value->as.bits;
     deduced->symbols[i] = (Symbol){name, type, {0}};
-    if (value) deduced->symbols[i].value = *value;
+    if (value) deduced->symbols[i].value = burn__emit_parameter(deduced->emitter, p, value);
     deduced->is_known[i] = true;
     return true;
   }
@@ -95,10 +97,19 @@ static bool find_bindings(Emitter *emitter, const Declaration *function, const N
   uint32_t i = 0;
   *out = NULL;
   if (!function->is_template) return !call->a->arguments;
-  for (const Binding *b = burn__emit_bindings(emitter, function->parameters, call->a->arguments); b; b = b->next)
-    (void)deduce_symbol(&deduced, b->symbol.name, b->symbol.type, b->symbol.type ? NULL : &b->symbol.value);
-  for (const Node *input = function->inputs; input; input = input->next, i++)
-    if (given->values[i].kind != VALUE_NOTHING && !deduce(&deduced, input->type, given->values[i].type)) return false;
+  for (const Binding *b = burn__emit_bindings(emitter, function->parameters, call->a->arguments); b; b = b->next) {
+    const uint32_t at = deduced.count++;
+    if (at == MOST_PARAMETERS ||
+        !deduce_symbol(&deduced, b->symbol.name, b->symbol.type, b->symbol.type ? NULL : &b->symbol.value))
+      return false;
+    deduced.is_given[at] = true;
+  }
+  for (const Node *input = function->inputs; input; input = input->next, i++) {
+    const Type *type = given->values[i].type;
+    if (given->values[i].kind == VALUE_NOTHING) continue;
+    if (type->kind == TYPE_ARRAY && input->type->form == FORM_NAME) type = burn__emit_pointer_to(emitter, type->of);
+    if (!deduce(&deduced, input->type, type)) return false;
+  }
   *out = bindings_of(emitter, &deduced);
   return *out != NULL;
 }
@@ -162,6 +173,7 @@ static Candidate choose(Emitter *emitter, const Node *call, const Given *given) 
     const Binding *bindings = NULL;
     if (d->kind != DECLARES_FUNCTION || !d->body) continue;
     for (const Node *input = d->inputs; input; input = input->next) inputs++;
+    burn__emit_work(emitter, inputs + 1u);
     if (inputs != given->count || !find_bindings(emitter, d, call, given, &bindings)) continue;
     const uint32_t cost = cost_of_call(emitter, d, bindings, given);
     if (cost < best.cost) best = (Candidate){d, bindings, cost};
@@ -182,18 +194,19 @@ static bool is_by_reference(const Node *input, const Value *value) {
          (value->place.space == SPACE_PARAMETERS && value->type->kind == TYPE_STRUCT);
 }
 
-static void bind_input(Emitter *emitter, const Declaration *function, const Node *input, const Value *given,
-                       const Node *node) {
+static void bind_input(Emitter *emitter, const Declaration *function, const Node *input, const Value *given) {
   const Type *type = input_type(emitter, input);
   if (!input->name) return;
-  if (is_by_reference(input, given) && given->type == type) {
+  const bool is_written = burn__emit_writes(emitter, function->body, input->name, type);
+  if (is_by_reference(input, given) && given->type == type && (input->type->form == FORM_REFERENCE || !is_written)) {
     burn__emit_add_symbol(emitter, input->name, NULL, given);
     return;
   }
-  Value value =
-      given->kind == VALUE_NOTHING ? burn__emit_initial(emitter, type, node) : burn__emit_convert(emitter, given, type);
-  if (value.kind != VALUE_POINTER && burn__emit_writes(emitter, function->body, input->name))
-    value = burn__emit_spill(emitter, &value);
+  if (given->kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' is given what is no value", input->name);
+  Value value = burn__emit_convert(emitter, given, type);
+  if (value.kind == VALUE_POINTER && is_written)
+    EMIT_FAIL(emitter, "the pointer '%s' to a variable is set more than once", input->name);
+  if (is_written) value = burn__emit_spill(emitter, &value);
   burn__emit_add_symbol(emitter, input->name, NULL, &value);
 }
 
@@ -222,15 +235,30 @@ static void emit_with_jumps(Emitter *emitter, Frame *frame) {
   burn__emit_block_begin(emitter, frame->merge);
 }
 
-static Value call_function(Emitter *emitter, const Candidate *candidate, const Given *given) {
+/* Lists in braces get the type of their input, but name what the caller sees. */
+static void compute_lists(Emitter *emitter, const Candidate *candidate, Given *given) {
+  uint32_t i = 0;
+  for (const Node *input = candidate->function->inputs; input; input = input->next, i++) {
+    Frame frame;
+    if (given->nodes[i]->kind != NODE_LIST) continue;
+    burn__emit_enter_scope(emitter, &frame, candidate->bindings);
+    const Type *type = input_type(emitter, input);
+    burn__emit_leave_scope(emitter, &frame);
+    given->values[i] = burn__emit_initial(emitter, type, given->nodes[i]);
+  }
+}
+
+static Value call_function(Emitter *emitter, const Candidate *candidate, Given *given) {
   Frame frame;
   const Declaration *function = candidate->function;
   uint32_t i = 0;
   if (function->is_kernel) EMIT_FAIL(emitter, "the kernel '%s' is called", function->name);
+  burn__emit_work(emitter, function->nodes);
+  compute_lists(emitter, candidate, given);
   burn__emit_enter_scope(emitter, &frame, candidate->bindings);
   /* the values were computed before, and are bound in the scope of the function */
   for (const Node *input = function->inputs; input; input = input->next, i++)
-    bind_input(emitter, function, input, &given->values[i], given->nodes[i]);
+    bind_input(emitter, function, input, &given->values[i]);
   frame.function = function;
   frame.result = burn__emit_type(emitter, function->type);
   if (frame.result == emitter->auto_type) frame.result = NULL;

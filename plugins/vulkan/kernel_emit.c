@@ -139,7 +139,7 @@ static void bind_parameters(Emitter *emitter, const Declaration *kernel) {
     Value value = {.kind = VALUE_PLACE, .type = type, .place = whole};
     value.place.offset = offsets[i];
     if (!input->name) continue;
-    if (type_is_scalar(type) && burn__emit_writes(emitter, kernel->body, input->name))
+    if (type_is_scalar(type) && burn__emit_writes(emitter, kernel->body, input->name, type))
       value = burn__emit_spill(emitter, &value);
     burn__emit_add_symbol(emitter, input->name, NULL, &value);
   }

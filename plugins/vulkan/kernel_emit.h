@@ -42,7 +42,8 @@ struct Type {
   const struct Binding *bindings; /* what its template's parameters are */
   Member *members;
   uint32_t member_count;
-  uint32_t id; /* in the module; 0: not there yet */
+  bool is_open; /* its members are still being read */
+  uint32_t id;  /* in the module; 0: not there yet */
 };
 
 /* -- values ----------------------------------------------------------------------------------- */
@@ -121,6 +122,7 @@ typedef struct Frame {
   const Declaration *function; /* NULL: constants outside of functions */
   uint32_t first_symbol;       /* names before are not seen */
   uint32_t first_loop;
+  uint32_t line;            /* where it is called */
   const Type *result;       /* NULL: not known yet */
   Value value;              /* of the result, or the variable that it lies in */
   uint32_t merge, returned; /* where returns go; whether one has happened, a variable; 0: not needed */
@@ -128,15 +130,17 @@ typedef struct Frame {
 } Frame;
 
 /* Names that the compiler knows. */
-#define KERNEL_WORDS(X)                                                                                             \
-  X(threadIdx)                                                                                                      \
-  X(blockIdx)                                                                                                       \
-  X(blockDim)                                                                                                       \
-  X(gridDim)                                                                                                        \
-  X(__syncthreads) X(burn_bitcast_u32) X(burn_bitcast_f32) X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) X(sqrtf) \
-      X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf) X(burn_native_fma)   \
-          X(burn_native_half_to_float) X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) X(burn_popcount) \
-              X(burn_atomic_compare_exchange) X(x) X(y) X(z)
+#define KERNEL_WORDS(X)                                                                                                \
+  X(threadIdx)                                                                                                         \
+  X(blockIdx)                                                                                                          \
+  X(blockDim)                                                                                                          \
+  X(gridDim)                                                                                                           \
+  X(__syncthreads)                                                                                                     \
+  X(burn_bitcast_u32)                                                                                                  \
+  X(burn_bitcast_f32) X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf)     \
+      X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf) X(burn_native_fma) X(burn_native_half_to_float)             \
+          X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) X(burn_popcount) X(burn_atomic_compare_exchange) \
+              X(x) X(y) X(z)
 typedef enum KernelWord {
 #define KERNEL_WORD(name) WORD_##name,
   KERNEL_WORDS(KERNEL_WORD)
@@ -152,6 +156,7 @@ struct Emitter {
   const char *words[WORD_COUNT];
   uint32_t line; /* of what is being emitted */
   Type *types;
+  uint32_t type_count;
   const Type *void_type, *bool_type, *integers[2][4], *floats[2], *auto_type; /* by sign and log2 of bytes; f32, f64 */
   Frame *frame;
   uint32_t calls; /* that are open */
@@ -163,7 +168,9 @@ struct Emitter {
   bool open;                       /* the block has no end yet; nothing is emitted otherwise */
   uint32_t block;                  /* its label */
   bool is_trial;                   /* what is emitted goes again */
-  uint32_t steps;                  /* of unrolled loops and calls, which end somewhere */
+  uint64_t steps;                  /* of the compiler itself, which end somewhere */
+  uint32_t depth;                  /* of statements, expressions and types within each other */
+  uint32_t unevaluated;            /* only types are asked for */
   uint32_t glsl;                   /* the set of instructions GLSL.std.450 */
   uint32_t push;                   /* the push constants */
   uint32_t thread, group;          /* their numbers, loaded once; with axes, vectors */
@@ -171,7 +178,7 @@ struct Emitter {
   uint32_t lane;                   /* within the subgroup; 0: not asked for */
   uint32_t inputs[8], input_count; /* variables of builtins, for the entry */
   uint32_t shared_variables[256], shared_count;
-  uint64_t shared_bytes;
+  uint64_t shared_bytes, local_bytes;
   struct SharedVariable *shared; /* by declaration */
   struct LoadedParameter *loaded;
   uint64_t parameter_bytes;
@@ -183,6 +190,21 @@ struct Emitter {
 };
 
 #define EMIT_FAIL(emitter, ...) burn__kernel_escape((emitter)->arena, (emitter)->line, __VA_ARGS__)
+
+/* What a compilation may take, so that none goes on for ever. The largest kernels take a ninth of it. */
+enum { MOST_STEPS = 10000000, MOST_EMIT_DEPTH = 500 };
+
+static inline void burn__emit_work(Emitter *emitter, uint64_t steps) {
+  emitter->steps += steps;
+  if (emitter->steps > MOST_STEPS) EMIT_FAIL(emitter, "the kernel takes more than %d steps to compile", MOST_STEPS);
+}
+
+/* One level deeper; the way back is emitter->depth--. */
+static inline void burn__emit_deeper(Emitter *emitter) {
+  burn__emit_work(emitter, 1);
+  if (++emitter->depth > MOST_EMIT_DEPTH)
+    EMIT_FAIL(emitter, "more than %d statements, calls and expressions within each other", MOST_EMIT_DEPTH);
+}
 
 /* -- kernel_types.c --------------------------------------------------------------------------- */
 
@@ -199,6 +221,8 @@ const Member *burn__emit_member_of(Emitter *emitter, const Type *type, const cha
 const char *burn__emit_type_name(Emitter *emitter, const Type *type);
 /* A static constant of a struct. */
 Value burn__emit_static_member(Emitter *emitter, const Type *type, const char *name);
+/* A value as that of a template's parameter. */
+Value burn__emit_parameter(Emitter *emitter, const TemplateParameter *parameter, const Value *value);
 /* The arguments of a template as bindings. */
 const Binding *burn__emit_bindings(Emitter *emitter, const TemplateParameter *parameters, const Argument *arguments);
 
@@ -213,14 +237,14 @@ static inline bool type_is_number(const Type *type) {
 /* -- kernel_names.c --------------------------------------------------------------------------- */
 
 void burn__emit_add_symbol(Emitter *emitter, const char *name, const Type *type, const Value *value);
-const Symbol *burn__emit_find_symbol(const Emitter *emitter, const char *name);
+const Symbol *burn__emit_find_symbol(Emitter *emitter, const char *name);
 /* A frame that sees bindings and declarations only; and its end. */
 void burn__emit_enter_scope(Emitter *emitter, Frame *frame, const Binding *bindings);
 void burn__emit_leave_scope(Emitter *emitter, const Frame *frame);
 /* A constant among the declarations. */
 Value burn__emit_constant_named(Emitter *emitter, const Declaration *declaration);
-/* True if a statement, or what follows it in its list, may write into a variable of that name. */
-bool burn__emit_writes(const Emitter *emitter, const Node *node, const char *name);
+/* True if a statement, or what follows it in its list, may write into a variable of that name and type. */
+bool burn__emit_writes(Emitter *emitter, const Node *node, const char *name, const Type *type);
 bool burn__emit_has_kind(const Node *node, NodeKind kind); /* anywhere within a statement */
 bool burn__emit_has_jump(const Node *node, NodeKind kind); /* break or continue of this loop itself */
 bool burn__emit_always_returns(const Node *node);
@@ -285,6 +309,8 @@ Value burn__emit_spill(Emitter *emitter, const Value *value);
 
 Value burn__emit_expression(Emitter *emitter, const Node *node); /* a place where it has one */
 Value burn__emit_number(Emitter *emitter, const Node *node);     /* its value */
+/* Only what type it has; what it takes to compute it goes again. */
+const Type *burn__emit_type_of(Emitter *emitter, const Node *node);
 /* An initializer, also a list, as a value of a type. */
 Value burn__emit_initial(Emitter *emitter, const Type *type, const Node *node);
 

@@ -40,8 +40,8 @@ static Value target_of(Emitter *emitter, const Node *node) {
 static Value assignment(Emitter *emitter, const Node *node) {
   Value value;
   if (node->op != KERNEL_ASSIGN) {
-    const Value target = target_of(emitter, node->a);
-    const Value before = burn__emit_rvalue(emitter, &target), by = burn__emit_number(emitter, node->b);
+    const Value by = burn__emit_number(emitter, node->b); /* first, as in C++17 */
+    const Value target = target_of(emitter, node->a), before = burn__emit_rvalue(emitter, &target);
     value = burn__emit_binary(emitter, (KernelPunctuator)node->op, &before, &by);
     burn__emit_store(emitter, target.type, &target.place, &value);
     return target;
@@ -70,33 +70,50 @@ static Value step(Emitter *emitter, const Node *node, bool before) {
 
 /* -- choices ---------------------------------------------------------------------------------- */
 
+/* A name may be a reference to what lies in memory, or to an element. */
+static bool is_value(Emitter *emitter, const Node *name) {
+  const Symbol *symbol = name->type ? NULL : burn__emit_find_symbol(emitter, name->name);
+  if (!symbol || symbol->type || symbol->value.kind != VALUE_PLACE) return true;
+  const Place *place = &symbol->value.place;
+  bool is_known = place->space != SPACE_MEMORY && !place->dynamic;
+  for (uint32_t i = 0; i < place->depth; i++) is_known = is_known && !place->indices[i].id;
+  return is_known;
+}
+
 /* True if both sides of a choice may be computed: nothing is read, written or divided by. */
-static bool is_harmless(const Node *node) {
+static bool is_harmless(Emitter *emitter, const Node *node) {
+  burn__emit_work(emitter, 1);
   switch ((NodeKind)node->kind) {
     case NODE_INTEGER:
     case NODE_REAL:
-    case NODE_NAME:
     case NODE_SIZEOF:
       return true;
+    case NODE_NAME:
+      return is_value(emitter, node);
     case NODE_MEMBER:
     case NODE_CAST:
-      return is_harmless(node->a);
+      return is_harmless(emitter, node->a);
     case NODE_UNARY:
       return node->op != KERNEL_STAR && node->op != KERNEL_AND && node->op != KERNEL_INCREMENT &&
-             node->op != KERNEL_DECREMENT && is_harmless(node->a);
+             node->op != KERNEL_DECREMENT && is_harmless(emitter, node->a);
     case NODE_BINARY:
-      return node->op != KERNEL_SLASH && node->op != KERNEL_PERCENT && is_harmless(node->a) && is_harmless(node->b);
+      return node->op != KERNEL_SLASH && node->op != KERNEL_PERCENT && is_harmless(emitter, node->a) &&
+             is_harmless(emitter, node->b);
     case NODE_CONDITION:
-      return is_harmless(node->a) && is_harmless(node->b) && is_harmless(node->c);
+      return is_harmless(emitter, node->a) && is_harmless(emitter, node->b) && is_harmless(emitter, node->c);
     default:
       return false;
   }
 }
 
+static bool is_null(const Value *value) {
+  return value->kind == VALUE_CONSTANT && value->type->kind != TYPE_FLOAT && value->as.bits == 0;
+}
+
 static const Type *chosen_type(Emitter *emitter, const Value *yes, const Value *no) {
   if (yes->type == no->type) return yes->type;
-  if (yes->type->kind == TYPE_POINTER && no->kind == VALUE_CONSTANT) return yes->type;
-  if (no->type->kind == TYPE_POINTER && yes->kind == VALUE_CONSTANT) return no->type;
+  if (yes->type->kind == TYPE_POINTER && is_null(no)) return yes->type;
+  if (no->type->kind == TYPE_POINTER && is_null(yes)) return no->type;
   if (!type_is_number(yes->type) || !type_is_number(no->type))
     EMIT_FAIL(emitter, "a choice between '%s' and '%s'", burn__emit_type_name(emitter, yes->type),
               burn__emit_type_name(emitter, no->type));
@@ -150,10 +167,21 @@ static Value branched(Emitter *emitter, const Value *truth, const Node *yes_node
                                           labels[2], b, labels[3]));
 }
 
+/* The way that is not taken counts for the type: (true ? 1 : 2.0f) is a float. */
+static Value taken(Emitter *emitter, const Node *node, const Node *other) {
+  const Value value = burn__emit_expression(emitter, node);
+  if (value.kind == VALUE_NOTHING || !type_is_number(value.type)) return value;
+  const Type *type = burn__emit_type_of(emitter, other);
+  if (type == value.type || !type_is_number(type)) return value;
+  return burn__emit_convert(emitter, &value, burn__emit_common_type(emitter, value.type, type));
+}
+
 static Value choice(Emitter *emitter, const Node *node) {
   const Value given = burn__emit_number(emitter, node->a), truth = burn__emit_truth(emitter, &given);
-  if (truth.kind == VALUE_CONSTANT) return burn__emit_expression(emitter, truth.as.bits ? node->b : node->c);
-  if (is_harmless(node->b) && is_harmless(node->c)) return selected(emitter, &truth, node->b, node->c);
+  if (truth.kind == VALUE_CONSTANT)
+    return truth.as.bits ? taken(emitter, node->b, node->c) : taken(emitter, node->c, node->b);
+  if (is_harmless(emitter, node->b) && is_harmless(emitter, node->c))
+    return selected(emitter, &truth, node->b, node->c);
   return branched(emitter, &truth, node->b, node->c);
 }
 
@@ -164,7 +192,7 @@ static Value logical(Emitter *emitter, const Node *node) {
   const bool is_and = node->op == KERNEL_LOGICAL_AND;
   const Value left = burn__emit_number(emitter, node->a), a = burn__emit_truth(emitter, &left);
   if (a.kind == VALUE_CONSTANT && (a.as.bits != 0) != is_and) return a;
-  if (a.kind == VALUE_CONSTANT || is_harmless(node->b)) {
+  if (a.kind == VALUE_CONSTANT || is_harmless(emitter, node->b)) {
     const Value right = burn__emit_number(emitter, node->b), b = burn__emit_truth(emitter, &right);
     if (a.kind == VALUE_CONSTANT) return b;
     if (b.kind == VALUE_CONSTANT) return (b.as.bits != 0) == is_and ? a : b;
@@ -212,11 +240,17 @@ static Value cast(Emitter *emitter, const Node *node) {
   return burn__emit_convert(emitter, &value, type);
 }
 
-/* Only the type of an expression is asked for. */
-static Value size_of(Emitter *emitter, const Node *node) {
+const Type *burn__emit_type_of(Emitter *emitter, const Node *node) {
   const Trial trial = burn__emit_try(emitter);
-  const Type *type = node->type ? burn__emit_type(emitter, node->type) : burn__emit_expression(emitter, node->a).type;
+  emitter->unevaluated++;
+  const Type *type = burn__emit_expression(emitter, node).type;
+  emitter->unevaluated--;
   (void)burn__emit_take_back(emitter, &trial);
+  return type;
+}
+
+static Value size_of(Emitter *emitter, const Node *node) {
+  const Type *type = node->type ? burn__emit_type(emitter, node->type) : burn__emit_type_of(emitter, node->a);
   return burn__emit_integer(emitter->integers[0][3], type->size);
 }
 
@@ -233,7 +267,7 @@ static Value element(Emitter *emitter, const Node *node) {
   return burn__emit_index(emitter, &value, &index);
 }
 
-Value burn__emit_expression(Emitter *emitter, const Node *node) {
+static Value expression(Emitter *emitter, const Node *node) {
   emitter->line = node->line;
   switch ((NodeKind)node->kind) {
     case NODE_INTEGER:
@@ -267,6 +301,13 @@ Value burn__emit_expression(Emitter *emitter, const Node *node) {
   }
 }
 
+Value burn__emit_expression(Emitter *emitter, const Node *node) {
+  burn__emit_deeper(emitter);
+  const Value value = expression(emitter, node);
+  emitter->depth--;
+  return value;
+}
+
 Value burn__emit_number(Emitter *emitter, const Node *node) {
   const Value value = burn__emit_expression(emitter, node);
   return burn__emit_rvalue(emitter, &value);
@@ -283,8 +324,10 @@ static Value zero_of(Emitter *emitter, const Type *type) {
 
 static Value from_list(Emitter *emitter, const Type *type, const Node *list) {
   const uint32_t count = type->kind == TYPE_ARRAY ? (uint32_t)type->count : type->member_count;
-  uint32_t *parts = burn__kernel_allocate(emitter->arena, (count + 1) * sizeof *parts);
+  uint32_t *parts = burn__kernel_allocate(emitter->arena, (count + UINT64_C(1)) * sizeof *parts);
   const Node *node = list->a;
+  burn__emit_work(emitter, count);
+  if (type->kind == TYPE_VOID) EMIT_FAIL(emitter, "a list for '%s'", burn__emit_type_name(emitter, type));
   if (!node) return zero_of(emitter, type);
   for (uint32_t i = 0; i < count; i++) {
     const Type *of = type->kind == TYPE_ARRAY ? type->of : type->members[i].type;
@@ -297,7 +340,7 @@ static Value from_list(Emitter *emitter, const Type *type, const Node *list) {
                                                 burn__emit_type_id(emitter, type), parts, count));
 }
 
-Value burn__emit_initial(Emitter *emitter, const Type *type, const Node *node) {
+static Value initial(Emitter *emitter, const Type *type, const Node *node) {
   emitter->line = node->line;
   if (node->kind != NODE_LIST) {
     const Value value = burn__emit_number(emitter, node);
@@ -305,5 +348,13 @@ Value burn__emit_initial(Emitter *emitter, const Type *type, const Node *node) {
   }
   if (!type_is_scalar(type)) return from_list(emitter, type, node);
   if (!node->a) return zero_of(emitter, type);
+  if (node->a->next) EMIT_FAIL(emitter, "more than one value for '%s'", burn__emit_type_name(emitter, type));
   return burn__emit_initial(emitter, type, node->a);
+}
+
+Value burn__emit_initial(Emitter *emitter, const Type *type, const Node *node) {
+  burn__emit_deeper(emitter);
+  const Value value = initial(emitter, type, node);
+  emitter->depth--;
+  return value;
 }

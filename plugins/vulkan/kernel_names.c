@@ -11,15 +11,19 @@ void burn__emit_add_symbol(Emitter *emitter, const char *name, const Type *type,
   if (value) symbol->value = *value;
 }
 
-const Symbol *burn__emit_find_symbol(const Emitter *emitter, const char *name) {
+const Symbol *burn__emit_find_symbol(Emitter *emitter, const char *name) {
   const uint32_t first = emitter->frame ? emitter->frame->first_symbol : 0;
+  burn__emit_work(emitter, (emitter->symbol_count - first) / 16);
   for (uint32_t i = emitter->symbol_count; i-- > first;)
     if (emitter->symbols[i].name == name) return &emitter->symbols[i];
   return NULL;
 }
 
 void burn__emit_enter_scope(Emitter *emitter, Frame *frame, const Binding *bindings) {
-  *frame = (Frame){.outer = emitter->frame, .first_symbol = emitter->symbol_count, .first_loop = emitter->loop_count};
+  *frame = (Frame){.outer = emitter->frame,
+                   .first_symbol = emitter->symbol_count,
+                   .first_loop = emitter->loop_count,
+                   .line = emitter->line};
   if (++emitter->calls > MOST_CALLS) EMIT_FAIL(emitter, "more than %d calls within each other", MOST_CALLS);
   emitter->frame = frame;
   for (; bindings; bindings = bindings->next)
@@ -29,6 +33,7 @@ void burn__emit_enter_scope(Emitter *emitter, Frame *frame, const Binding *bindi
 void burn__emit_leave_scope(Emitter *emitter, const Frame *frame) {
   emitter->symbol_count = frame->first_symbol;
   emitter->frame = frame->outer;
+  emitter->line = frame->line;
   emitter->calls--;
 }
 
@@ -38,11 +43,12 @@ static Value enumerator(Emitter *emitter, const Node *node) {
   const Type *type = emitter->integers[1][2];
   int64_t after = 0;
   for (; node && !node->a; node = node->b) after++;
+  burn__emit_work(emitter, (uint64_t)after);
   if (!node) return burn__emit_integer(type, (uint64_t)(after - 1));
   const Value begin = burn__emit_number(emitter, node->a);
-  const int64_t number = burn__emit_known(emitter, &begin) + after;
-  if (number != (int32_t)number) type = emitter->integers[1][3];
-  return burn__emit_integer(type, (uint64_t)number);
+  const uint64_t number = (uint64_t)burn__emit_known(emitter, &begin) + (uint64_t)after;
+  if ((int64_t)number != (int32_t)number) type = emitter->integers[1][3];
+  return burn__emit_integer(type, number);
 }
 
 Value burn__emit_constant_named(Emitter *emitter, const Declaration *declaration) {
@@ -58,52 +64,67 @@ Value burn__emit_constant_named(Emitter *emitter, const Declaration *declaration
 
 /* -- what statements do ----------------------------------------------------------------------- */
 
-/* The variable that an expression is a part of, or NULL. */
-static const char *root_name(const Node *node) {
-  while (node && (node->kind == NODE_MEMBER || node->kind == NODE_INDEX)) node = node->a;
-  return node && node->kind == NODE_NAME && !node->type ? node->name : NULL;
+/* What is looked for: a name that is written. What a pointer points to is no part of it. */
+typedef struct Sought {
+  const Emitter *emitter;
+  const char *name;
+  bool is_pointer;
+} Sought;
+
+/* True if an expression is the variable, or a part of it. */
+static bool is_of(const Sought *sought, const Node *node) {
+  while (node && !sought->is_pointer && (node->kind == NODE_MEMBER || node->kind == NODE_INDEX)) node = node->a;
+  return node && node->kind == NODE_NAME && !node->type && node->name == sought->name;
 }
 
 /* May a function of that name write into its input `at`? */
-static bool may_write_input(const Emitter *emitter, const char *function, uint32_t at) {
-  for (const Declaration *d = burn__syntax_find(emitter->syntax, function); d; d = d->next) {
+static bool may_write_input(const Sought *sought, const char *function, uint32_t at) {
+  for (const Declaration *d = burn__syntax_find(sought->emitter->syntax, function); d; d = d->next) {
     if (d->kind != DECLARES_FUNCTION) continue;
     const Node *input = d->inputs;
     for (uint32_t i = 0; input && i < at; i++) input = input->next;
     if (!input) continue;
     if (input->type->form == FORM_REFERENCE && !input->type->of->is_const) return true;
-    if (input->type->form == FORM_POINTER || input->type->form == FORM_ARRAY) return true;
+    if (!sought->is_pointer && (input->type->form == FORM_POINTER || input->type->form == FORM_ARRAY)) return true;
   }
   return false;
 }
 
-static bool call_writes(const Emitter *emitter, const Node *call, const char *name) {
+static bool call_writes(const Sought *sought, const Node *call) {
   uint32_t at = 0;
   if (call->a->kind != NODE_NAME) return false;
   for (const Node *input = call->b; input; input = input->next, at++)
-    if (root_name(input) == name && may_write_input(emitter, call->a->name, at)) return true;
+    if (is_of(sought, input) && may_write_input(sought, call->a->name, at)) return true;
   return false;
 }
 
-static bool writes_here(const Emitter *emitter, const Node *node, const char *name) {
+static bool writes_here(const Sought *sought, const Node *node) {
   const bool is_step = node->op == KERNEL_INCREMENT || node->op == KERNEL_DECREMENT || node->op == KERNEL_AND;
-  if (node->kind == NODE_ASSIGN || node->kind == NODE_POSTFIX) return root_name(node->a) == name;
-  if (node->kind == NODE_UNARY && is_step) return root_name(node->a) == name;
-  if (node->kind == NODE_CALL) return call_writes(emitter, node, name);
+  if (node->kind == NODE_ASSIGN || node->kind == NODE_POSTFIX) return is_of(sought, node->a);
+  if (node->kind == NODE_UNARY && is_step) return is_of(sought, node->a);
+  if (node->kind == NODE_CALL) return call_writes(sought, node);
+  if (node->kind != NODE_VARIABLE || !node->a || node->type->form == FORM_NAME) return false;
   /* a reference, or a local pointer to it */
-  if (node->kind == NODE_VARIABLE && node->a && node->type->form != FORM_NAME) return root_name(node->a) == name;
-  return false;
+  return (!sought->is_pointer || node->type->form == FORM_REFERENCE) && is_of(sought, node->a);
 }
 
-bool burn__emit_writes(const Emitter *emitter, const Node *node, const char *name) {
+static bool writes(const Sought *sought, const Node *node, uint64_t *looked_at) {
   for (; node; node = node->next) {
-    if (writes_here(emitter, node, name)) return true;
-    if (burn__emit_writes(emitter, node->a, name) || burn__emit_writes(emitter, node->c, name) ||
-        burn__emit_writes(emitter, node->d, name))
+    ++*looked_at;
+    if (writes_here(sought, node)) return true;
+    if (writes(sought, node->a, looked_at) || writes(sought, node->c, looked_at) || writes(sought, node->d, looked_at))
       return true;
-    if (node->kind != NODE_CONSTANT && burn__emit_writes(emitter, node->b, name)) return true;
+    if (node->kind != NODE_CONSTANT && writes(sought, node->b, looked_at)) return true;
   }
   return false;
+}
+
+bool burn__emit_writes(Emitter *emitter, const Node *node, const char *name, const Type *type) {
+  const Sought sought = {emitter, name, type && type->kind == TYPE_POINTER};
+  uint64_t looked_at = 0;
+  const bool is_written = writes(&sought, node, &looked_at);
+  burn__emit_work(emitter, looked_at);
+  return is_written;
 }
 
 static bool is_statement(const Node *node) { return node && node->kind >= NODE_BLOCK; }
@@ -153,7 +174,10 @@ bool burn__emit_is_tail(const Node *list) {
     if (!is_tail_statement(node)) return false;
     if (!node->next || burn__emit_always_returns(node)) return true;
     if (node->kind != NODE_IF) return false;
-    if (!burn__emit_always_returns(node->b) && !burn__emit_always_returns(node->c)) return false;
+    /* the rest goes on behind the other way, which then must not have returned */
+    const bool yes = burn__emit_always_returns(node->b) && !burn__emit_has_kind(node->c, NODE_RETURN);
+    const bool no = burn__emit_always_returns(node->c) && !burn__emit_has_kind(node->b, NODE_RETURN);
+    if (!yes && !no) return false;
   }
   return true;
 }

@@ -51,6 +51,7 @@ void burn__parser_enter(Parser *parser) {
 
 Node *burn__parser_node(Parser *parser, NodeKind kind) {
   Node *node = burn__kernel_allocate(parser->arena, sizeof *node);
+  parser->nodes++;
   node->kind = (uint8_t)kind;
   node->line = parser->at->line;
   return node;
@@ -137,6 +138,7 @@ static TypeSyntax *new_type(Parser *parser, TypeForm form, const TypeSyntax *of)
 const Argument *burn__parse_arguments(Parser *parser) {
   Argument *first = NULL, **last = &first;
   const bool outer = parser->no_greater;
+  burn__parser_enter(parser);
   burn__parser_want(parser, KERNEL_LESS);
   parser->no_greater = true;
   while (!burn__parser_is(parser, KERNEL_GREATER)) {
@@ -151,6 +153,7 @@ const Argument *burn__parse_arguments(Parser *parser) {
   }
   parser->no_greater = outer;
   burn__parser_want(parser, KERNEL_GREATER);
+  parser->depth--;
   return first;
 }
 
@@ -159,7 +162,7 @@ static bool is_template(const Parser *parser, const char *name) {
   return declaration && declaration->is_template;
 }
 
-static TypeSyntax *named_type(Parser *parser) {
+const TypeSyntax *burn__parse_plain_type(Parser *parser) {
   TypeSyntax *type = new_type(parser, FORM_NAME, NULL);
   skip_qualifiers(parser, &type->is_const);
   type->name = basic_name(parser);
@@ -174,14 +177,16 @@ static TypeSyntax *named_type(Parser *parser) {
 
 static const TypeSyntax *with_stars(Parser *parser, const TypeSyntax *type) {
   bool is_const = false;
+  uint32_t stars = 0;
   while (burn__parser_take(parser, KERNEL_STAR)) {
+    if (++stars > MOST_STARS) burn__kernel_escape(parser->arena, parser->at->line, "more than %d '*'", MOST_STARS);
     type = new_type(parser, FORM_POINTER, type);
     skip_qualifiers(parser, &is_const);
   }
   return type;
 }
 
-const TypeSyntax *burn__parse_type(Parser *parser) { return with_stars(parser, named_type(parser)); }
+const TypeSyntax *burn__parse_type(Parser *parser) { return with_stars(parser, burn__parse_plain_type(parser)); }
 
 /* The dimensions behind a name; the first is the outermost. */
 static const TypeSyntax *with_dimensions(Parser *parser, const TypeSyntax *type) {
@@ -204,7 +209,7 @@ const TypeSyntax *burn__parse_declarator(Parser *parser, const TypeSyntax *base,
   *name = NULL;
   if (burn__parser_take(parser, KERNEL_PAREN_OPEN)) { /* (&name)[N] */
     burn__parser_want(parser, KERNEL_AND);
-    *name = burn__parser_name(parser);
+    if (parser->at->kind == KERNEL_TOKEN_NAME) *name = burn__parser_name(parser);
     burn__parser_want(parser, KERNEL_PAREN_CLOSE);
     return new_type(parser, FORM_REFERENCE, with_dimensions(parser, type));
   }
@@ -242,13 +247,17 @@ static void grow(Syntax *syntax) {
 }
 
 static void add(Syntax *syntax, Declaration *declaration) {
+  uint32_t others = 0;
   if (2 * syntax->used >= syntax->slot_count) grow(syntax);
   uint32_t i = first_slot(syntax, declaration->name);
   while (syntax->slots[i].name && syntax->slots[i].name != declaration->name) i = (i + 1) % syntax->slot_count;
   if (!syntax->slots[i].name) syntax->used++;
   syntax->slots[i].name = declaration->name;
   Declaration **last = &syntax->slots[i].first;
-  while (*last) last = &(*last)->next;
+  for (; *last; others++) last = &(*last)->next;
+  if (others == MOST_OVERLOADS)
+    burn__kernel_escape(syntax->arena, declaration->line, "more than %d declarations of '%s'", MOST_OVERLOADS,
+                        declaration->name);
   *last = declaration;
 }
 
@@ -388,7 +397,9 @@ static void read_value(Parser *parser, const TemplateParameter *parameters, bool
     add(parser->syntax, declaration);
     declaration->inputs = read_inputs(parser);
     if (burn__parser_take(parser, KERNEL_SEMICOLON)) return; /* the body comes later */
+    const uint32_t before = parser->nodes;
     declaration->body = burn__parse_block(parser);
+    declaration->nodes = parser->nodes - before;
     return;
   }
   Node *node = burn__parser_node(parser, NODE_VARIABLE);
@@ -417,7 +428,7 @@ static const TemplateParameter *read_parameters(Parser *parser) {
   while (!burn__parser_is(parser, KERNEL_GREATER)) {
     TemplateParameter *parameter = burn__kernel_allocate(parser->arena, sizeof *parameter);
     parameter->is_type = burn__parser_take_word(parser, "class") || burn__parser_take_word(parser, "typename");
-    if (!parameter->is_type) (void)burn__parse_type(parser);
+    if (!parameter->is_type) parameter->type = burn__parse_type(parser);
     parameter->name = burn__parser_name(parser);
     if (parameter->is_type) burn__parser_add_type(parser, parameter->name);
     *last = parameter;

@@ -28,8 +28,8 @@ static Node *name(Parser *parser) {
   const Declaration *declaration = burn__syntax_find(parser->syntax, parser->at->name);
   const bool is_type = burn__parser_is_type(parser);
   if (is_type) {
-    const TypeSyntax *type = burn__parse_type(parser);
-    if (type->form == FORM_NAME && type->member) {
+    const TypeSyntax *type = burn__parse_plain_type(parser);
+    if (type->member) {
       node->type = type;
       node->name = type->member;
       return node;
@@ -61,13 +61,25 @@ static Node *within_parentheses(Parser *parser) {
   return node;
 }
 
+/* Is the member of a struct that a type's syntax names a value? A parameter of a template is taken to have types. */
+static bool names_value(const Parser *parser, const TypeSyntax *type) {
+  if (type->form != FORM_NAME || !type->member) return false;
+  for (const Declaration *d = burn__syntax_find(parser->syntax, type->name); d; d = d->next)
+    for (const Node *node = d->kind == DECLARES_STRUCT ? d->members : NULL; node; node = node->next)
+      if (node->name == type->member) return node->kind != NODE_TYPEDEF;
+  return false;
+}
+
 /* After a parenthesis: an expression, or a type and what is cast. */
 static Node *parenthesis_or_cast(Parser *parser) {
   const KernelToken *before = parser->at;
   if (!burn__parser_is_type(parser)) return within_parentheses(parser);
   Node *node = burn__parser_node(parser, NODE_CAST);
+  const bool is_value = names_value(parser, burn__parse_plain_type(parser));
+  parser->at = before;
   node->type = burn__parse_type(parser);
-  if (node->type->form == FORM_NAME && node->type->member && !burn__parser_is(parser, KERNEL_PAREN_CLOSE)) {
+  const bool has_member = node->type->form == FORM_NAME && node->type->member;
+  if (is_value || (has_member && !burn__parser_is(parser, KERNEL_PAREN_CLOSE))) {
     parser->at = before; /* Element<S>::is_float && .. */
     return within_parentheses(parser);
   }
@@ -82,8 +94,9 @@ static Node *size_of(Parser *parser) {
     node->a = unary(parser);
     return node;
   }
+  const char *name = NULL;
   if (burn__parser_is_type(parser))
-    node->type = burn__parse_type(parser);
+    node->type = burn__parse_declarator(parser, burn__parse_type(parser), &name);
   else
     node->a = burn__parse_expression(parser);
   burn__parser_want(parser, KERNEL_PAREN_CLOSE);
@@ -127,8 +140,10 @@ static Node *dereference(Parser *parser, Node *a) {
 }
 
 static Node *postfix(Parser *parser) {
+  const uint32_t depth = parser->depth;
   Node *node = primary(parser);
   for (;;) {
+    burn__parser_enter(parser);
     if (burn__parser_take(parser, KERNEL_PAREN_OPEN)) {
       node = around(parser, NODE_CALL, node);
       node->b = arguments_of_call(parser);
@@ -148,6 +163,7 @@ static Node *postfix(Parser *parser) {
       node = around(parser, NODE_POSTFIX, node);
       node->op = (parser->at++)->punctuator;
     } else {
+      parser->depth = depth;
       return node;
     }
   }
@@ -215,15 +231,19 @@ static int strength(const Parser *parser) {
   }
 }
 
+/* A chain makes its tree deeper with each operator. */
 static Node *binary(Parser *parser, int least) {
+  const uint32_t depth = parser->depth;
   Node *left = unary(parser);
   for (int here = strength(parser); here >= least && here > 0; here = strength(parser)) {
     Node *node = burn__parser_node(parser, NODE_BINARY);
+    burn__parser_enter(parser);
     node->op = (parser->at++)->punctuator;
     node->a = left;
     node->b = binary(parser, here + 1);
     left = node;
   }
+  parser->depth = depth;
   return left;
 }
 
@@ -276,14 +296,17 @@ Node *burn__parse_assignment(Parser *parser) {
 }
 
 Node *burn__parse_expression(Parser *parser) {
+  const uint32_t depth = parser->depth;
   Node *left = burn__parse_assignment(parser);
   while (burn__parser_is(parser, KERNEL_COMMA)) {
     Node *node = burn__parser_node(parser, NODE_BINARY);
+    burn__parser_enter(parser);
     node->op = (parser->at++)->punctuator;
     node->a = left;
     node->b = burn__parse_assignment(parser);
     left = node;
   }
+  parser->depth = depth;
   return left;
 }
 

@@ -2,6 +2,8 @@
  * and pointers. */
 #include "kernel_emit.h"
 
+enum { MOST_LOCAL_BYTES = 1 << 19, MOST_SHARED_BYTES = 1 << 18 };
+
 /* -- variables -------------------------------------------------------------------------------- */
 
 static uint32_t storage_class(const Place *place) {
@@ -25,6 +27,10 @@ static uint32_t variable_pointer(Emitter *emitter, const Type *type, const Place
 }
 
 Value burn__emit_variable(Emitter *emitter, const Type *type) {
+  if (type->kind == TYPE_VOID) EMIT_FAIL(emitter, "a variable of type '%s'", burn__emit_type_name(emitter, type));
+  emitter->local_bytes += type->size;
+  if (emitter->local_bytes > MOST_LOCAL_BYTES)
+    EMIT_FAIL(emitter, "more than %d bytes of variables for a thread", MOST_LOCAL_BYTES);
   const uint32_t pointer = burn__emit_pointer_id(emitter, SPIRV_FUNCTION, type);
   Value value = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_LOCAL}};
   value.place.variable = SPIRV_RESULT(&emitter->spirv, SPIRV_LOCALS, SpirvVariable, pointer, SPIRV_FUNCTION);
@@ -55,6 +61,8 @@ Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared
     emitter->shared = known;
     emitter->shared_variables[emitter->shared_count++] = known->id;
     emitter->shared_bytes += type->size;
+    if (emitter->shared_bytes > MOST_SHARED_BYTES)
+      EMIT_FAIL(emitter, "more than %d bytes of shared memory", MOST_SHARED_BYTES);
   }
   value.place.variable = known->id;
   return value;
@@ -71,7 +79,6 @@ typedef struct LoadedParameter {
 
 typedef struct PushWords {
   Emitter *emitter;
-  int64_t offset;
   uint32_t dynamic;
 } PushWords;
 
@@ -79,7 +86,7 @@ static uint32_t push_word(void *context, uint64_t byte) {
   const PushWords *words = context;
   Emitter *emitter = words->emitter;
   const Type *word = emitter->integers[0][2];
-  const uint32_t at = (uint32_t)(words->offset + (int64_t)byte + KERNEL_PARAMETERS_AT);
+  const uint32_t at = (uint32_t)byte + KERNEL_PARAMETERS_AT;
   uint32_t index = burn__emit_u32(emitter, at / 4);
   if (words->dynamic) {
     const uint32_t fourth =
@@ -94,8 +101,8 @@ static uint32_t push_word(void *context, uint64_t byte) {
 
 static uint32_t load_parameter(Emitter *emitter, const Type *type, const Place *place) {
   if (emitter->in_push_constants) {
-    PushWords words = {emitter, place->offset, place->dynamic};
-    return burn__emit_from_words(emitter, type, push_word, &words, 0);
+    PushWords words = {emitter, place->dynamic};
+    return burn__emit_from_words(emitter, type, push_word, &words, (uint64_t)place->offset);
   }
   uint32_t address = emitter->parameters_address;
   if (place->dynamic) {
@@ -109,7 +116,9 @@ static uint32_t load_parameter(Emitter *emitter, const Type *type, const Place *
 /* What is at a place that is known now is loaded once, when the kernel begins. */
 static uint32_t known_parameter(Emitter *emitter, const Type *type, const Place *place) {
   LoadedParameter *known = emitter->loaded;
-  while (known && (known->offset != place->offset || known->type != type)) known = known->next;
+  uint64_t looked_at = 0;
+  for (; known && (known->offset != place->offset || known->type != type); looked_at++) known = known->next;
+  burn__emit_work(emitter, looked_at / 16);
   if (known) return known->id;
   const SpirvSection section = emitter->section;
   emitter->section = SPIRV_PROLOGUE;
@@ -180,7 +189,7 @@ Value burn__emit_member(Emitter *emitter, const Value *value, const char *name) 
 /* Adds index * size bytes. */
 static void move_bytes(Emitter *emitter, Place *place, const Value *index, uint64_t size) {
   if (index->kind == VALUE_CONSTANT) {
-    place->offset += (int64_t)(index->as.bits * size);
+    place->offset = (int64_t)((uint64_t)place->offset + index->as.bits * size);
     return;
   }
   const bool is_memory = place->space == SPACE_MEMORY;
@@ -197,6 +206,7 @@ static void move_index(Emitter *emitter, Index *at, const Value *by) {
   const Value index = burn__emit_convert(emitter, by, type);
   if (index.kind == VALUE_CONSTANT) {
     at->number += (int64_t)index.as.bits;
+    if (at->number != (int32_t)at->number) EMIT_FAIL(emitter, "an index of %lld", (long long)at->number);
     return;
   }
   const uint32_t id = burn__emit_id_of(emitter, &index);
@@ -205,13 +215,25 @@ static void move_index(Emitter *emitter, Index *at, const Value *by) {
 
 static bool is_by_bytes(const Place *place) { return place->space == SPACE_MEMORY || place->space == SPACE_PARAMETERS; }
 
+/* Push constants are words, of which a chosen byte is no whole one: such an array is copied before. */
+static bool is_narrow(const Emitter *emitter, const Value *array) {
+  return array->kind == VALUE_PLACE && array->place.space == SPACE_PARAMETERS && emitter->in_push_constants &&
+         array->type->alignment < 4;
+}
+
 static Value element_of_array(Emitter *emitter, const Value *array, const Value *index) {
   const Type *type = array->type->of;
-  if (index->kind == VALUE_CONSTANT && index->as.bits >= array->type->count && !is_by_bytes(&array->place))
+  if (index->kind == VALUE_CONSTANT && index->as.bits >= array->type->count && !is_by_bytes(&array->place)) {
+    const Value zero = burn__emit_integer(index->type, 0);
+    if (emitter->unevaluated) return element_of_array(emitter, array, &zero);
     EMIT_FAIL(emitter, "element %lld of %llu", (long long)index->as.bits, (unsigned long long)array->type->count);
+  }
   if (array->kind == VALUE_ID && index->kind == VALUE_CONSTANT)
     return burn__emit_id(type, burn__emit_extract(emitter, type, array->id, (uint32_t)index->as.bits));
-  Value out = array->kind == VALUE_ID ? burn__emit_spill(emitter, array) : *array;
+  Value out = *array;
+  if (is_narrow(emitter, array) && index->kind != VALUE_CONSTANT)
+    out = burn__emit_load(emitter, array->type, &array->place);
+  if (out.kind == VALUE_ID) out = burn__emit_spill(emitter, &out);
   out.type = type;
   if (is_by_bytes(&out.place)) {
     move_bytes(emitter, &out.place, index, type->size);
@@ -264,7 +286,10 @@ Value burn__emit_dereference(Emitter *emitter, const Value *given) {
 Value burn__emit_moved(Emitter *emitter, const Value *given, const Value *by, bool backwards) {
   Value out = burn__emit_rvalue(emitter, given);
   const Value steps = burn__emit_rvalue(emitter, by);
-  const Value distance = backwards ? burn__emit_unary(emitter, KERNEL_MINUS, &steps) : steps;
+  if (steps.type->kind != TYPE_INTEGER && steps.type->kind != TYPE_BOOL)
+    EMIT_FAIL(emitter, "an index of type '%s'", burn__emit_type_name(emitter, steps.type));
+  const Value wide = backwards ? burn__emit_convert(emitter, &steps, emitter->integers[1][3]) : steps;
+  const Value distance = backwards ? burn__emit_unary(emitter, KERNEL_MINUS, &wide) : steps;
   if (out.type->kind != TYPE_POINTER || distance.type->kind == TYPE_POINTER)
     EMIT_FAIL(emitter, "an index into '%s'", burn__emit_type_name(emitter, out.type));
   if (distance.kind == VALUE_CONSTANT && distance.as.bits == 0) return out;

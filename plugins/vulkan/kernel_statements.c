@@ -42,23 +42,37 @@ static bool has_arrays(const Type *type) {
 static Value reference(Emitter *emitter, const Node *node, const Type *type) {
   if (!node->a) EMIT_FAIL(emitter, "the reference '%s' is to nothing", node->name);
   const Value value = burn__emit_expression(emitter, node->a);
-  if (value.kind == VALUE_PLACE && value.type == type) return value;
+  if (value.kind == VALUE_PLACE && (value.type == type || type == emitter->auto_type)) return value;
   return burn__emit_convert(emitter, &value, type);
 }
 
 static Value variable(Emitter *emitter, const Node *node, const Node *scope) {
   const bool is_auto = node->type->form == FORM_NAME && burn__emit_type(emitter, node->type) == emitter->auto_type;
   const Type *type = is_auto ? NULL : burn__emit_type(emitter, node->type);
+  if (is_auto && (!node->a || node->is_shared)) EMIT_FAIL(emitter, "'%s' has no type", node->name);
+  if (node->is_shared && node->a) EMIT_FAIL(emitter, "the shared variable '%s' cannot begin with a value", node->name);
   if (node->is_shared) return burn__emit_shared(emitter, type, node);
   if (!is_auto && node->type->form == FORM_REFERENCE) return reference(emitter, node, type);
   if (!node->a) return burn__emit_variable(emitter, type);
   const Value value = is_auto ? burn__emit_number(emitter, node->a) : burn__emit_initial(emitter, type, node->a);
-  const bool is_written = burn__emit_writes(emitter, scope, node->name);
+  if (value.kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' begins with what is no value", node->name);
+  const bool is_written = burn__emit_writes(emitter, scope, node->name, value.type);
   if (value.kind == VALUE_POINTER) {
     if (is_written) EMIT_FAIL(emitter, "the pointer '%s' to a variable is set more than once", node->name);
     return value;
   }
   return is_written || has_arrays(value.type) ? burn__emit_spill(emitter, &value) : value;
+}
+
+/* Of an enum in a function; one without a value follows the one before. */
+static Value local_constant(Emitter *emitter, const Node *node) {
+  const Value zero = burn__emit_integer(emitter->integers[1][2], 0), one = burn__emit_integer(zero.type, 1);
+  if (node->a) {
+    const Value value = burn__emit_number(emitter, node->a);
+    return burn__emit_integer(value.type, (uint64_t)burn__emit_known(emitter, &value));
+  }
+  const Symbol *before = node->b ? burn__emit_find_symbol(emitter, node->b->name) : NULL;
+  return before ? burn__emit_binary(emitter, KERNEL_PLUS, &before->value, &one) : zero;
 }
 
 /* `scope`: the statements in which the names are seen, beside those behind in the same declaration. */
@@ -67,11 +81,7 @@ static void declare(Emitter *emitter, const Node *list, const Node *scope) {
     emitter->line = node->line;
     Value value;
     if (node->kind == NODE_CONSTANT) {
-      const Declaration constant = {.node = node, .name = node->name};
-      Frame *frame = emitter->frame;
-      const uint32_t first = frame->first_symbol;
-      value = node->a ? burn__emit_number(emitter, node->a) : burn__emit_constant_named(emitter, &constant);
-      frame->first_symbol = first;
+      value = local_constant(emitter, node);
     } else {
       value = variable(emitter, node, scope);
     }
@@ -237,11 +247,15 @@ static void general_loop(Emitter *emitter, const Node *node) {
 static bool stepped(Emitter *emitter, const Node *step, const char *name, Value *number) {
   const Value one = burn__emit_integer(emitter->integers[1][2], 1);
   const Type *type = number->type;
+  const bool is_by_one = step && (step->op == KERNEL_INCREMENT || step->op == KERNEL_DECREMENT);
   if (!step || !step->a || step->a->kind != NODE_NAME || step->a->name != name) return false;
-  if (step->kind == NODE_POSTFIX || (step->kind == NODE_UNARY && step->op != KERNEL_STAR)) {
+  if ((step->kind == NODE_POSTFIX || step->kind == NODE_UNARY) && is_by_one) {
     *number = burn__emit_binary(emitter, step->op == KERNEL_INCREMENT ? KERNEL_PLUS : KERNEL_MINUS, number, &one);
   } else if (step->kind == NODE_ASSIGN && step->op != KERNEL_ASSIGN) {
+    const uint32_t symbols = emitter->symbol_count;
+    burn__emit_add_symbol(emitter, name, NULL, number);
     const Value by = burn__emit_number(emitter, step->b);
+    emitter->symbol_count = symbols;
     if (by.kind != VALUE_CONSTANT) return false;
     *number = burn__emit_binary(emitter, (KernelPunctuator)step->op, number, &by);
   } else {
@@ -280,13 +294,14 @@ static int known_times(Emitter *emitter, const Node *node, const Node *first, co
   return times;
 }
 
-static bool may_unroll(const Emitter *emitter, const Node *node) {
+static bool may_unroll(Emitter *emitter, const Node *node) {
   if (!node->a || node->a->kind != NODE_DECLARE || !node->b || !node->c) return false;
   const Node *first = node->a->a;
   if (first->next || !first->a || first->kind != NODE_VARIABLE || first->type->form != FORM_NAME) return false;
   if (emitter->spirv.sections[SPIRV_BODY].count > MOST_WORDS_UNROLLED) return false;
   if (node->b->kind == NODE_CALL || node->b->kind == NODE_INDEX) return false;
-  return !burn__emit_has_jump(node->d, NODE_CONTINUE) && !burn__emit_writes(emitter, node->d, first->name);
+  if (burn__emit_writes(emitter, node->b, first->name, NULL)) return false;
+  return !burn__emit_has_jump(node->d, NODE_CONTINUE) && !burn__emit_writes(emitter, node->d, first->name, NULL);
 }
 
 static void write_out(Emitter *emitter, const Node *node, const char *name, Value number, int times) {
@@ -373,6 +388,7 @@ static void jump(Emitter *emitter, const Node *node) {
 static void statement(Emitter *emitter, const Node *node) {
   const uint32_t symbols = emitter->symbol_count;
   if (!emitter->open) return;
+  burn__emit_deeper(emitter);
   emitter->line = node->line;
   switch ((NodeKind)node->kind) {
     case NODE_BLOCK:
@@ -404,6 +420,7 @@ static void statement(Emitter *emitter, const Node *node) {
     default:
       break;
   }
+  emitter->depth--;
 }
 
 /* In a function whose returns need no jumps, what follows an `if` with a return belongs to its other way. */
@@ -417,7 +434,8 @@ void burn__emit_statements(Emitter *emitter, const Node *list) {
     }
     emitter->line = node->line;
     const bool yes_returns = burn__emit_always_returns(node->b);
-    if_statement(emitter, node, yes_returns ? NULL : node->next, yes_returns ? node->next : NULL);
+    const Node *rest = burn__emit_always_returns(node) ? NULL : node->next;
+    if_statement(emitter, node, yes_returns ? NULL : rest, yes_returns ? rest : NULL);
     return;
   }
 }

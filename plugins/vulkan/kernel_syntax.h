@@ -84,6 +84,7 @@ typedef struct TemplateParameter {
   struct TemplateParameter *next;
   const char *name;
   bool is_type;
+  const TypeSyntax *type; /* of a number */
 } TemplateParameter;
 
 typedef enum DeclarationKind {
@@ -106,6 +107,7 @@ struct Declaration {
   const Node *members, *alignment; /* of a struct */
   const Node *inputs;              /* of a function: NODE_VARIABLE */
   const Node *body, *threads;
+  uint32_t nodes; /* of the body, about */
 };
 
 /* The declarations of a source by name. */
@@ -127,13 +129,14 @@ void burn__syntax_read(Syntax *syntax);
 
 /* -- between the files of the parser ---------------------------------------------------------- */
 
-enum { MOST_TYPE_NAMES = 512, MOST_DEPTH = 200 };
+enum { MOST_TYPE_NAMES = 512, MOST_DEPTH = 400, MOST_STARS = 8, MOST_OVERLOADS = 1000 };
 
 typedef struct Parser {
   Syntax *syntax;
   KernelArena *arena;
   const KernelToken *at;
   uint32_t depth;  /* of what nests, so that a hostile source does not use up the stack */
+  uint32_t nodes;  /* that were made */
   bool no_greater; /* within the arguments of a template */
   uint32_t type_count;
   const char *types[MOST_TYPE_NAMES]; /* names that are types here, the innermost last */
@@ -150,7 +153,8 @@ bool burn__parser_is_type(const Parser *parser);
 void burn__parser_enter(Parser *parser); /* one level deeper */
 Node *burn__parser_node(Parser *parser, NodeKind kind);
 
-const TypeSyntax *burn__parse_type(Parser *parser); /* with its stars, without a declarator */
+const TypeSyntax *burn__parse_type(Parser *parser);       /* with its stars, without a declarator */
+const TypeSyntax *burn__parse_plain_type(Parser *parser); /* without stars */
 const Argument *burn__parse_arguments(Parser *parser);
 /* "*name[3]" after a base type; *name is NULL where there is none. */
 const TypeSyntax *burn__parse_declarator(Parser *parser, const TypeSyntax *base, const char **name);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_TYPES = 4096, MOST_STRUCT_BYTES = 1 << 28 };
+
 /* -- basic types ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -18,6 +20,7 @@ static const struct {
     {"auto", TYPE_VOID, 1, false}};
 
 static Type *new_type(Emitter *emitter, TypeKind kind, uint64_t size, uint64_t alignment) {
+  if (emitter->type_count++ == MOST_TYPES) EMIT_FAIL(emitter, "more than %d types", MOST_TYPES);
   Type *type = burn__kernel_allocate(emitter->arena, sizeof *type);
   type->kind = (uint8_t)kind;
   type->size = size;
@@ -54,6 +57,7 @@ static const Type *basic_named(const Emitter *emitter, const char *name) {
 }
 
 const Type *burn__emit_pointer_to(Emitter *emitter, const Type *of) {
+  burn__emit_work(emitter, emitter->type_count / 16);
   for (const Type *type = emitter->types; type; type = type->next)
     if (type->kind == TYPE_POINTER && type->of == of) return type;
   Type *type = new_type(emitter, TYPE_POINTER, 8, 8);
@@ -62,7 +66,16 @@ const Type *burn__emit_pointer_to(Emitter *emitter, const Type *of) {
   return type;
 }
 
+/* What a variable, a member or an element can be. */
+static void require_whole(Emitter *emitter, const Type *type) {
+  if (type->kind == TYPE_VOID)
+    EMIT_FAIL(emitter, "nothing has the type '%s' here", type == emitter->auto_type ? "auto" : "void");
+  if (type->kind == TYPE_STRUCT && type->is_open) EMIT_FAIL(emitter, "'%s' contains itself", type->declaration->name);
+}
+
 const Type *burn__emit_array_of(Emitter *emitter, const Type *of, uint64_t count) {
+  burn__emit_work(emitter, emitter->type_count / 16);
+  require_whole(emitter, of);
   if (count > (UINT64_C(1) << 24) || of->size * count > (UINT64_C(1) << 28))
     EMIT_FAIL(emitter, "an array of %llu elements is too large", (unsigned long long)count);
   for (const Type *type = emitter->types; type; type = type->next)
@@ -98,15 +111,26 @@ static Symbol argument_symbol(Emitter *emitter, const Argument *argument) {
   return symbol;
 }
 
+/* As the type of its parameter: Line<sizeof(T)> has an int. */
+Value burn__emit_parameter(Emitter *emitter, const TemplateParameter *parameter, const Value *value) {
+  const Value converted = burn__emit_convert(emitter, value, burn__emit_type(emitter, parameter->type));
+  return burn__emit_integer(converted.type, (uint64_t)burn__emit_known(emitter, &converted));
+}
+
 const Binding *burn__emit_bindings(Emitter *emitter, const TemplateParameter *parameters, const Argument *arguments) {
   Binding *first = NULL, **last = &first;
   for (; parameters && arguments; parameters = parameters->next, arguments = arguments->next) {
     Binding *binding = burn__kernel_allocate(emitter->arena, sizeof *binding);
+    if (parameters->is_type != (arguments->type != NULL))
+      EMIT_FAIL(emitter, "the parameter '%s' of a template is %s type", parameters->name,
+                parameters->is_type ? "a" : "no");
     binding->symbol = argument_symbol(emitter, arguments);
+    if (!parameters->is_type) binding->symbol.value = burn__emit_parameter(emitter, parameters, &binding->symbol.value);
     binding->symbol.name = parameters->name;
     *last = binding;
     last = &binding->next;
   }
+  if (arguments) EMIT_FAIL(emitter, "a template has fewer parameters");
   return first;
 }
 
@@ -133,10 +157,13 @@ static const Declaration *choose(Emitter *emitter, const char *name, const Bindi
 
 static void add_member(Emitter *emitter, Type *type, const Node *node) {
   const Type *of = burn__emit_type(emitter, node->type);
+  if (node->a) EMIT_FAIL(emitter, "the member '%s' cannot have a value in its struct", node->name);
+  require_whole(emitter, of);
   const uint64_t at = (type->size + of->alignment - 1) / of->alignment * of->alignment;
   type->members[type->member_count++] = (Member){node->name, of, at};
   type->size = at + of->size;
   if (of->alignment > type->alignment) type->alignment = of->alignment;
+  if (type->size > MOST_STRUCT_BYTES) EMIT_FAIL(emitter, "'%s' is too large", type->declaration->name);
 }
 
 static const Type *make_struct(Emitter *emitter, const Declaration *declaration, const Binding *bindings) {
@@ -145,6 +172,7 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
   Type *type = new_type(emitter, TYPE_STRUCT, 0, 1);
   type->declaration = declaration;
   type->bindings = bindings;
+  type->is_open = true;
   for (const Node *node = declaration->members; node; node = node->next)
     count += node->kind == NODE_VARIABLE && !node->is_static;
   type->members = burn__kernel_allocate(emitter->arena, (count + 1) * sizeof *type->members);
@@ -153,7 +181,8 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
     if (node->kind == NODE_TYPEDEF)
       burn__emit_add_symbol(emitter, node->name, burn__emit_type(emitter, node->type), NULL);
     if (node->kind == NODE_VARIABLE && !node->is_static) add_member(emitter, type, node);
-    if (node->kind == NODE_VARIABLE && node->is_static) {
+    burn__emit_work(emitter, 1);
+    if (node->kind == NODE_VARIABLE && node->is_static && node->a) {
       const Value value = burn__emit_initial(emitter, burn__emit_type(emitter, node->type), node->a);
       burn__emit_add_symbol(emitter, node->name, NULL, &value);
     }
@@ -166,6 +195,7 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
     if ((uint64_t)alignment > type->alignment) type->alignment = (uint64_t)alignment;
   }
   burn__emit_leave_scope(emitter, &frame);
+  type->is_open = false;
   type->size = (type->size + type->alignment - 1) / type->alignment * type->alignment;
   return type;
 }
@@ -173,6 +203,7 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
 const Type *burn__emit_struct(Emitter *emitter, const char *name, const Binding *bindings) {
   const Declaration *declaration = choose(emitter, name, bindings);
   if (!declaration) EMIT_FAIL(emitter, "there is no type '%s'", name);
+  burn__emit_work(emitter, emitter->type_count / 16);
   for (const Type *type = emitter->types; type; type = type->next)
     if (type->kind == TYPE_STRUCT && type->declaration == declaration && same_bindings(type->bindings, bindings))
       return type;
@@ -180,6 +211,7 @@ const Type *burn__emit_struct(Emitter *emitter, const char *name, const Binding 
 }
 
 const Member *burn__emit_member_of(Emitter *emitter, const Type *type, const char *name) {
+  burn__emit_work(emitter, type->member_count / 16);
   for (uint32_t i = 0; type->kind == TYPE_STRUCT && i < type->member_count; i++)
     if (type->members[i].name == name) return &type->members[i];
   EMIT_FAIL(emitter, "'%s' has no member '%s'", burn__emit_type_name(emitter, type), name);
@@ -192,11 +224,13 @@ static const Node *enter_struct(Emitter *emitter, const Type *type, const char *
     if (node->name == name) return node;
     if (node->kind == NODE_TYPEDEF)
       burn__emit_add_symbol(emitter, node->name, burn__emit_type(emitter, node->type), NULL);
-    if (node->kind == NODE_VARIABLE && node->is_static) {
+    burn__emit_work(emitter, 1);
+    if (node->kind == NODE_VARIABLE && node->is_static && node->a) {
       const Type *of = burn__emit_type(emitter, node->type);
       const Value value = burn__emit_initial(emitter, of, node->a);
       burn__emit_add_symbol(emitter, node->name, NULL, &value);
     }
+    emitter->line = frame->line;
   }
   EMIT_FAIL(emitter, "'%s' has no member '%s'", burn__emit_type_name(emitter, type), name);
 }
@@ -206,7 +240,8 @@ Value burn__emit_static_member(Emitter *emitter, const Type *type, const char *n
   if (type->kind != TYPE_STRUCT)
     EMIT_FAIL(emitter, "'%s' has no member '%s'", burn__emit_type_name(emitter, type), name);
   const Node *node = enter_struct(emitter, type, name, &frame);
-  if (node->kind != NODE_VARIABLE || !node->is_static) EMIT_FAIL(emitter, "'%s' is no constant of its struct", name);
+  if (node->kind != NODE_VARIABLE || !node->is_static || !node->a)
+    EMIT_FAIL(emitter, "'%s' is no constant of its struct", name);
   const Value value = burn__emit_initial(emitter, burn__emit_type(emitter, node->type), node->a);
   burn__emit_leave_scope(emitter, &frame);
   return value;
@@ -247,8 +282,12 @@ static const Type *named_type(Emitter *emitter, const TypeSyntax *syntax) {
   return basic ? basic : declared_type(emitter, syntax);
 }
 
-const Type *burn__emit_type(Emitter *emitter, const TypeSyntax *syntax) {
-  if (syntax->form == FORM_POINTER) return burn__emit_pointer_to(emitter, burn__emit_type(emitter, syntax->of));
+static const Type *type_of(Emitter *emitter, const TypeSyntax *syntax) {
+  if (syntax->form == FORM_POINTER) {
+    const Type *of = burn__emit_type(emitter, syntax->of);
+    if (of == emitter->auto_type) EMIT_FAIL(emitter, "a pointer to 'auto': write the type of what it points to");
+    return burn__emit_pointer_to(emitter, of);
+  }
   if (syntax->form == FORM_REFERENCE) return burn__emit_type(emitter, syntax->of);
   if (syntax->form == FORM_ARRAY) {
     const Type *of = burn__emit_type(emitter, syntax->of);
@@ -260,6 +299,13 @@ const Type *burn__emit_type(Emitter *emitter, const TypeSyntax *syntax) {
   }
   const Type *type = named_type(emitter, syntax);
   return syntax->member ? member_type(emitter, type, syntax->member) : type;
+}
+
+const Type *burn__emit_type(Emitter *emitter, const TypeSyntax *syntax) {
+  burn__emit_deeper(emitter);
+  const Type *type = type_of(emitter, syntax);
+  emitter->depth--;
+  return type;
 }
 
 const char *burn__emit_type_name(Emitter *emitter, const Type *type) {

@@ -127,6 +127,7 @@ static Value convert_constant(Emitter *emitter, const Value *value, const Type *
   }
   if (!from_float) return burn__emit_integer(type, value->as.bits);
   if (type->kind == TYPE_BOOL) return burn__emit_integer(type, value->as.real != 0);
+  if (!(fabs(value->as.real) < 9.2e18) && emitter->unevaluated) return burn__emit_integer(type, 0);
   if (!(fabs(value->as.real) < 9.2e18)) EMIT_FAIL(emitter, "%g is no integer", value->as.real);
   return burn__emit_integer(type, (uint64_t)(int64_t)value->as.real);
 }
@@ -173,7 +174,10 @@ static uint32_t convert_number(Emitter *emitter, uint32_t id, const Type *from, 
 
 Value burn__emit_convert(Emitter *emitter, const Value *given, const Type *type) {
   Value value = burn__emit_rvalue(emitter, given);
-  if (value.type == type || value.kind == VALUE_NOTHING) return value;
+  if (value.type == type) return value;
+  if (value.kind == VALUE_NOTHING)
+    EMIT_FAIL(emitter, "there is no value that could become '%s'", burn__emit_type_name(emitter, type));
+  if (type->kind == TYPE_BOOL && value.kind == VALUE_POINTER) return burn__emit_integer(type, 1);
   if (type->kind == TYPE_POINTER && value.kind == VALUE_POINTER) {
     if (value.type->of == type->of || type->of->kind == TYPE_VOID) return value;
     EMIT_FAIL(emitter, "a pointer to a variable of type '%s' cannot be one to '%s'",
@@ -271,6 +275,11 @@ static Value with_pointer(Emitter *emitter, KernelPunctuator op, const Value *a,
   const bool a_is = a->type->kind == TYPE_POINTER, b_is = b->type->kind == TYPE_POINTER;
   if (op == KERNEL_PLUS && a_is != b_is) return burn__emit_moved(emitter, a_is ? a : b, a_is ? b : a, false);
   if (op == KERNEL_MINUS && a_is && !b_is) return burn__emit_moved(emitter, a, b, true);
+  const bool is_difference = op == KERNEL_MINUS && a_is && b_is && a->type->of->size > 0;
+  const bool has_null = (!a_is && a->kind == VALUE_CONSTANT) || (!b_is && b->kind == VALUE_CONSTANT);
+  if (!is_difference && !(find_operation(emitter, op)->is_comparison && ((a_is && b_is) || has_null)))
+    EMIT_FAIL(emitter, "'%s' between '%s' and '%s'", burn__kernel_spelling(op), burn__emit_type_name(emitter, a->type),
+              burn__emit_type_name(emitter, b->type));
   const Type *word = emitter->integers[0][3];
   Value left = burn__emit_convert(emitter, a, word), right = burn__emit_convert(emitter, b, word);
   left = left.kind == VALUE_CONSTANT ? left : burn__emit_id(word, burn__emit_id_of(emitter, &left));

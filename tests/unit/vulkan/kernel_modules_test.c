@@ -1,0 +1,179 @@
+/* kernel_modules_test.c - the texts of plugins/gpu/kernels through their compiler for Vulkan, with the dtypes and variants
+ * that the floor asks for: all compile, for devices of both kinds, and spirv-val, where it is installed, finds them valid. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu.h"
+#include "kernel.h"
+#include "kernel_texts.h"
+
+enum { MOST_VARIANTS = 8, EACH_VALIDATED = 7 };
+
+typedef enum Kinds { FLOATS, NUMBERS, ALL } Kinds;
+
+typedef struct Row {
+  GpuText text;
+  Kinds kinds; /* of all four tensors */
+
+  int joins; /* 0 .. joins - 1 */
+  int variant_count;
+  uint32_t variants[MOST_VARIANTS];
+} Row;
+
+/* Rows: what is computed + 256 * vectors + 65536 * the logarithm of threads (kernels/row.cu). */
+static const Row rows[] = {
+    {GPU_TEXT_ELEMENTWISE, NUMBERS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
+    {GPU_TEXT_CREATE, NUMBERS, 1, 1, {0}},
+    {GPU_TEXT_REDUCE, NUMBERS, 4, 4, {0, 1, 2, 3}},
+    {GPU_TEXT_SCAN, NUMBERS, 4, 2, {0, 1}},
+    {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
+    {GPU_TEXT_COLUMNS, ALL, 1, 2, {0, 4}},
+    {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
+    {GPU_TEXT_POOL, FLOATS, 1, 2, {0, 1}},
+    {GPU_TEXT_OPTIMIZER, FLOATS, 1, 2, {0, 1}},
+    {GPU_TEXT_SOFTMAX, FLOATS, 1, 8, {0, 3, 5, 327936, 328192, 655360, 459268, 590848}},
+    {GPU_TEXT_LAYER_NORM, FLOATS, 1, 4, {327936, 655361, 524289, 459265}},
+    {GPU_TEXT_BATCH_NORM, FLOATS, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
+    {GPU_TEXT_LSTM, FLOATS, 1, 3, {0, 1, 2}},
+    {GPU_TEXT_ROW_COPY, FLOATS, 1, 1, {0}},
+    {GPU_TEXT_VECTOR, FLOATS, 1, 4, {0, 1, 2, 3}},
+    {GPU_TEXT_ATTENTION, FLOATS, 1, 8, {64, 65, 66, 3, 128, 161, 256, 98}},
+};
+
+static const char elementwise[] =
+    "#define BURN_INPUTS 2\ntypedef Element<IN0>::C T;\ntypedef Element<IN0>::U U;\n"
+    "template <class V> static __device__ inline V burn_number(const GpuNumber &n) {\n"
+    "  return Element<IN0>::is_float ? (V)n.real : (V)n.integer;\n}\n"
+    "static __device__ inline auto burn_apply(const T x, const Element<IN1>::C y, const Element<IN2>::C z,\n"
+    "                                         const GpuNumber &s, const GpuNumber &q) {\n"
+    "  return (T)(x * y + burn_number<T>(s));\n}\n";
+
+static void *allocate(uint64_t bytes) { return malloc((size_t)bytes); }
+
+/* -- one source ------------------------------------------------------------------------------- */
+
+static int compiled, validated;
+static bool has_validator;
+
+static char *source_of(const GpuKernelKey *key) {
+  BurnHost host = {.allocate = allocate};
+  uint64_t bytes = 0;
+  char *text = burn__gpu_source(&host, key, key->text == GPU_TEXT_ELEMENTWISE ? elementwise : NULL, &bytes);
+  assert_non_null(text);
+  char *whole = malloc(strlen(kernel_texts_prelude()) + (size_t)bytes);
+  assert_non_null(whole);
+  (void)sprintf(whole, "%s%s", kernel_texts_prelude(), text);
+  free(text);
+  return whole;
+}
+
+/* Zero, or one where the module is wrong. */
+static int validate(const KernelModule *module, const char *what) {
+  static const char path[] = "kernel_modules_test.spv";
+  compiled++;
+  if (!has_validator || compiled % EACH_VALIDATED != 0) return 0;
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(module->words, 4, module->word_count, file), module->word_count);
+  (void)fclose(file);
+  validated++;
+  const int wrong = system("spirv-val --target-env vulkan1.3 kernel_modules_test.spv") != 0;
+  if (wrong) print_message("%s: spirv-val finds it wrong\n", what);
+  (void)remove(path);
+  return wrong;
+}
+
+/* The name behind __launch_bounds__(..), from `at` on, which goes on; NULL: no more. */
+static const char *next_kernel(const char **at, char name[64]) {
+  for (;;) {
+    const char *found = strstr(*at, "__global__ void ");
+    if (!found) return NULL;
+    *at = found + 16;
+    if (strncmp(*at, "__launch_bounds__(", 18) != 0) continue;
+    int depth = 0;
+    do depth += **at == '(' ? 1 : **at == ')' ? -1 : 0;
+    while (*(*at)++ != ')' || depth > 0);
+    if (sscanf(*at, " %63[a-zA-Z0-9_]", name) == 1) return name;
+  }
+}
+
+static int compile_kernels(const GpuKernelKey *key, const KernelTarget *target) {
+  char why[KERNEL_WHY_BYTES], name[64], what[128];
+  char *source = source_of(key);
+  const char *at = source;
+  KernelProgram *program = burn__kernel_parse(source, target, why, sizeof why);
+  int wrong = !program;
+  (void)snprintf(what, sizeof what, "text %d, dtype %d, variant %u, join %d", (int)key->text, (int)key->in[0],
+                 key->variant, (int)key->join);
+  if (!program) print_message("%s: %s\n", what, why);
+  while (program && next_kernel(&at, name)) {
+    KernelModule module;
+    const bool done = burn__kernel_emit(program, name, NULL, &module, why, sizeof why);
+    if (!done && strstr(why, "there is no kernel")) continue; /* of another variant */
+    if (!done) print_message("%s: %s: %s\n", what, name, why);
+    wrong += done ? validate(&module, what) : 1;
+    burn__kernel_module_free(&module);
+  }
+  burn__kernel_free(program);
+  free(source);
+  return wrong;
+}
+
+/* -- all of them ------------------------------------------------------------------------------ */
+
+static const KernelTarget targets[] = {
+    {.has_warps = false},
+    {.has_warps = true,
+     .fused_f32 = true,
+     .fused_f64 = true,
+     .exact_f32 = true,
+     .exact_halves = true,
+     .keeps_subnormals = {true, true, true},
+     .keeps_nan = {true, true, true},
+     .rounds_to_nearest = {true, true, true}},
+};
+
+static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_F64, BURN_DTYPE_U8,
+                                   BURN_DTYPE_I8,  BURN_DTYPE_I16, BURN_DTYPE_I32,  BURN_DTYPE_I64, BURN_DTYPE_BOOL};
+static const size_t dtype_counts[] = {[FLOATS] = 4, [NUMBERS] = 9, [ALL] = 10};
+
+static int compile_row(const Row *row) {
+  int wrong = 0, turn = 0;
+  for (size_t d = 0; d < dtype_counts[row->kinds]; d++)
+    for (int join = 0; join < row->joins; join++)
+      for (int v = 0; v < row->variant_count; v++) {
+        const BurnDType dtype = dtypes[d];
+        const GpuKernelKey key = {.text = row->text,
+                                  .out = dtype,
+                                  .in = {dtype, dtype, dtype},
+                                  .variant = row->variants[v],
+                                  .join = (GpuJoin)join};
+        if (d > 0 && (d + (size_t)v) % 3 != 0) continue; /* f32 with all variants, the others with some */
+        wrong += compile_kernels(&key, &targets[turn++ % 2]);
+      }
+  return wrong;
+}
+
+static void test_all_texts_compile(void **state) {
+  int wrong = 0;
+  (void)state;
+  has_validator = system("spirv-val --version >/dev/null 2>&1") == 0;
+  if (!has_validator) print_message("not validated: there is no spirv-val\n");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) wrong += compile_row(&rows[i]);
+  print_message("%d kernels compiled, %d validated\n", compiled, validated);
+  assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_all_texts_compile),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
