@@ -5,6 +5,7 @@ file(READ ${PAGE} written)
 foreach(plugin torch vulkan)
   if(NOT printed MATCHES "\n## ${plugin}\n")
     string(REGEX REPLACE "\n## ${plugin}\n[^#]*\n(\n## )" "\n\\1" written "${written}")
+    string(REGEX REPLACE "\n## ${plugin}\n[^#]*$" "" written "${written}") # the last one
     string(REPLACE "\n\n\n## " "\n\n## " written "${written}")
   endif()
 endforeach()
