@@ -184,7 +184,7 @@ static void emit_body(Emitter *emitter, const Declaration *kernel, const uint32_
 /* -- the module ------------------------------------------------------------------------------- */
 
 /* Capabilities of the specification that every module has: addresses, numbers of all widths, in memory too. */
-static const uint32_t capabilities[] = {1, 9, 10, 11, 22, 39, 4433, 4448, 5347};
+static const uint32_t capabilities[] = {1, 10, 11, 22, 39, 4433, 4448, 5347};
 enum { GROUP_NON_UNIFORM = 61, GROUP_BALLOT = 64, GROUP_SHUFFLE = 65 };
 enum { DENORM_PRESERVE = 4464, KEEP_NAN = 4466, ROUND_TO_NEAREST = 4467 };
 enum { MODE_DENORM_PRESERVE = 4459, MODE_KEEP_NAN = 4461, MODE_ROUND_TO_NEAREST = 4462, MODE_LOCAL_SIZE = 17 };
