@@ -7,6 +7,9 @@
 
 #define core chain.features
 
+/* Most kernels have so many threads; parameters of a kernel. */
+enum { LEAST_THREADS = 256, LEAST_PUSHED = 128 };
+
 /* -- what is lacking -------------------------------------------------------------------------- */
 
 /* Names with commas between them. */
@@ -62,13 +65,15 @@ typedef struct Properties {
 
 static bool has_extension(const VulkanInstance *instance, VkPhysicalDevice physical, const char *name) {
   VkExtensionProperties *list = NULL;
-  uint32_t count = 0;
+  uint32_t count = 0, room = 0;
   bool found = false;
-  if (instance->calls.EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL) != VK_SUCCESS || count == 0)
+  if (instance->calls.EnumerateDeviceExtensionProperties(physical, NULL, &room, NULL) != VK_SUCCESS || room == 0)
     return false;
-  list = calloc(count, sizeof *list);
+  list = calloc(room, sizeof *list);
+  count = room;
   if (list && instance->calls.EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0)
-    for (uint32_t i = 0; i < count && !found; i++) found = strcmp(list[i].extensionName, name) == 0;
+    for (uint32_t i = 0; i < count && i < room && !found; i++)
+      found = strncmp(list[i].extensionName, name, sizeof list[i].extensionName) == 0;
   free(list);
   return found;
 }
@@ -119,7 +124,7 @@ static void note_identity(const Properties *p, VulkanCaps *caps) {
                    p->pci.pciBus & 0xffu, p->pci.pciDevice & 0xffu, p->pci.pciFunction & 0xfu);
 }
 
-static void note_limits(const Properties *p, VulkanCaps *caps) {
+static void note_limits(const Properties *p, VulkanCaps *caps, Lacking *lacking) {
   const VkPhysicalDeviceLimits *limits = &p->chain.properties.limits;
   caps->timestamp_seconds = 1e-9 * (double)limits->timestampPeriod;
   for (int axis = 0; axis < 3; axis++) caps->groups[axis] = limits->maxComputeWorkGroupCount[axis];
@@ -131,6 +136,9 @@ static void note_limits(const Properties *p, VulkanCaps *caps) {
   caps->push_bytes = limits->maxPushConstantsSize;
   caps->allocation_bytes = p->v11.maxMemoryAllocationSize;
   caps->buffer_bytes = p->v13.maxBufferSize ? p->v13.maxBufferSize : caps->allocation_bytes;
+  if (caps->threads < LEAST_THREADS) lacks(lacking, "workgroups of 256 threads");
+  if (caps->push_bytes < LEAST_PUSHED) lacks(lacking, "128 bytes of push constants");
+  if (caps->groups[0] == 0 || caps->groups[1] == 0) lacks(lacking, "workgroups");
 }
 
 static void note_subgroups(const Properties *p, VulkanCaps *caps) {
@@ -189,7 +197,7 @@ static bool ask_queues(const VulkanInstance *instance, VkPhysicalDevice physical
         !(family->queueFlags & VK_QUEUE_GRAPHICS_BIT) && family->timestampValidBits >= caps->timestamp_bits;
     if (found && !is_better) continue;
     caps->family = i;
-    caps->timestamp_bits = family->timestampValidBits;
+    caps->timestamp_bits = family->timestampValidBits < 64 ? family->timestampValidBits : 64;
     found = true;
     if (is_better) break;
   }
@@ -283,7 +291,7 @@ bool burn__vulkan_caps(const VulkanInstance *instance, VkPhysicalDevice physical
   ask_features(instance, physical, caps, &lacking);
   ask_properties(instance, physical, &properties);
   note_identity(&properties, caps);
-  note_limits(&properties, caps);
+  note_limits(&properties, caps, &lacking);
   note_subgroups(&properties, caps);
   note_controls(&properties, caps);
   ask_memory(instance, physical, caps, &lacking);
