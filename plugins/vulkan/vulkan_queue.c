@@ -16,7 +16,7 @@ typedef struct Batch {
   uint64_t staged_until[VULKAN_DIRECTIONS]; /* of the rings: what lies before is free then */
 } Batch;
 
-/* Memory that the host and the device use; made when it is first needed. */
+/* Memory that the host and the device use: made with the queue, as tensors may leave none later. */
 typedef struct Ring {
   VulkanBuffer buffer;
   uint64_t begin, end; /* what is in use of it, counted on and on */
@@ -67,6 +67,13 @@ static VkResult make_timeline(Vulkan *vulkan, VkSemaphore *out) {
   return vulkan->calls.CreateSemaphore(vulkan->device, &info, NULL, out);
 }
 
+static VkResult make_rings(Vulkan *vulkan) {
+  Ring *rings = vulkan->queue->rings;
+  const VkResult result = burn__vulkan_buffer_make(vulkan, VULKAN_PLACE_UPLOAD, RING_BYTES, &rings[VULKAN_UP].buffer);
+  if (result != VK_SUCCESS) return result;
+  return burn__vulkan_buffer_make(vulkan, VULKAN_PLACE_DOWNLOAD, RING_BYTES, &rings[VULKAN_DOWN].buffer);
+}
+
 BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
   VulkanQueue *queue = vulkan->gpu.host->allocate(sizeof *queue);
   if (!queue) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a queue");
@@ -77,7 +84,8 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
   vulkan->calls.GetDeviceQueue(vulkan->device, vulkan->caps.family, 0, &queue->handle);
   VkResult result = make_timeline(vulkan, &queue->timeline);
   for (uint32_t i = 0; i < BATCHES && result == VK_SUCCESS; i++) result = make_batch(vulkan, &queue->batches[i]);
-  return burn__vulkan_check(vulkan, result, "make a queue");
+  if (result != VK_SUCCESS) return burn__vulkan_check(vulkan, result, "make a queue");
+  return burn__vulkan_check(vulkan, make_rings(vulkan), "allocate memory for transfers");
 }
 
 void burn__vulkan_queue_destroy(Vulkan *vulkan) {
@@ -302,14 +310,6 @@ static uint64_t find_room(const Ring *ring, uint64_t bytes) {
   return begin + bytes - ring->begin <= RING_BYTES ? begin : UINT64_MAX;
 }
 
-static BurnStatus make_ring(Vulkan *vulkan, VulkanDirection direction) {
-  VulkanBuffer *buffer = &vulkan->queue->rings[direction].buffer;
-  const VulkanPlace place = direction == VULKAN_UP ? VULKAN_PLACE_UPLOAD : VULKAN_PLACE_DOWNLOAD;
-  if (buffer->buffer) return BURN_OK;
-  return burn__vulkan_check(vulkan, burn__vulkan_buffer_make(vulkan, place, RING_BYTES, buffer),
-                            "allocate memory for transfers");
-}
-
 /* The oldest batch that is not done is waited for; where there is none, what is recorded goes to the device first. */
 static BurnStatus make_room(Vulkan *vulkan) {
   VulkanQueue *queue = vulkan->queue;
@@ -327,8 +327,7 @@ BurnStatus burn__vulkan_stage(Vulkan *vulkan, VulkanDirection direction, uint64_
                               VkCommandBuffer *commands) {
   VulkanQueue *queue = vulkan->queue;
   Ring *ring = &queue->rings[direction];
-  BurnStatus status = make_ring(vulkan, direction);
-  if (status != BURN_OK) return status;
+  BurnStatus status = BURN_OK;
   uint64_t begin = find_room(ring, bytes);
   while (begin == UINT64_MAX) {
     status = make_room(vulkan);
