@@ -143,17 +143,20 @@ static void write_file(const Vulkan *vulkan, const void *data, size_t bytes) {
   if (!is_whole || !put_in_place(beside, path)) (void)remove(beside);
 }
 
+/* A device that was lost is not asked. */
 void burn__vulkan_cache_save(Vulkan *vulkan) {
   const BurnHost *host = vulkan->gpu.host;
   const VulkanCalls *calls = &vulkan->calls;
   size_t bytes = 0;
-  if (!vulkan->pipelines || !vulkan->settings.cache || atomic_exchange(&vulkan->new_pipelines, 0u) == 0) return;
+  if (atomic_load(&vulkan->broken) || !vulkan->pipelines || !vulkan->settings.cache ||
+      atomic_exchange(&vulkan->new_pipelines, 0u) == 0)
+    return;
   if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, NULL) != VK_SUCCESS) return;
   if (bytes == 0 || bytes == vulkan->cache_bytes || bytes > LARGEST) return;
   const size_t room = bytes;
   void *data = host->allocate(room);
   if (!data) return;
-  if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, data) == VK_SUCCESS) {
+  if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, data) == VK_SUCCESS && bytes <= room) {
     write_file(vulkan, data, bytes);
     vulkan->cache_bytes = bytes;
   }

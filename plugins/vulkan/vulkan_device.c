@@ -96,8 +96,7 @@ BurnStatus burn__vulkan_device_open(Vulkan *vulkan) {
 void burn__vulkan_device_close(Vulkan *vulkan) {
   const VulkanCalls *calls = &vulkan->calls;
   if (!vulkan->device || (VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
-  (void)calls->DeviceWaitIdle(vulkan->device);
-  burn__vulkan_cache_save(vulkan);
+  if (calls->DeviceWaitIdle(vulkan->device) == VK_SUCCESS) burn__vulkan_cache_save(vulkan);
   if (vulkan->pipelines) calls->DestroyPipelineCache(vulkan->device, vulkan->pipelines, NULL);
   if (vulkan->layout) calls->DestroyPipelineLayout(vulkan->device, vulkan->layout, NULL);
   burn__vulkan_buffer_end(vulkan, &vulkan->complaint);

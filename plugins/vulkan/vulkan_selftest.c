@@ -187,21 +187,18 @@ static void hope(Vulkan *vulkan) {
   }
 }
 
-static BurnStatus launch(Vulkan *vulkan, const Parameters *parameters) {
+static BurnStatus launch(Vulkan *vulkan, const Parameters *parameters, GpuModule **module) {
   Gpu *gpu = &vulkan->gpu;
-  GpuModule *module = NULL;
   GpuFunction *function = NULL;
-  BurnStatus status = burn__gpu_load(gpu, burn__vulkan_text_selftest, &module);
-  if (status == BURN_OK) status = burn__gpu_function(gpu, module, "kernel", &function);
+  BurnStatus status = burn__gpu_load(gpu, burn__vulkan_text_selftest, module);
+  if (status == BURN_OK) status = burn__gpu_function(gpu, *module, "kernel", &function);
   if (status == BURN_OK)
     status = burn__gpu_launch(gpu, function, CASES / THREADS, THREADS, parameters, sizeof *parameters);
-  if (status == BURN_OK) status = burn__vulkan_drain(vulkan);
-  burn__gpu_unload(gpu, module);
-  return status;
+  return status == BURN_OK ? burn__vulkan_drain(vulkan) : status;
 }
 
 /* Through memory that the host sees. */
-static BurnStatus run(Vulkan *vulkan, VulkanBuffer *buffer) {
+static BurnStatus run(Vulkan *vulkan, VulkanBuffer *buffer, GpuModule **module) {
   const uint64_t cases_bytes = CASES * sizeof(Case), answers_bytes = CASES * sizeof(Answer);
   const VkResult result = burn__vulkan_buffer_make(vulkan, VULKAN_PLACE_DOWNLOAD, cases_bytes + answers_bytes, buffer);
   if (result != VK_SUCCESS) return burn__vulkan_check(vulkan, result, "memory for the self-test");
@@ -210,7 +207,7 @@ static BurnStatus run(Vulkan *vulkan, VulkanBuffer *buffer) {
   for (uint32_t i = 0; i < CASES; i++) make_case(i, &state, &cases[i]);
   memset(buffer->mapped + cases_bytes, 0, answers_bytes);
   const Parameters parameters = {buffer->address, buffer->address + cases_bytes, CASES};
-  return launch(vulkan, &parameters);
+  return launch(vulkan, &parameters, module);
 }
 
 static Findings look_at(const VulkanBuffer *buffer) {
@@ -231,10 +228,19 @@ static void tell(const Vulkan *vulkan, const Findings *found) {
   vulkan->gpu.host->log(BURN_LOG_INFO, vulkan->gpu.name, line);
 }
 
+/* A device that does not answer may still be at work: what it works with stays. */
+static void clean_up(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module) {
+  if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
+  if (status != BURN_OK) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
+  burn__gpu_unload(&vulkan->gpu, module);
+  burn__vulkan_buffer_end(vulkan, buffer);
+}
+
 BurnStatus burn__vulkan_selftest(Vulkan *vulkan) {
   VulkanBuffer buffer = {0};
+  GpuModule *module = NULL;
   hope(vulkan);
-  BurnStatus status = run(vulkan, &buffer);
+  BurnStatus status = run(vulkan, &buffer, &module);
   if (status == BURN_OK) {
     const Findings found = look_at(&buffer);
     status = refuse_wrong(vulkan, &found);
@@ -244,6 +250,6 @@ BurnStatus burn__vulkan_selftest(Vulkan *vulkan) {
     vulkan->target.exact_halves = vulkan->target.exact_halves && found.halves;
     tell(vulkan, &found);
   }
-  if (!atomic_load(&vulkan->broken)) burn__vulkan_buffer_end(vulkan, &buffer);
+  clean_up(vulkan, status, &buffer, module);
   return status;
 }
