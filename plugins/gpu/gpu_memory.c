@@ -213,8 +213,9 @@ static BurnStatus drop_all(Gpu *gpu) {
   GpuMemory *memory = gpu->memory;
   atomic_fetch_add(&gpu->host_waits, 1);
   const BurnStatus status = gpu->backend->finish(gpu);
+  if (status != BURN_OK) return status; /* it may still be in use */
   drop_segments(gpu, &memory->main);
-  return status == BURN_OK && memory->segments->trim ? memory->segments->trim(gpu) : status;
+  return memory->segments->trim ? memory->segments->trim(gpu) : BURN_OK;
 }
 
 static BurnStatus no_memory(Gpu *gpu, uint64_t bytes) {
@@ -239,8 +240,8 @@ static BurnStatus add_segment(Gpu *gpu, GpuCache *cache, bool is_large, uint64_t
   const uint64_t bytes = segment_bytes(is_large, size);
   BurnStatus status = take_segment(gpu, bytes, &block->storage);
   if (status == BURN_OK && !block->storage.address && !gpu->is_recorded) {
-    (void)drop_all(gpu);
-    status = take_segment(gpu, bytes, &block->storage);
+    status = drop_all(gpu);
+    if (status == BURN_OK) status = take_segment(gpu, bytes, &block->storage);
   }
   if (status == BURN_OK && !block->storage.address) status = no_memory(gpu, size);
   if (status != BURN_OK) {
