@@ -5,6 +5,7 @@
 #include <string.h>
 
 /* Tiles of kernels/product.cu, by variant. */
+enum { DEPTH = 16, PADDING = 4 };
 static const struct {
   int64_t side;
   uint32_t threads;
@@ -25,12 +26,18 @@ static int64_t groups_of(const GpuMatmul *p, uint32_t variant) {
   return p->batches * ((p->m + side - 1) / side) * ((p->n + side - 1) / side);
 }
 
-/* The largest tiles of which every unit of the device gets one; numbers of 8 bytes have no registers for the largest. */
+/* Has a group room for two tiles, and every unit of the device one? */
+static bool suits(const Gpu *gpu, uint32_t variant, int64_t bytes, const GpuMatmul *p) {
+  const int64_t side = tiles[variant].side, shorter = p->m < p->n ? p->m : p->n;
+  const bool fits = 2 * DEPTH * (side + PADDING) * bytes <= (int64_t)gpu->shared_bytes;
+  return fits && shorter > side / 2 && groups_of(p, variant) >= (int64_t)gpu->unit_count;
+}
+
+/* The largest tiles that suit; numbers of 8 bytes have no registers for the largest. */
 static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
-  const int64_t shorter = p->m < p->n ? p->m : p->n;
-  uint32_t variant = burn_dtype_bytes(in) == 8 ? 1 : 2;
-  while (variant > 0 && (shorter <= tiles[variant].side / 2 || groups_of(p, variant) < (int64_t)gpu->unit_count))
-    variant--;
+  const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
+  uint32_t variant = bytes == 8 ? 1 : 2;
+  while (variant > 0 && !suits(gpu, variant, bytes, p)) variant--;
   return variant;
 }
 

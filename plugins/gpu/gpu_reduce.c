@@ -13,9 +13,12 @@ static BurnDType wide_dtype(BurnDType dtype, GpuJoin join) {
   return dtype == BURN_DTYPE_F64 || join == GPU_JOIN_PRODUCT ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
 }
 
-/* Lines beside each other: by vectors where they are made of such. The order of each is the same. */
-static uint32_t column_variant(const BurnPrimitive *x, int64_t inner) {
-  return inner >= MANY_COLUMNS && burn__gpu_is_whole(x, inner) ? COLUMN_VECTORS : COLUMNS;
+/* Lines beside each other: by vectors where they are made of such, and a group has room for 8 sums of each of a warp's
+ * lines. The order of each is the same. */
+static uint32_t column_variant(const Gpu *gpu, const BurnPrimitive *x, int64_t inner) {
+  const uint32_t sums = 8 * (32 * (16 / burn_dtype_bytes(x->dtype)) + 1);
+  const bool fits = sums * sizeof(int64_t) <= gpu->shared_bytes;
+  return inner >= MANY_COLUMNS && burn__gpu_is_whole(x, inner) && fits ? COLUMN_VECTORS : COLUMNS;
 }
 
 static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuReduce *p) {
@@ -28,7 +31,7 @@ static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuRedu
 /* One pass over x, row-major, into `out`. */
 static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {
   const uint32_t along = p->part_size <= SHORT_LINE ? WARPS : BLOCKS;
-  const uint32_t variant = p->inner > 1 ? column_variant(x, p->inner) : along;
+  const uint32_t variant = p->inner > 1 ? column_variant(gpu, x, p->inner) : along;
   const GpuKernelKey key = {.text = GPU_TEXT_REDUCE,
                             .out = out->dtype,
                             .in = {x->dtype, x->dtype, x->dtype},
