@@ -1,5 +1,5 @@
-/* kernel_calls.c - calls: which of the functions of a name is meant, what its template's parameters are, and its body in
- * place of the call. */
+/* kernel_calls.c - calls: which of the functions of a name is meant, what its template's parameters are, and its body
+ * in place of the call. */
 #include "kernel_emit.h"
 
 enum { MOST_INPUTS = 32, MOST_PARAMETERS = 16 };

@@ -1,5 +1,5 @@
-/* kernel_emit.h - one kernel on its way from syntax to SPIR-V: types, values, names, the function that is inlined. Every
- * call is inlined, so a pointer to a variable is known when it is used, and templates are no more than calls. */
+/* kernel_emit.h - one kernel on its way from syntax to SPIR-V: types, values, names, the function that is inlined.
+ * Every call is inlined, so a pointer to a variable is known when it is used, and templates are no more than calls. */
 #ifndef BURN_VULKAN_KERNEL_EMIT_H
 #define BURN_VULKAN_KERNEL_EMIT_H
 
@@ -137,10 +137,10 @@ typedef struct Frame {
   X(gridDim)                                                                                                           \
   X(__syncthreads)                                                                                                     \
   X(burn_bitcast_u32)                                                                                                  \
-  X(burn_bitcast_f32) X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf)     \
-      X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf) X(burn_native_fma) X(burn_native_half_to_float)             \
-          X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) X(burn_popcount) X(burn_atomic_compare_exchange) \
-              X(x) X(y) X(z)
+  X(burn_bitcast_f32)                                                                                                  \
+  X(burn_bitcast_u64) X(burn_bitcast_f64) X(sqrt) X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf)        \
+      X(trunc) X(truncf) X(fabs) X(fabsf) X(burn_native_fma) X(burn_native_half_to_float) X(burn_native_float_to_half) \
+          X(burn_shuffle) X(burn_ballot) X(burn_popcount) X(burn_atomic_compare_exchange) X(x) X(y) X(z)
 typedef enum KernelWord {
 #define KERNEL_WORD(name) WORD_##name,
   KERNEL_WORDS(KERNEL_WORD)

@@ -14,7 +14,7 @@ typedef enum SpirvOp {
 #undef SPIRV_OP
 } SpirvOp;
 
-/* Numbers of the specification: 3.7 Storage Class, 3.20 Decoration, 3.21 BuiltIn, 3.31 Capability, 3.6 Execution Mode. */
+/* Numbers of the specification: 3.7 Storage Class, 3.20 Decoration. */
 enum { SPIRV_WORKGROUP = 4, SPIRV_FUNCTION = 7, SPIRV_PUSH_CONSTANT = 9, SPIRV_INPUT = 1, SPIRV_PHYSICAL = 5349 };
 enum { SPIRV_BLOCK = 2, SPIRV_ARRAY_STRIDE = 6, SPIRV_BUILT_IN = 11, SPIRV_OFFSET = 35, SPIRV_NO_CONTRACTION = 42 };
 
