@@ -1,5 +1,5 @@
-/* kernel_builtins.c - what the compiler knows itself: threads and groups, barriers, bits of floats, roots and roundings,
- * shuffles within a warp. */
+/* kernel_builtins.c - what the compiler knows itself: threads and groups, barriers, bits of floats, roots and
+ * roundings, shuffles within a warp. */
 #include "kernel_emit.h"
 
 /* Numbers of GLSL.std.450. */
