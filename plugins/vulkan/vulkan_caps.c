@@ -134,8 +134,7 @@ static void note_limits(const Properties *p, VulkanCaps *caps, Lacking *lacking)
   caps->depth = limits->maxComputeWorkGroupSize[2];
   caps->shared_bytes = limits->maxComputeSharedMemorySize;
   caps->push_bytes = limits->maxPushConstantsSize;
-  caps->allocation_bytes = p->v11.maxMemoryAllocationSize;
-  caps->buffer_bytes = p->v13.maxBufferSize ? p->v13.maxBufferSize : caps->allocation_bytes;
+  caps->allocation_bytes = p->v13.maxBufferSize ? p->v13.maxBufferSize : p->v11.maxMemoryAllocationSize;
   if (caps->threads < LEAST_THREADS) lacks(lacking, "workgroups of 256 threads");
   if (caps->push_bytes < LEAST_PUSHED) lacks(lacking, "128 bytes of push constants");
   if (caps->groups[0] == 0 || caps->groups[1] == 0) lacks(lacking, "workgroups");

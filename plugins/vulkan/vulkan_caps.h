@@ -60,10 +60,11 @@ typedef struct VulkanCaps {
   VulkanControls controls[VULKAN_WIDTHS];
 
   VulkanMemoryType types[VULKAN_PLACES];
-  uint64_t heap_bytes;                     /* of VULKAN_PLACE_DEVICE */
-  uint64_t allocation_bytes, buffer_bytes; /* the largest */
-  bool has_budget;                         /* the driver tells how much of a heap is free */
-  char pci_address[16];                    /* "" where it is not told */
+  uint64_t heap_bytes; /* of VULKAN_PLACE_DEVICE */
+  /* The largest buffer. Drivers do give more at once than their maxMemoryAllocationSize, or tell that they do not. */
+  uint64_t allocation_bytes;
+  bool has_budget;      /* the driver tells how much of a heap is free */
+  char pci_address[16]; /* "" where it is not told */
 } VulkanCaps;
 
 /* False, with all that is lacking by name in `why`: "llvmpipe lacks shaderFloat64 and timelineSemaphore". */

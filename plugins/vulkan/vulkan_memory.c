@@ -49,7 +49,7 @@ static bool is_shortage(VkResult result) {
 static VulkanChunk *make_chunk(Vulkan *vulkan, uint64_t bytes, BurnStatus *status) {
   const VulkanCaps *caps = &vulkan->caps;
   VulkanMemory *memory = vulkan->memory;
-  const uint64_t most = caps->allocation_bytes < caps->buffer_bytes ? caps->allocation_bytes : caps->buffer_bytes;
+  const uint64_t most = caps->allocation_bytes < caps->heap_bytes ? caps->allocation_bytes : caps->heap_bytes;
   if (bytes + ALIGNMENT > most) {
     *status = VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "%llu bytes are more than the %llu that the driver gives at once",
                           (unsigned long long)bytes, (unsigned long long)most);
@@ -160,8 +160,7 @@ static BurnStatus fill(Gpu *gpu, const GpuStorage *storage, uint64_t bytes, unsi
 static void choose_sizes(const VulkanCaps *caps, VulkanMemory *memory) {
   uint64_t most = least_chunk;
   while (most < most_chunk && most < caps->heap_bytes / 64) most *= 2;
-  while (most > unit_bytes && (most + ALIGNMENT > caps->allocation_bytes || most + ALIGNMENT > caps->buffer_bytes))
-    most /= 2;
+  while (most > unit_bytes && most + ALIGNMENT > caps->allocation_bytes) most /= 2;
   memory->most_bytes = most;
   memory->chunk_bytes = caps->is_cpu && most > least_chunk ? least_chunk : most;
 }
