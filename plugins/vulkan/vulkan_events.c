@@ -28,7 +28,7 @@ static BurnStatus record_time(Vulkan *vulkan, Event *event) {
     return VULKAN_FAIL(vulkan, UNIMPLEMENTED, "the queue of %s has no clock", vulkan->caps.name);
   const VkResult result = vulkan->calls.CreateQueryPool(vulkan->device, &info, NULL, &event->clock);
   BurnStatus status = burn__vulkan_check(vulkan, result, "timed event");
-  if (status == BURN_OK) status = burn__vulkan_record_begin(vulkan, &commands);
+  if (status == BURN_OK) status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   vulkan->calls.CmdResetQueryPool(commands, event->clock, 0, 1);
   vulkan->calls.CmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, event->clock, 0);

@@ -116,9 +116,12 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan);
 void burn__vulkan_queue_destroy(Vulkan *vulkan);
 VkQueue burn__vulkan_queue_handle(const Vulkan *vulkan);
 
-/* From begin to end this thread alone records. begin gives the command buffer, behind a barrier that orders what
- * follows after all that was recorded. */
-BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VkCommandBuffer *out);
+/* What is recorded: a barrier knows it. */
+typedef enum VulkanWork { VULKAN_KERNELS, VULKAN_COPIES, VULKAN_HOST } VulkanWork;
+
+/* From begin to end this thread alone records, kernels or copies. begin gives the command buffer, behind a barrier that
+ * orders what follows after all that was recorded. */
+BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out);
 /* `weight`: what counts towards the next submission, as dispatches. */
 BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight);
 

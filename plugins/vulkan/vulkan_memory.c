@@ -147,7 +147,7 @@ static BurnStatus fill(Gpu *gpu, const GpuStorage *storage, uint64_t bytes, unsi
   Vulkan *vulkan = vulkan_of(gpu);
   const VulkanChunk *chunk = storage->memory;
   VkCommandBuffer commands = NULL;
-  const BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  const BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   vulkan->calls.CmdFillBuffer(commands, chunk->buffer.buffer, storage->address - chunk->buffer.address, bytes,
                               byte * UINT32_C(0x01010101));

@@ -40,9 +40,10 @@ struct VulkanQueue {
   uint32_t weight;             /* of what it has */
   uint32_t most_weight;        /* with which it is submitted */
   VkPipeline bound;            /* in it */
+  VulkanWork last;             /* what was recorded last, in it or before */
   _Atomic uint64_t next, done; /* the value of `current`; that which the timeline has come to at least */
   Ring rings[VULKAN_DIRECTIONS];
-  Later *first, **last; /* in the order of their values */
+  Later *first, **end; /* in the order of their values */
 };
 
 /* -- making it -------------------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
   VulkanQueue *queue = vulkan->gpu.host->allocate(sizeof *queue);
   if (!queue) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a queue");
   *queue = (VulkanQueue){.mutex = PTHREAD_MUTEX_INITIALIZER, .most_weight = FIRST_WEIGHT};
-  queue->last = &queue->first;
+  queue->end = &queue->first;
   atomic_init(&queue->next, 1);
   vulkan->queue = queue;
   vulkan->calls.GetDeviceQueue(vulkan->device, vulkan->caps.family, 0, &queue->handle);
@@ -116,7 +117,7 @@ static void finish_later(Vulkan *vulkan, uint64_t done) {
     Later *later = queue->first;
     memcpy(later->to, later->from, later->bytes);
     queue->first = later->next;
-    if (!queue->first) queue->last = &queue->first;
+    if (!queue->first) queue->end = &queue->first;
     vulkan->gpu.host->free(later, sizeof *later);
   }
 }
@@ -186,17 +187,29 @@ BurnStatus burn__vulkan_wait_for(Vulkan *vulkan, uint64_t value) {
 
 /* -- batches ---------------------------------------------------------------------------------- */
 
+/* The stages of a kind of work, how it writes, and how it touches memory at all. */
+static const struct {
+  VkPipelineStageFlags2 stages;
+  VkAccessFlags2 writes, accesses;
+} scopes[] = {
+    [VULKAN_KERNELS] = {VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_WRITE_BIT,
+                        VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT},
+    [VULKAN_COPIES] = {VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
+                       VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT},
+    [VULKAN_HOST] = {VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT,
+                     VK_ACCESS_2_HOST_READ_BIT | VK_ACCESS_2_HOST_WRITE_BIT},
+};
+
 /* A barrier between all that was recorded and what follows: kernels get addresses, so which memory they touch is not
- * known here. */
-static void put_barrier(Vulkan *vulkan, VkCommandBuffer commands, bool for_host) {
-  const VkPipelineStageFlags2 stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+ * known here. As there is one before each command, it is enough that it begins with the kind of the last one: that came
+ * after all others. */
+static void put_barrier(Vulkan *vulkan, VkCommandBuffer commands, VulkanWork then) {
+  const VulkanWork last = vulkan->queue->last;
   const VkMemoryBarrier2 barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
-                                    .srcStageMask = stages,
-                                    .srcAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT,
-                                    .dstStageMask = for_host ? VK_PIPELINE_STAGE_2_HOST_BIT : stages,
-                                    .dstAccessMask = for_host
-                                                         ? VK_ACCESS_2_HOST_READ_BIT | VK_ACCESS_2_HOST_WRITE_BIT
-                                                         : VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT};
+                                    .srcStageMask = scopes[last].stages,
+                                    .srcAccessMask = scopes[last].writes,
+                                    .dstStageMask = scopes[then].stages,
+                                    .dstAccessMask = scopes[then].accesses};
   const VkDependencyInfo info = {
       .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
   vulkan->calls.CmdPipelineBarrier2(commands, &info);
@@ -238,7 +251,7 @@ static BurnStatus submit_batch(Vulkan *vulkan) {
                               .signalSemaphoreInfoCount = 1,
                               .pSignalSemaphoreInfos = &signal};
   if (!queue->is_open) return BURN_OK;
-  put_barrier(vulkan, batch->commands, true);
+  put_barrier(vulkan, batch->commands, VULKAN_HOST);
   VkResult result = vulkan->calls.EndCommandBuffer(batch->commands);
   if (result == VK_SUCCESS) result = vulkan->calls.QueueSubmit2(queue->handle, 1, &info, VK_NULL_HANDLE);
   if (result != VK_SUCCESS) return burn__vulkan_break(vulkan, result, "submit"); /* what was recorded is gone */
@@ -278,7 +291,7 @@ BurnStatus burn__vulkan_drain(Vulkan *vulkan) {
 
 /* -- recording -------------------------------------------------------------------------------- */
 
-BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VkCommandBuffer *out) {
+BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out) {
   VulkanQueue *queue = vulkan->queue;
   (void)pthread_mutex_lock(&queue->mutex);
   BurnStatus status = burn__vulkan_enter(&vulkan->gpu); /* another thread may have broken it meanwhile */
@@ -288,7 +301,8 @@ BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VkCommandBuffer *out) {
     return status;
   }
   *out = queue->batches[queue->current].commands;
-  put_barrier(vulkan, *out, false);
+  put_barrier(vulkan, *out, work);
+  queue->last = work;
   return BURN_OK;
 }
 
@@ -319,7 +333,7 @@ static BurnStatus make_room(Vulkan *vulkan) {
   if (status == BURN_OK) reach(vulkan, oldest);
   if (status != BURN_OK || queue->is_open) return status;
   status = begin_batch(vulkan);
-  if (status == BURN_OK) put_barrier(vulkan, queue->batches[queue->current].commands, false);
+  if (status == BURN_OK) put_barrier(vulkan, queue->batches[queue->current].commands, queue->last);
   return status;
 }
 
@@ -346,8 +360,8 @@ bool burn__vulkan_copy_later(Vulkan *vulkan, const VulkanStaged *staged, void *t
   Later *later = vulkan->gpu.host->allocate(sizeof *later);
   if (!later) return false;
   *later = (Later){.value = atomic_load(&queue->next), .bytes = bytes, .from = staged->mapped, .to = to};
-  *queue->last = later;
-  queue->last = &later->next;
+  *queue->end = later;
+  queue->end = &later->next;
   return true;
 }
 
@@ -390,7 +404,7 @@ static void record_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, cons
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch) {
   VkCommandBuffer commands = NULL;
   Pushed pushed;
-  BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_KERNELS, &commands);
   if (status != BURN_OK) return status;
   status = prepare(vulkan, dispatch, &pushed, &commands);
   if (status == BURN_OK) record_dispatch(vulkan, dispatch, &pushed, commands);

@@ -105,7 +105,7 @@ static uint32_t weight_of(uint64_t bytes) { return bytes < UINT64_C(64) << 20 ? 
 
 static BurnStatus record_copy(Vulkan *vulkan, VulkanSpan from, VulkanSpan to, uint64_t bytes) {
   VkCommandBuffer commands = NULL;
-  const BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  const BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   put_copy(vulkan, commands, from, to, bytes);
   return burn__vulkan_record_end(vulkan, weight_of(bytes));
@@ -117,7 +117,7 @@ static VulkanSpan further(VulkanSpan span, uint64_t bytes) { return (VulkanSpan)
 
 static BurnStatus write_inline(Vulkan *vulkan, VulkanSpan to, const void *data, uint64_t bytes) {
   VkCommandBuffer commands = NULL;
-  const BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  const BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   vulkan->calls.CmdUpdateBuffer(commands, to.buffer, to.offset, bytes, data);
   return burn__vulkan_record_end(vulkan, 1);
@@ -126,7 +126,7 @@ static BurnStatus write_inline(Vulkan *vulkan, VulkanSpan to, const void *data, 
 static BurnStatus write_piece(Vulkan *vulkan, VulkanSpan to, const void *data, uint64_t bytes) {
   VkCommandBuffer commands = NULL;
   VulkanStaged staged;
-  BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   status = burn__vulkan_stage(vulkan, VULKAN_UP, bytes, &staged, &commands);
   if (status == BURN_OK) {
@@ -166,7 +166,7 @@ static BurnStatus read_mapped(Vulkan *vulkan, const char *from, void *data, uint
 static BurnStatus read_piece(Vulkan *vulkan, VulkanSpan from, void *data, uint64_t bytes) {
   VkCommandBuffer commands = NULL;
   VulkanStaged staged;
-  BurnStatus status = burn__vulkan_record_begin(vulkan, &commands);
+  BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
   status = burn__vulkan_stage(vulkan, VULKAN_DOWN, bytes, &staged, &commands);
   if (status == BURN_OK) put_copy(vulkan, commands, from, staged.span, bytes);
