@@ -286,6 +286,31 @@ def kernel():
     yield "within", b"#define a b c\n#define b a\n#define f(x) x + f(x\na f(f)(f(1)) ) f(2)) g\n#define g(x) [x] g\ng(g)(g(1)(2))\n"
 
 
+def compiler():
+    """Kernels that have each part of the language, behind a byte of what the device can do."""
+    head = b"typedef int int32_t; typedef unsigned int uint32_t; typedef short int16_t; typedef unsigned char uint8_t; typedef double f64;\n"
+    tail = b"struct P { const float *in; float *out; long long n; uint8_t bytes[3]; };\nextern \"C\" __global__ void __launch_bounds__(64) kernel(const P p) {\n"
+    sources = {
+        "numbers": (b"", b"int a = p.n, b = a / 3 - a % 5; b <<= 2; b = ~b >> 1 | 7; float x = p.in[threadIdx.x], y = x * 2 - 1.5f / x;\n"
+                         b"p.out[0] = a < b && x != y || !a ? x : (f64)y + (uint8_t)b; p.out[b & 3] += sqrtf(x) - (x > 0 ? -x : +y); b++; --a;\n"),
+        "structs": (b"struct A { uint8_t t; float x[3]; };\nstruct alignas(16) B { A a[2]; bool f; };\nstatic A make(int n) { A a = {n, {1, 2}}; a.x[n] = 3; return a; }\n",
+                    b"B b = {}; b.a[p.n & 1] = make(2); A &r = b.a[1]; r.t += 3; B *q = (B *)p.out; q[1] = b; q->a[0].x[1]++; A *l = &b.a[0]; (*l).x[p.n] = q->f;\n"),
+        "returns": (b"static int f(int n) { if (n < 3) return 1; for (int i = 0; i < n; i++) { if (i * i == n) return i; while (true) { if (i > 2) break; return 5; } } return n ? f : 0; }\n"
+                    b"static int g(int n) { if (n > 1) { if (n == 4) return 2; n++; } else return 3; return n; }\n",
+                    b"for (int i = 0; i < p.n; i++) { if (g(i) == 2) continue; p.out[i] = g(i); if (i == 7) return; }\n"),
+        "templates": (b"template <class T, int N> struct V { T at[N]; typedef T E; static const int n = N; };\ntemplate <> struct V<float, 1> { typedef f64 E; static const int n = 7; };\n"
+                      b"template <class T, int N> static T sum(const V<T, N> &v) { T s = 0; _Pragma(\"unroll\") for (int i = 0; i < N; i++) s += v.at[i]; return s; }\n"
+                      b"template <int N> static int f(int x) { if constexpr (N > 0) return f<N - 1>(x) * N; else return x; }\ntemplate <class T> static void swap(T &a, T &b) { const T c = a; a = b; b = c; }\n",
+                      b"V<int, 4> v = {{1, 2, 3}}; V<float, 1>::E d = 0.5; float x = sum(v), y = f<3>(2); swap(x, y); p.out[V<float, 1>::n] = x + d; auto z = y; p.out[1] = z;\n"),
+        "shared": (b"static int other(int x) { __shared__ int all[blockDim.x]; all[threadIdx.x] = x; __syncthreads(); return all[blockDim.x - 1 - threadIdx.x]; }\n",
+                   b"__shared__ float a[2][32]; a[threadIdx.x & 1][threadIdx.x >> 1] = p.bytes[p.n]; __syncthreads(); p.out[blockIdx.x] = other(3) + a[1][0];\n"),
+        "pointers": (b"enum { A, B = 3, C };\nstatic const int T[3] = {1, 2, 3};\nstatic void fill(float *to, int n) { for (int i = n; i-- > 0;) to[i] = T[i % C]; }\n",
+                     b"float l[8]; fill(l + 1, A + B); const float *q = p.in + 3, *e = q - 1u; while (q != e && *--q > l[2]) p.out[q - e] = *q; float *m = &l[2]; m[1] = *m; p.out[0] = q ? sizeof l : 1;\n"),
+    }
+    for name, (before, body) in sources.items():
+        yield name, b"\0" + head + before.replace(b"n ? f : 0", b"n") + tail + body + b"}\n"
+
+
 def drawn(seed, files, length):
     """Bytes without a structure of their own; small ones, of which most drawn values are small."""
     dice = random.Random(seed)
@@ -295,7 +320,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
