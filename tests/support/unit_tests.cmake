@@ -12,6 +12,7 @@
 #   PLUGINS <name>..         plugins of tests/plugins that are built first
 #   PROGRAMS <target>..      other targets that are built first
 #   CXX                      one of its SOURCES is in C++: left out where there is no compiler for it
+#   LEFT_OUT                 what it needs is not here, as its folder has said
 #   COMPILER                 it runs the compiler: BURN_TEST_COMPILER and BURN_TEST_COMPILER_FLAGS
 #   OWN_MALLOC               its malloc is everybody's: the program exports its symbols
 #   OWN_LINES                it looks for lines of its own source: compiled with -g
@@ -84,12 +85,12 @@ endfunction()
 # burn_add_unit_test(SOURCE): one program, and its test.
 function(burn_add_unit_test source)
   get_filename_component(name ${source} NAME_WE)
-  cmake_parse_arguments(need "LOADING;CXX;COMPILER;OWN_MALLOC;OWN_LINES;GUARDS" "NOT_ON_WINDOWS"
+  cmake_parse_arguments(need "LOADING;CXX;LEFT_OUT;COMPILER;OWN_MALLOC;OWN_LINES;GUARDS" "NOT_ON_WINDOWS"
     "PLUGINS;PROGRAMS;SOURCES;FOLDERS;DEFINITIONS;LIBRARIES" ${needs_of_${name}})
   if(need_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "burn_test_needs: ${name}: unknown: ${need_UNPARSED_ARGUMENTS}")
   endif()
-  if((BURN_STATIC AND need_LOADING) OR (WIN32 AND need_NOT_ON_WINDOWS) OR (need_CXX AND NOT CMAKE_CXX_COMPILER))
+  if(need_LEFT_OUT OR (BURN_STATIC AND need_LOADING) OR (WIN32 AND need_NOT_ON_WINDOWS) OR (need_CXX AND NOT CMAKE_CXX_COMPILER))
     return()
   endif()
   add_executable(${name} ${source} ${need_SOURCES})
