@@ -156,9 +156,42 @@ typedef struct LoadedVector {
 
 static uint32_t loaded_word(void *context, uint64_t byte) { return ((const LoadedVector *)context)->words[byte / 4]; }
 
+/* -- as words of 64 bits, where vectors are slow ----------------------------------------------- */
+
+static bool by_doublewords(const Emitter *emitter, const Type *type) {
+  return type->size >= 8 && emitter->target.reads_doublewords;
+}
+
+static void load_doublewords(Emitter *emitter, const Type *type, uint32_t address, int64_t offset, uint32_t *words) {
+  const Type *word = word_type(emitter, 32);
+  const uint32_t id = burn__emit_type_id(emitter, word_type(emitter, 64));
+  for (uint32_t i = 0; i < type->size / 4; i += 2) {
+    const uint32_t two = load_at(emitter, id, address, offset + (int64_t)i * 4, 8);
+    const uint32_t pair = bitcast(emitter, vector_type(emitter, 2), two);
+    words[i] = burn__emit_extract(emitter, word, pair, 0);
+    words[i + 1] = burn__emit_extract(emitter, word, pair, 1);
+  }
+}
+
+static void store_doublewords(Emitter *emitter, const Type *type, uint32_t address, int64_t offset,
+                              const uint32_t *words) {
+  const uint32_t id = burn__emit_type_id(emitter, word_type(emitter, 64));
+  for (uint32_t i = 0; i < type->size / 4; i += 2) {
+    const uint32_t pair = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvCompositeConstruct,
+                                       vector_type(emitter, 2), words[i], words[i + 1]);
+    store_at(emitter, id, address, offset + (int64_t)i * 4, 8, bitcast(emitter, id, pair));
+  }
+}
+
+/* -- structs as one access -------------------------------------------------------------------- */
+
 static uint32_t load_vector(Emitter *emitter, const Type *type, uint32_t address, int64_t offset) {
   LoadedVector loaded = {emitter, {0}};
   const Type *word = word_type(emitter, 32);
+  if (by_doublewords(emitter, type)) {
+    load_doublewords(emitter, type, address, offset, loaded.words);
+    return burn__emit_from_words(emitter, type, loaded_word, &loaded, 0);
+  }
   const uint32_t id = load_at(emitter, vector_id(emitter, type), address, offset, type->size);
   if (type->size == 2) loaded.words[0] = burn__emit_op(emitter, SpirvUConvert, word, id, 0);
   if (type->size == 4) loaded.words[0] = id;
@@ -172,6 +205,10 @@ static void store_vector(Emitter *emitter, const Type *type, uint32_t address, i
   to_words(emitter, type, value, 0, words);
   for (size_t i = 0; i < 4; i++)
     if (!words[i]) words[i] = burn__emit_u32(emitter, 0);
+  if (by_doublewords(emitter, type)) {
+    store_doublewords(emitter, type, address, offset, words);
+    return;
+  }
   const uint32_t id = vector_id(emitter, type);
   uint32_t whole = words[0];
   if (type->size == 2) whole = burn__emit_op(emitter, SpirvUConvert, word_type(emitter, 16), words[0], 0);
