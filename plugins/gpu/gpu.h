@@ -179,6 +179,7 @@ struct Gpu {
   uint32_t shared_bytes;        /* of memory that the threads of a group may share */
   bool has_tensor_cores;        /* attention multiplies by them, in PTX */
   bool has_f64;                 /* else the instance has no tensors of f64 */
+  bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */
   GpuMemory *memory;            /* by burn__gpu_memory_create */
   GpuComplaint *complaint;      /* memory that kernels and the host see, cleared: what was wrong */
   GpuAddress complaint_address; /* as kernels see it */
@@ -334,7 +335,7 @@ BurnStatus burn__gpu_columns_forward(Gpu *gpu, BurnDType dtype, const GpuConv *p
 BurnStatus burn__gpu_columns_transposed(Gpu *gpu, BurnDType dtype, const GpuConv *p);
 BurnStatus burn__gpu_columns_weight(Gpu *gpu, BurnDType dtype, const GpuConv *p, BurnPrimitive *gradient);
 /* True if that is faster than the definition; `all_at_once`: for the weight's gradient, which needs room for all. */
-bool burn__gpu_columns_pay(const GpuConv *p, bool all_at_once);
+bool burn__gpu_columns_pay(const Gpu *gpu, const GpuConv *p, bool all_at_once);
 /* Adds a bias to each channel of x [batch, channels, places]. */
 BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddress bias, int64_t batch, int64_t channels,
                               int64_t places);

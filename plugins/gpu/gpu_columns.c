@@ -2,7 +2,7 @@
  * Groups are batches of the product. A weight's gradient takes the columns of all examples at once. */
 #include "gpu.h"
 
-enum { FROM_PIXELS, TO_PIXELS, ADD_BIAS, WIDE = 4, THREADS = 256 }; /* variants of kernels/columns.cu */
+enum { FROM_PIXELS, TO_PIXELS, ADD_BIAS, WIDE = 4, BY_LINES = 8, THREADS = 256 }; /* variants of kernels/columns.cu */
 
 /* Columns of one product take at most that. */
 static const uint64_t MOST_BYTES = (uint64_t)256 << 20;
@@ -21,9 +21,10 @@ static Sizes sizes_of(const GpuConv *p) {
   return s;
 }
 
-bool burn__gpu_columns_pay(const GpuConv *p, bool all_at_once) {
+bool burn__gpu_columns_pay(const Gpu *gpu, const GpuConv *p, bool all_at_once) {
   const Sizes s = sizes_of(p);
   if (all_at_once && p->batch * p->groups * s.rows * s.places > MOST_AT_ONCE) return false;
+  if (gpu->is_processor) return p->groups <= 4;
   return p->groups <= 4 && s.rows * s.out_group >= 256 && p->batch * s.places >= 64;
 }
 
@@ -35,13 +36,16 @@ static bool is_wide(const GpuColumns *c) {
 }
 
 static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t variant, int64_t threads, const GpuColumns *c) {
-  const GpuKernelKey key = {.text = GPU_TEXT_COLUMNS,
-                            .out = dtype,
-                            .in = {dtype, dtype, dtype},
-                            .variant = variant + (threads > INT32_MAX / 4 || is_wide(c) ? WIDE : 0)};
+  const bool by_lines = gpu->is_processor && variant != TO_PIXELS;
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_COLUMNS,
+      .out = dtype,
+      .in = {dtype, dtype, dtype},
+      .variant = variant + (threads > INT32_MAX / 4 || is_wide(c) ? WIDE : 0) + (by_lines ? BY_LINES : 0)};
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
+  if (by_lines && threads > 0) threads /= c->windows[1];
   return burn__gpu_launch(gpu, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, c, sizeof *c);
 }
 
@@ -69,7 +73,7 @@ static BurnStatus fill(Gpu *gpu, BurnDType dtype, GpuColumns *c, GpuAddress pixe
 BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddress bias, int64_t batch, int64_t channels,
                               int64_t places) {
   const GpuColumns c = {
-      .out = x, .bias = bias, .batch = batch, .channels = channels, .windows = {places, 1}, .kernel = {1, 1}};
+      .out = x, .bias = bias, .batch = batch, .channels = channels, .windows = {1, places}, .kernel = {1, 1}};
   return start(gpu, dtype, ADD_BIAS, batch * channels * places, &c);
 }
 

@@ -115,7 +115,8 @@ static int64_t products_of(const GpuConv *p) {
 
 /* Way 0 is our best by what is known of shapes, way 1 the definition. */
 static BurnStatus go(const GpuConvWork *work, uint32_t number) {
-  const bool by_columns_first = number == 0 && burn__gpu_columns_pay(work->p, work->kind == GPU_CONV_WEIGHT);
+  const bool by_columns_first =
+      number == 0 && burn__gpu_columns_pay(work->run->gpu, work->p, work->kind == GPU_CONV_WEIGHT);
   return by_columns_first ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
 }
 
@@ -125,7 +126,8 @@ static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
 static BurnStatus compute(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
   const GpuLibraries *libraries = run->gpu->libraries;
   const GpuConvKind kind = (GpuConvKind)run->row->detail;
-  const bool two_of_ours = burn__gpu_columns_pay(p, kind == GPU_CONV_WEIGHT) && products_of(p) <= FEW_PRODUCTS;
+  const bool two_of_ours =
+      burn__gpu_columns_pay(run->gpu, p, kind == GPU_CONV_WEIGHT) && products_of(p) <= FEW_PRODUCTS;
   const GpuConvWork work = {run, p, kind, inputs->rows, go, two_of_ours ? 2 : 1};
   return libraries && libraries->conv ? libraries->conv(run->gpu, &work) : go(&work, 0);
 }

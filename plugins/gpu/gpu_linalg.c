@@ -41,6 +41,34 @@ static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
   return variant;
 }
 
+/* -- on processors ---------------------------------------------------------------------------- */
+
+/* Which pairs of an operand of f32 can be read at once: of neighbours along k (1), across (2), or none. */
+static uint32_t pairs_of(const GpuMatmul *p, GpuAddress address, int64_t along, int64_t across, int64_t lines,
+                         const int64_t *strides) {
+  int64_t odd = address % 8 == 0 ? 0 : 1;
+  for (int32_t i = 0; i < p->rank; i++) odd |= strides[i] & 1;
+  if (along == 1 && ((across & 1) | odd) == 0) return 1;
+  return across == 1 && ((along & 1) | (lines & 1) | odd) == 0 ? 2 : 0;
+}
+
+static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  const int64_t width = burn_dtype_bytes(kind->in) == 8 ? 4 : 8;
+  const int64_t threads = p->batches * ((p->m + 3) / 4) * ((p->n + width - 1) / width);
+  const uint32_t left = pairs_of(p, p->lhs, p->lhs_column, p->lhs_row, p->m, p->lhs_strides);
+  const uint32_t right = pairs_of(p, p->rhs, p->rhs_row, p->rhs_column, p->n, p->rhs_strides);
+  const GpuKernelKey key = {.text = GPU_TEXT_DIRECT_PRODUCT,
+                            .out = kind->out,
+                            .in = {kind->in, kind->in, kind->in},
+                            .variant = kind->in == BURN_DTYPE_F32 ? left + 3 * right : 0};
+  GpuFunction *function = NULL;
+  const uint64_t groups = (uint64_t)((threads + GPU_DIRECT_THREADS - 1) / GPU_DIRECT_THREADS);
+  if (groups == 0) return BURN_OK;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, groups, GPU_DIRECT_THREADS, p, sizeof *p);
+}
+
 static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   const uint32_t variant = variant_of(gpu, kind->in, p);
   const GpuKernelKey key = {
@@ -84,7 +112,7 @@ static BurnStatus product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul 
   if (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT && kind->in == kind->out && burn__gpu_takes_vector(p))
     return burn__gpu_vector_product(gpu, kind->in, p);
   if (suits_library(gpu, kind, p) && product_of_library(gpu, kind, p, 1)) return BURN_OK;
-  return product_of_ours(gpu, kind, p);
+  return gpu->is_processor ? direct_product(gpu, kind, p) : product_of_ours(gpu, kind, p);
 }
 
 BurnStatus burn__gpu_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p) {

@@ -139,6 +139,7 @@ static BurnStatus start(Vulkan *vulkan) {
     return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "%s", why);
   cut_down(&vulkan->caps, &vulkan->settings);
   vulkan->gpu.shared_bytes = vulkan->caps.shared_bytes;
+  vulkan->gpu.is_processor = vulkan->caps.is_cpu;
   vulkan->gpu.unit_count = units_of(vulkan->gpu.host, &vulkan->caps);
   BurnStatus status = burn__gpu_begin(&vulkan->gpu, vulkan->settings.primitives);
   if (status == BURN_OK) status = burn__vulkan_device_open(vulkan);

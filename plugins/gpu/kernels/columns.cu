@@ -1,21 +1,60 @@
 /* columns.cu - between pixels and columns: row k of the columns has, for every window, the pixel that tap k (channel, y,
  * x) meets there, so that convolutions are products of matrices. BURN_VARIANT % 4, 0: columns from pixels; 1: pixels
- * from columns, each the sum of what its taps have; 2: adds a bias to each channel. BURN_VARIANT / 4: counts and places
- * take 64 bits. */
+ * from columns, each the sum of what its taps have; 2: adds a bias to each channel. BURN_VARIANT & 4: counts and places
+ * take 64 bits. BURN_VARIANT & 8: for processors, a thread of 0 and 2 has a line of windows, as dividing is slow. */
 #define BURN_PASS (BURN_VARIANT % 4)
-#if BURN_VARIANT / 4
+#define BURN_BY_LINES (BURN_VARIANT / 8)
+#if BURN_VARIANT & 4
 typedef int64_t Place;
 #else
 typedef int32_t Place;
 #endif
 typedef Element<IN0>::C C;
 
+#if BURN_BY_LINES && BURN_PASS == 0
+struct alignas(2 * sizeof(OUT)) Two { OUT at[2]; };
+
+static __device__ inline OUT burn_pixel(const OUT *line, Place x, Place width) {
+  OUT none;
+  burn_put(none, (C)0);
+  return x >= 0 && x < width ? line[x] : none;
+}
+
+/* Two windows at once where they lie so. Lines above and below the pixels have a width of 0. */
+static __device__ inline void burn_fill_line(OUT *to, const OUT *line, Place columns, Place x, Place step,
+                                             Place width) {
+  const bool in_twos = ((uint64_t)to & (sizeof(Two) - 1u)) == 0u;
+  Place k = 0;
+  for (; in_twos && k + 2 <= columns; k += 2, x += 2 * step) {
+    const Two two = {{burn_pixel(line, x, width), burn_pixel(line, x + step, width)}};
+    *(Two *)(to + k) = two;
+  }
+  for (; k < columns; k++, x += step) to[k] = burn_pixel(line, x, width);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuColumns p) {
   const Place i = (Place)burn_thread(), channels = (Place)p.channels;
   const Place kw = (Place)p.kernel[1], taps = (Place)p.kernel[0] * kw;
   const Place columns = (Place)p.windows[1], places = (Place)p.windows[0] * columns;
   const Place height = (Place)p.pixels[0], width = (Place)p.pixels[1];
-#if BURN_PASS == 0
+#if BURN_BY_LINES && BURN_PASS == 0
+  const Place lines = (Place)p.windows[0];
+  if (burn_thread() >= p.batch * p.channels * taps * lines) return;
+  const Place oy = i % lines, rest = i / lines, k = rest % (channels * taps), n = rest / (channels * taps);
+  const Place c = k / taps, ky = k % taps / kw, kx = k % kw;
+  const Place y = oy * (Place)p.stride[0] + ky * (Place)p.dilation[0] - (Place)p.padding[0];
+  const bool is_inside = y >= 0 && y < height;
+  burn_fill_line((OUT *)p.out + n * p.batch_stride + k * p.row_stride + oy * columns,
+                 (const OUT *)p.in + ((n * channels + c) * height + (is_inside ? y : 0)) * width, columns,
+                 kx * (Place)p.dilation[1] - (Place)p.padding[1], (Place)p.stride[1], is_inside ? width : 0);
+#elif BURN_BY_LINES
+  const Place lines = (Place)p.windows[0];
+  if (burn_thread() >= p.batch * p.channels * lines) return;
+  const C bias = burn_get(((const OUT *)p.bias)[i / lines % channels]);
+  OUT *line = (OUT *)p.out + (int64_t)i * columns;
+  for (Place k = 0; k < columns; k++) burn_put(line[k], burn_get(line[k]) + bias);
+#elif BURN_PASS == 0
   if (burn_thread() >= p.batch * p.channels * taps * places) return;
   const Place place = i % places, rest = i / places, k = rest % (channels * taps), n = rest / (channels * taps);
   const Place c = k / taps, ky = k % taps / kw, kx = k % kw;

@@ -116,6 +116,7 @@ typedef struct GpuRowCopy {
 } GpuRowCopy;
 
 /* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. */
+#define GPU_DIRECT_THREADS 8 /* of a group of kernels/direct_product.cu */
 typedef struct GpuMatmul {
   uint64_t out, lhs, rhs, bias;
   int64_t m, n, k;

@@ -1,4 +1,4 @@
-/* product.cu - products of any dtype and strides. A block makes TILE x TILE results, by 16 steps of k at a time in shared
+/* product.cu - products of any dtype and strides; sums.cu comes before. A block makes TILE x TILE results, by 16 steps of k at a time in shared
  * memory, a thread MINE x MINE of them in registers. BURN_VARIANT 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4;
  * 2: 128 x 128, 8 x 8.
  *
@@ -24,25 +24,7 @@
 #define BURN_BLOCKS (BURN_VARIANT == 2 ? 2 : 1) /* that a unit has registers for */
 #define READS (TILE * DEPTH / THREADS)
 
-/* What is added up: the low bits of integers are those of a wider one. */
-template <class S> struct Sum { typedef typename Element<S>::C A; };
-template <> struct Sum<bool_t> { typedef uint32_t A; };
-template <> struct Sum<u8_t> { typedef uint32_t A; };
-typedef Sum<IN0>::A A;
-typedef Element<IN0>::C C;
-
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
-static __device__ inline int64_t burn_fused(int64_t a, int64_t b, int64_t c) {
-  return (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c);
-}
-static __device__ inline int32_t burn_fused(int32_t a, int32_t b, int32_t c) {
-  return (int32_t)((uint32_t)a * (uint32_t)b + (uint32_t)c);
-}
-static __device__ inline uint32_t burn_fused(uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }
-
 struct alignas(16) Four { A at[4]; };
-struct alignas(4 * sizeof(OUT)) Results { OUT at[4]; };
 
 /* Four neighbours in shared memory, by one access. */
 static __device__ inline Four burn_four(const A *from) {
@@ -109,24 +91,6 @@ static __device__ inline void burn_multiply(A sum[MINE][MINE], const A *left, co
   }
 }
 
-/* Four results beside each other, as far as they are in the row. */
-static __device__ inline void burn_write(const GpuMatmul &p, OUT *row, int64_t column, const A *sum, bool whole) {
-  Results results;
-#pragma unroll
-  for (int e = 0; e < 4; e++) {
-    A result = sum[e];
-    if (p.bias != 0u && column + e < p.n) result = result + (A)burn_get(((const OUT *)p.bias)[column + e]);
-    burn_put(results.at[e], (C)result);
-  }
-  if (whole && column + 4 <= p.n) {
-    *(Results *)(row + column) = results;
-    return;
-  }
-#pragma unroll
-  for (int e = 0; e < 4; e++)
-    if (column + e < p.n) row[column + e] = results.at[e];
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
 #if defined(BURN_SPIRV)
   __shared__ A left[DEPTH * PITCH], right[DEPTH * PITCH];
@@ -136,16 +100,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int64_t columns = (p.n + TILE - 1) / TILE, rows = (p.m + TILE - 1) / TILE;
   const int64_t column = (int64_t)blockIdx.x % columns * TILE, row = (int64_t)blockIdx.x / columns % rows * TILE;
   const int64_t batch = (int64_t)blockIdx.x / columns / rows;
-  int64_t rest = batch, at_left = 0, at_right = 0;
-  for (int axis = p.rank - 1; axis >= 0; axis--) {
-    const int64_t here = rest % p.shape[axis];
-    rest /= p.shape[axis];
-    at_left += here * p.lhs_strides[axis];
-    at_right += here * p.rhs_strides[axis];
-  }
+  const Places places = burn_places(p, batch);
   const Reads of_left = burn_reads(p.lhs_column == 1), of_right = burn_reads(p.rhs_column != 1);
-  const IN0 *lhs = (const IN0 *)p.lhs + at_left + (row + of_left.line) * p.lhs_row + of_left.k * p.lhs_column;
-  const IN0 *rhs = (const IN0 *)p.rhs + at_right + (column + of_right.line) * p.rhs_column + of_right.k * p.rhs_row;
+  const IN0 *lhs = (const IN0 *)p.lhs + places.left + (row + of_left.line) * p.lhs_row + of_left.k * p.lhs_column;
+  const IN0 *rhs = (const IN0 *)p.rhs + places.right + (column + of_right.line) * p.rhs_column + of_right.k * p.rhs_row;
   const int64_t lhs_step = of_left.line_step * p.lhs_row + of_left.k_step * p.lhs_column;
   const int64_t rhs_step = of_right.line_step * p.rhs_column + of_right.k_step * p.rhs_row;
   const int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;

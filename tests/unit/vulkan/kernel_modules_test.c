@@ -16,7 +16,7 @@
 
 enum { MOST_VARIANTS = 8, EACH_VALIDATED = 7 };
 
-typedef enum Kinds { FLOATS, NUMBERS, ALL } Kinds;
+typedef enum Kinds { F32, FLOATS, NUMBERS, ALL } Kinds;
 
 typedef struct Row {
   GpuText text;
@@ -34,7 +34,10 @@ static const Row rows[] = {
     {GPU_TEXT_REDUCE, NUMBERS, 4, 4, {0, 1, 2, 3}},
     {GPU_TEXT_SCAN, NUMBERS, 4, 2, {0, 1}},
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
-    {GPU_TEXT_COLUMNS, ALL, 1, 2, {0, 4}},
+    {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
+    {GPU_TEXT_DIRECT_PRODUCT, ALL, 1, 1, {0}},
+    {GPU_TEXT_DIRECT_PRODUCT, F32, 1, 8, {1, 2, 3, 4, 5, 6, 7, 8}},
+    {GPU_TEXT_COLUMNS, ALL, 1, 6, {0, 1, 2, 4, 8, 10}},
     {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
     {GPU_TEXT_POOL, FLOATS, 1, 2, {0, 1}},
     {GPU_TEXT_OPTIMIZER, FLOATS, 1, 2, {0, 1}},
@@ -129,7 +132,7 @@ static int compile_kernels(const GpuKernelKey *key, const KernelTarget *target) 
 /* -- all of them ------------------------------------------------------------------------------ */
 
 static const KernelTarget targets[] = {
-    {.has_warps = false},
+    {.has_warps = false, .reads_doublewords = true},
     {.has_warps = true,
      .fused_f32 = true,
      .fused_f64 = true,
@@ -142,7 +145,7 @@ static const KernelTarget targets[] = {
 
 static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_F64, BURN_DTYPE_U8,
                                    BURN_DTYPE_I8,  BURN_DTYPE_I16, BURN_DTYPE_I32,  BURN_DTYPE_I64, BURN_DTYPE_BOOL};
-static const size_t dtype_counts[] = {[FLOATS] = 4, [NUMBERS] = 9, [ALL] = 10};
+static const size_t dtype_counts[] = {[F32] = 1, [FLOATS] = 4, [NUMBERS] = 9, [ALL] = 10};
 
 static int compile_row(const Row *row) {
   int wrong = 0, turn = 0;
