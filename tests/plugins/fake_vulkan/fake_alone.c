@@ -74,8 +74,11 @@ static void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPhysicalDevic
   (void)snprintf(plain->deviceName, sizeof plain->deviceName, "a device that is not there");
   VkPhysicalDeviceLimits *limits = &plain->limits;
   limits->maxComputeSharedMemorySize = 32768;
-  limits->maxComputeWorkGroupInvocations = limits->maxComputeWorkGroupSize[0] = 1024;
-  for (int axis = 0; axis < 3; axis++) limits->maxComputeWorkGroupCount[axis] = 65535;
+  limits->maxComputeWorkGroupInvocations = 1024;
+  for (int axis = 0; axis < 3; axis++) {
+    limits->maxComputeWorkGroupSize[axis] = 1024;
+    limits->maxComputeWorkGroupCount[axis] = 65535;
+  }
   limits->maxPushConstantsSize = 128;
   limits->timestampPeriod = 1;
   for (VkBaseOutStructure *at = out->pNext; at; at = at->pNext) {

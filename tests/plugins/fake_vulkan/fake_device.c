@@ -141,9 +141,11 @@ static void pretend_plain(VkPhysicalDeviceProperties *plain) {
   if (d->endless) memset(plain->deviceName, 'x', sizeof plain->deviceName);
   lower(&limits->maxComputeSharedMemorySize, d->shared);
   lower(&limits->maxComputeWorkGroupInvocations, d->threads);
-  lower(&limits->maxComputeWorkGroupSize[0], d->threads);
   lower(&limits->maxPushConstantsSize, d->push);
-  for (int axis = 0; axis < 3; axis++) lower(&limits->maxComputeWorkGroupCount[axis], d->groups);
+  for (int axis = 0; axis < 3; axis++) {
+    lower(&limits->maxComputeWorkGroupSize[axis], d->threads);
+    lower(&limits->maxComputeWorkGroupCount[axis], d->groups);
+  }
 }
 
 static void pretend_v11(VkPhysicalDeviceVulkan11Properties *v11) {

@@ -153,7 +153,7 @@ static void test_ops_that_do_not_fit_say_why(void **state) {
   if (!has_driver) skip();
   run("threads=256");
   assert_true(report->has_failed);
-  assert_non_null(strstr(report->words, "has groups of 512 threads"));
+  assert_non_null(strstr(report->words, "has groups of 512 x 1 x 1 threads"));
   assert_non_null(strstr(report->words, "has at most 256"));
   assert_memory_equal(report->numbers, right, 5 * sizeof right[0]); /* up to the first that sorts */
 }

@@ -243,7 +243,7 @@ static bool wants_all(void) {
 
 /* From one call that fails to the next: about so many are drawn. */
 static int stride_of(int calls) {
-  enum { DRAWN = 10 };
+  enum { DRAWN = 6 };
   return wants_all() || calls <= DRAWN ? 1 : calls / DRAWN;
 }
 
