@@ -127,8 +127,8 @@ static void test_corners(void **state) {
   static const char *const sources[] = {
       "#define EMPTY\n#define ONE 1\n#if EMPTY + ONE EMPTY\n(EMPTY)EMPTY\n#endif\n",
       "#define f(x, y) x##y #x #y\nf(a b, c d) f(,) f(, (1, \"s\\n\"))\n",
-      "#define LPAREN (\n#define RPAREN )\n#define F(x, y) x + y\n#define E(...) __VA_ARGS__\n"
-      "E(F LPAREN 1, 2 RPAREN) E(E(F)(1, 2))\n",
+      ("#define LPAREN (\n#define RPAREN )\n#define F(x, y) x + y\n#define E(...) __VA_ARGS__\n"
+       "E(F LPAREN 1, 2 RPAREN) E(E(F)(1, 2))\n"),
       "#define A() B\n#define B() A\nA()()()() B()()\n",
       "#define cat(a, b) a ## b\n#define xcat(x, y) cat(x, y)\nxcat(xcat(1, 2), 3) cat(cat, cat)(1, 2)\n",
       "#define g(x, ...) x|#__VA_ARGS__|__VA_ARGS__\ng(1) g(1,) g(  a ,b,  c )\n",
