@@ -1,7 +1,7 @@
 /* kernel_statements.c - statements: variables, branches, loops, and how they are left. */
 #include "kernel_emit.h"
 
-enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400, MOST_WORDS_UNROLLED = 40000 };
+enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400, MOST_WORDS_UNROLLED = 160000, MOST_WORDS_EMULATED = 40000 };
 
 /* -- blocks of the module --------------------------------------------------------------------- */
 
@@ -294,11 +294,17 @@ static int known_times(Emitter *emitter, const Node *node, const Node *first, co
   return times;
 }
 
+/* Arrays stay in registers only where their indices are known, so loops that ask for it are written out; not beyond what
+ * drivers take in a second. Without a fused multiply-add, as on processors, words are ten times as many. */
+static size_t most_words(const Emitter *emitter) {
+  return emitter->target.fused_f32 ? MOST_WORDS_UNROLLED : MOST_WORDS_EMULATED;
+}
+
 static bool may_unroll(Emitter *emitter, const Node *node) {
   if (!node->a || node->a->kind != NODE_DECLARE || !node->b || !node->c) return false;
   const Node *first = node->a->a;
   if (first->next || !first->a || first->kind != NODE_VARIABLE || first->type->form != FORM_NAME) return false;
-  if (emitter->spirv.sections[SPIRV_BODY].count > MOST_WORDS_UNROLLED) return false;
+  if (emitter->spirv.sections[SPIRV_BODY].count > most_words(emitter)) return false;
   if (node->b->kind == NODE_CALL || node->b->kind == NODE_INDEX) return false;
   if (burn__emit_writes(emitter, node->b, first->name, NULL)) return false;
   return !burn__emit_has_jump(node->d, NODE_CONTINUE) && !burn__emit_writes(emitter, node->d, first->name, NULL);
