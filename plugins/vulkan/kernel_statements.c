@@ -1,7 +1,13 @@
 /* kernel_statements.c - statements: variables, branches, loops, and how they are left. */
 #include "kernel_emit.h"
 
-enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400, MOST_WORDS_UNROLLED = 160000, MOST_WORDS_EMULATED = 40000 };
+enum {
+  MOST_UNROLLED = 64,
+  MOST_UNROLLED_UNASKED = 8,
+  MOST_WORDS_UNASKED = 400,
+  MOST_WORDS_UNROLLED = 160000,
+  MOST_WORDS_EMULATED = 40000
+};
 
 /* -- blocks of the module --------------------------------------------------------------------- */
 
