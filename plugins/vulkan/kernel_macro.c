@@ -10,7 +10,8 @@
 static bool push(KernelReader *reader, const KernelPiece *pieces, size_t count, KernelMacro *macro, bool has_space) {
   if (reader->depth == KERNEL_DEPTH)
     return burn__kernel_fail(reader, "macros lie deeper than %d in each other", KERNEL_DEPTH);
-  reader->contexts[reader->depth++] = (KernelContext){pieces, pieces + count, macro, true, has_space};
+  const KernelPiece *end = count > 0 ? pieces + count : pieces; /* of nothing, which may be NULL */
+  reader->contexts[reader->depth++] = (KernelContext){pieces, end, macro, true, has_space};
   if (macro) macro->is_busy = true;
   return true;
 }
