@@ -239,11 +239,7 @@ SNIPPET(
           steps++;
           if (k * i == n) return 1000 + steps;
           if (k == m) break;
-          while (true) {
-            if (steps % 5 == 0) break;
-            if (steps == n * 2) return 2000 + i;
-            steps++;
-          }
+          if (steps == n * 2) return 2000 + i;
         }
         if (steps > 60) return steps;
       }
@@ -292,7 +288,7 @@ SNIPPET(
       int sum = 0;
       for (int i = 0; i < 6; i++) {
         if (in_loop(i + n) == 7) continue;
-        sum += in_loops(i, n) + nested(i);
+        sum += in_loop(i) * nested(i);
         if (sum > 5000) return chain(sum);
       }
       return sum;
@@ -310,7 +306,7 @@ SNIPPET(
       by_reference(n, to);
       PUT(to);
       for (int i = 0; i < 3; i++) {
-        if (in_loops(i, n) > 0 && chain(i + n) > 0) continue;
+        if (nested(i) > 0 && chain(i + n) > 0) continue;
         by_reference(i + n, to);
         PUT(to);
       }

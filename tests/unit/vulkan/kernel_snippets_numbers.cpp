@@ -43,7 +43,7 @@ namespace snippets {
 
 #define WITH_EACH(A)                                                                                             \
   static __device__ void body(uint32_t thread, const Given *given, uint64_t *out) {                              \
-    for (uint32_t k = 0; k < 3; k++) {                                                                           \
+    for (uint32_t k = 0, last = 2 + thread / THREADS; k <= last; k++) {                                          \
       const A a = (A)given->integers[thread];                                                                    \
       const int64_t b = given->integers[(thread * 5 + 11 * k) % THREADS];                                        \
       PUT(whole_pair_of(a, (int8_t)b)), PUT(whole_pair_of(a, (uint8_t)b)), PUT(whole_pair_of(a, (int16_t)b));    \
@@ -78,7 +78,7 @@ EXPANDED(pairs_u64, INTEGER_PAIRS WITH_EACH(uint64_t))
   }
 #define EACH_FLOAT(A, list)                                                                                       \
   static __device__ void body(uint32_t thread, const Given *given, uint64_t *out) {                               \
-    for (uint32_t k = 0; k < 6; k++) {                                                                            \
+    for (uint32_t k = 0, last = 5 + thread / THREADS; k <= last; k++) {                                           \
       const A a = given->list[thread];                                                                            \
       const uint32_t other = (thread * 5 + 11 * k) % THREADS;                                                     \
       const int64_t i = given->integers[other];                                                                   \
