@@ -54,7 +54,9 @@ static KernelTokens *tokens_of(const char *what, const char *source, const char 
 
 static bool is_same_name(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
+/* A preprocessor of C leaves macros in `#pragma unroll`, where compilers of CUDA C put in what they stand for. */
 static bool is_same(const KernelToken *a, const KernelToken *b) {
+  if (a->kind == KERNEL_TOKEN_UNROLL && b->kind == KERNEL_TOKEN_UNROLL && b->name) return true;
   return a->kind == b->kind && a->suffix == b->suffix && a->punctuator == b->punctuator && a->integer == b->integer &&
          memcmp(&a->real, &b->real, sizeof a->real) == 0 && is_same_name(a->name, b->name);
 }
