@@ -36,9 +36,24 @@ static VkResult VKAPI_CALL end(VkCommandBuffer commands) {
   return fake_real.device.EndCommandBuffer(commands);
 }
 
+/* -- commands --------------------------------------------------------------------------------- */
+
+static void VKAPI_CALL put_barrier(VkCommandBuffer commands, const VkDependencyInfo *info) {
+  fake_see_barrier(fake_device_of(commands), info);
+  fake_real.device.CmdPipelineBarrier2(commands, info);
+}
+
+static void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t count,
+                            const VkBufferCopy *regions) {
+  fake_note("vkCmdCopyBuffer", commands);
+  fake_see_work(fake_device_of(commands), FAKE_COPY);
+  fake_real.device.CmdCopyBuffer(commands, from, to, count, regions);
+}
+
 static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
   const uint64_t most = fake_device()->groups;
   fake_note("vkCmdDispatch", commands);
+  fake_see_work(fake_device_of(commands), FAKE_KERNEL);
   if (most > 0 && (x > most || y > most || z > most))
     fake_complain("a dispatch of %u x %u x %u workgroups, where %llu are allowed along an axis", x, y, z,
                   (unsigned long long)most);
@@ -56,6 +71,7 @@ static void VKAPI_CALL push(VkCommandBuffer commands, VkPipelineLayout layout, V
 
 static void VKAPI_CALL update(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
                               const void *data) {
+  fake_see_work(fake_device_of(commands), FAKE_COPY);
   if (bytes == 0 || bytes > 65536 || bytes % 4 != 0 || offset % 4 != 0)
     fake_complain("vkCmdUpdateBuffer of %llu bytes at %llu", (unsigned long long)bytes, (unsigned long long)offset);
   fake_real.device.CmdUpdateBuffer(commands, buffer, offset, bytes, data);
@@ -63,6 +79,7 @@ static void VKAPI_CALL update(VkCommandBuffer commands, VkBuffer buffer, VkDevic
 
 static void VKAPI_CALL fill(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
                             uint32_t value) {
+  fake_see_work(fake_device_of(commands), FAKE_COPY);
   if (bytes == 0 || offset % 4 != 0 || (bytes != VK_WHOLE_SIZE && bytes % 4 != 0))
     fake_complain("vkCmdFillBuffer of %llu bytes at %llu", (unsigned long long)bytes, (unsigned long long)offset);
   fake_real.device.CmdFillBuffer(commands, buffer, offset, bytes, value);
@@ -75,6 +92,8 @@ void fake_offer_commands(VulkanCalls *calls) {
   calls->AllocateCommandBuffers = allocate;
   calls->BeginCommandBuffer = begin;
   calls->EndCommandBuffer = end;
+  calls->CmdPipelineBarrier2 = put_barrier;
+  calls->CmdCopyBuffer = copy;
   calls->CmdDispatch = dispatch;
   calls->CmdPushConstants = push;
   calls->CmdUpdateBuffer = update;

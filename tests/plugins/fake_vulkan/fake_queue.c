@@ -123,6 +123,7 @@ static VkResult pass_on(VkQueue queue, uint32_t count, const VkSubmitInfo2 *info
 static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence) {
   FAKE_FAILS("QueueSubmit2", queue);
   atomic_fetch_add(&submissions, 1u);
+  fake_see_submission(fake_device_of(queue));
   (void)pthread_mutex_lock(&mutex);
   const VkResult result = pass_on(queue, count, infos, fence);
   (void)pthread_mutex_unlock(&mutex);
@@ -156,7 +157,9 @@ static void VKAPI_CALL destroy_semaphore(VkDevice device, VkSemaphore semaphore,
 static VkResult VKAPI_CALL wait(VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t nanoseconds) {
   FAKE_FAILS("WaitSemaphores", device);
   begin_all();
-  return fake_real.device.WaitSemaphores(device, info, nanoseconds);
+  const VkResult result = fake_real.device.WaitSemaphores(device, info, nanoseconds);
+  if (result == VK_SUCCESS && !fake_is_busy(device)) fake_see_end(device, false);
+  return result;
 }
 
 static VkResult VKAPI_CALL ask_value(VkDevice device, VkSemaphore semaphore, uint64_t *value) {
@@ -181,6 +184,7 @@ static void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCallbac
   fake_count_orphans(device);
   forget(device);
   fake_forget_device(device);
+  fake_see_end(device, true);
   fake_real.device.DestroyDevice(device, how);
 }
 

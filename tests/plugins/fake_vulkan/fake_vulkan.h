@@ -114,6 +114,16 @@ bool fake_is_busy(VkDevice device);
 /* How often something was submitted, to any. */
 uint64_t fake_submissions(void);
 
+/* -- fake_barriers.c ----------------------------------------------------------------------------- */
+
+typedef enum FakeWork { FAKE_KERNEL, FAKE_COPY, FAKE_HOST, FAKE_WORKS } FakeWork;
+/* What is recorded into command buffers of a device, in the order in which they are submitted. */
+void fake_see_barrier(VkDevice device, const VkDependencyInfo *info);
+void fake_see_work(VkDevice device, FakeWork work);
+void fake_see_submission(VkDevice device);
+/* All that was submitted is done; `is_gone`: the device was destroyed. */
+void fake_see_end(VkDevice device, bool is_gone);
+
 /* -- fake_spirv.c -------------------------------------------------------------------------------- */
 
 /* Tells what a module asks for that the pretended device has not. */
