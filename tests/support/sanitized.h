@@ -2,6 +2,10 @@
 #ifndef BURN_TEST_SANITIZED_H
 #define BURN_TEST_SANITIZED_H
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED_LEAKS 1
+#endif
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
