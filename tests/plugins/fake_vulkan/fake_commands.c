@@ -47,6 +47,8 @@ static void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to
                             const VkBufferCopy *regions) {
   fake_note("vkCmdCopyBuffer", commands);
   fake_see_work(fake_device_of(commands), FAKE_COPY);
+  fake_see_copy(from);
+  fake_see_copy(to);
   fake_real.device.CmdCopyBuffer(commands, from, to, count, regions);
 }
 

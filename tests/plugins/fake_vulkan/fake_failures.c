@@ -22,14 +22,19 @@ static int all_calls, named_calls;
 
 /* -- what is asked for ------------------------------------------------------------------------ */
 
-#define RESULTS(X)                                                                                            \
-  X(VK_TIMEOUT)                                                                                               \
-  X(VK_INCOMPLETE)                                                                                            \
-  X(VK_ERROR_OUT_OF_HOST_MEMORY)                                                                              \
-  X(VK_ERROR_OUT_OF_DEVICE_MEMORY)                                                                            \
-  X(VK_ERROR_INITIALIZATION_FAILED)                                                                           \
-  X(VK_ERROR_DEVICE_LOST) X(VK_ERROR_MEMORY_MAP_FAILED) X(VK_ERROR_UNKNOWN) X(VK_ERROR_EXTENSION_NOT_PRESENT) \
-      X(VK_ERROR_FEATURE_NOT_PRESENT) X(VK_ERROR_INCOMPATIBLE_DRIVER) X(VK_ERROR_TOO_MANY_OBJECTS)
+#define RESULTS(X)                  \
+  X(VK_TIMEOUT)                     \
+  X(VK_INCOMPLETE)                  \
+  X(VK_ERROR_OUT_OF_HOST_MEMORY)    \
+  X(VK_ERROR_OUT_OF_DEVICE_MEMORY)  \
+  X(VK_ERROR_INITIALIZATION_FAILED) \
+  X(VK_ERROR_DEVICE_LOST)           \
+  X(VK_ERROR_MEMORY_MAP_FAILED)     \
+  X(VK_ERROR_UNKNOWN)               \
+  X(VK_ERROR_EXTENSION_NOT_PRESENT) \
+  X(VK_ERROR_FEATURE_NOT_PRESENT)   \
+  X(VK_ERROR_INCOMPATIBLE_DRIVER)   \
+  X(VK_ERROR_TOO_MANY_OBJECTS)
 
 /* By its name; VK_ERROR_OUT_OF_DEVICE_MEMORY where none is given. */
 static VkResult result_of(const char *name) {

@@ -16,6 +16,8 @@ typedef struct Memory {
   uint32_t type;
   unsigned char *seen; /* by this library, as long as it lives; NULL where the host sees nothing */
   bool is_mapped;      /* by the program */
+  VkBuffer buffer;     /* the last one that was bound to it */
+  bool is_copied;      /* a copy used that */
 } Memory;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -54,6 +56,32 @@ uint64_t fake_memory_used(void) {
   const uint64_t bytes = used_bytes;
   (void)pthread_mutex_unlock(&mutex);
   return bytes;
+}
+
+/* -- what uses it ----------------------------------------------------------------------------- */
+
+/* With the mutex. */
+static Memory *memory_of(VkBuffer buffer) {
+  Memory *memory = memories;
+  while (memory && memory->buffer != buffer) memory = memory->next;
+  return memory;
+}
+
+void fake_see_copy(VkBuffer buffer) {
+  (void)pthread_mutex_lock(&mutex);
+  Memory *memory = memory_of(buffer);
+  if (memory) memory->is_copied = true;
+  (void)pthread_mutex_unlock(&mutex);
+}
+
+bool fake_is_staging(FakeKind kind, uint64_t handle) {
+  (void)pthread_mutex_lock(&mutex);
+  const Memory *memory = memories;
+  while (memory && handle != (kind == FAKE_Buffer ? FAKE_HANDLE(memory->buffer) : FAKE_HANDLE(memory->handle)))
+    memory = memory->next;
+  const bool is_staging = memory && memory->is_mapped && memory->is_copied;
+  (void)pthread_mutex_unlock(&mutex);
+  return is_staging;
 }
 
 /* -- making and freeing ----------------------------------------------------------------------- */
@@ -171,6 +199,10 @@ static void VKAPI_CALL get_requirements(VkDevice device, const VkBufferMemoryReq
 
 static VkResult VKAPI_CALL bind(VkDevice device, uint32_t count, const VkBindBufferMemoryInfo *infos) {
   FAKE_FAILS("BindBufferMemory2", device);
+  for (uint32_t i = 0; i < count; i++) {
+    Memory *memory = find(infos[i].memory);
+    if (memory) memory->buffer = infos[i].buffer;
+  }
   return fake_real.device.BindBufferMemory2(device, count, infos);
 }
 

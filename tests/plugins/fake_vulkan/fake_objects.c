@@ -59,6 +59,7 @@ bool fake_ends(FakeKind kind, uint64_t handle, VkDevice device) {
     return false;
   }
   const VkDevice of = kind == FAKE_Device ? (VkDevice)(uintptr_t)handle : device;
+  if ((kind == FAKE_Buffer || kind == FAKE_DeviceMemory) && fake_is_staging(kind, handle)) return true;
   if (is_used && object.born < fake_submissions() && fake_is_busy(of))
     fake_complain("a %s is destroyed while the device works", kind_names[kind]);
   return true;

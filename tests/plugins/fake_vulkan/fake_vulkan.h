@@ -106,6 +106,10 @@ void fake_count_orphans(VkDevice device);
 /* -- fake_memory.c ------------------------------------------------------------------------------- */
 
 uint64_t fake_memory_used(void);
+/* A copy uses a buffer. Memory that the program maps and copies from or to may go when the copy is done, with other work
+ * in the queue; of all other nobody knows who uses it. */
+void fake_see_copy(VkBuffer buffer);
+bool fake_is_staging(FakeKind kind, uint64_t handle);
 
 /* -- fake_queue.c -------------------------------------------------------------------------------- */
 
