@@ -2,9 +2,10 @@
  * the length of a line alone decides where, so that sums have the same bits everywhere. */
 #include "gpu.h"
 
-enum { WARPS, BLOCKS, COLUMNS, COLUMN_VECTORS }; /* variants of kernels/reduce.cu */
-enum { ARG_BLOCKS, ARG_THREADS };                /* of kernels/arg.cu */
+enum { WARPS, BLOCKS, COLUMNS, COLUMN_VECTORS, ALONE }; /* variants of kernels/reduce.cu; ALONE + one of two */
+enum { ARG_BLOCKS, ARG_THREADS };                       /* of kernels/arg.cu */
 enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192, LONG_COLUMN = 2048, COLUMN_PART = 1024 };
+enum { ALONE_THREADS = 32, MANY_LINES = 8 /* so many give a processor enough to do */ };
 enum { MANY_COLUMNS = 1024 /* so many are read by vectors */, IS_MEAN = 1 << 8 /* in the detail of a row */ };
 
 /* What parts of lines are joined in: as in kernels/join.cu. */
@@ -24,13 +25,15 @@ static uint32_t column_variant(const Gpu *gpu, const BurnPrimitive *x, int64_t i
 static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuReduce *p) {
   const int64_t lines = p->outer * p->parts,
                 width = 32 * (variant == COLUMN_VECTORS ? 16 / burn_dtype_bytes(x->dtype) : 1);
+  if (variant >= ALONE) return (lines + ALONE_THREADS - 1) / ALONE_THREADS;
   if (variant == WARPS) return (lines + 7) / 8;
   return variant == BLOCKS ? lines : lines * ((p->inner + width - 1) / width);
 }
 
 /* One pass over x, row-major, into `out`. */
 static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {
-  const uint32_t along = p->part_size <= SHORT_LINE ? WARPS : BLOCKS;
+  const uint32_t alone = gpu->is_processor && p->outer * p->parts >= MANY_LINES ? ALONE : 0;
+  const uint32_t along = alone + (p->part_size <= SHORT_LINE ? WARPS : BLOCKS);
   const uint32_t variant = p->inner > 1 ? column_variant(gpu, x, p->inner) : along;
   const GpuKernelKey key = {.text = GPU_TEXT_REDUCE,
                             .out = out->dtype,
@@ -43,7 +46,8 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
   p->whole = burn__gpu_is_whole(x, p->size) && burn__gpu_is_whole(x, p->part_size);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, (uint64_t)groups_of(x, variant, p), THREADS, p, sizeof *p);
+  const uint32_t threads = variant >= ALONE ? ALONE_THREADS : THREADS;
+  return burn__gpu_launch(gpu, function, (uint64_t)groups_of(x, variant, p), threads, p, sizeof *p);
 }
 
 static BurnStatus in_two_passes(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {

@@ -31,7 +31,7 @@ typedef struct Row {
 static const Row rows[] = {
     {GPU_TEXT_ELEMENTWISE, NUMBERS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
     {GPU_TEXT_CREATE, NUMBERS, 1, 1, {0}},
-    {GPU_TEXT_REDUCE, NUMBERS, 4, 4, {0, 1, 2, 3}},
+    {GPU_TEXT_REDUCE, NUMBERS, 4, 6, {0, 1, 2, 3, 4, 5}},
     {GPU_TEXT_SCAN, NUMBERS, 4, 2, {0, 1}},
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
