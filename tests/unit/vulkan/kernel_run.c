@@ -21,7 +21,8 @@ enum { MOST_PARAMETERS = 4096, MOST_FAMILIES = 16, GROUPS_OF_A_ROW = 3 };
   X(CreateBuffer)                                                                                                     \
   X(DestroyBuffer)                                                                                                    \
   X(GetBufferMemoryRequirements)                                                                                      \
-  X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(GetBufferDeviceAddress) X(CreatePipelineLayout)  \
+  X(AllocateMemory)                                                                                                   \
+  X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(GetBufferDeviceAddress) X(CreatePipelineLayout)                    \
       X(DestroyPipelineLayout) X(CreateShaderModule) X(DestroyShaderModule) X(CreateComputePipelines)                 \
           X(DestroyPipeline) X(CreateCommandPool) X(DestroyCommandPool) X(ResetCommandPool) X(AllocateCommandBuffers) \
               X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) X(CmdPushConstants) X(CmdDispatch)         \
