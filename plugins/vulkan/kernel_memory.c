@@ -159,7 +159,7 @@ static uint32_t loaded_word(void *context, uint64_t byte) { return ((const Loade
 /* -- as words of 64 bits, where vectors are slow ----------------------------------------------- */
 
 static bool by_doublewords(const Emitter *emitter, const Type *type) {
-  return type->size >= 8 && emitter->target.reads_doublewords;
+  return type->size >= 8 && emitter->target.is_processor;
 }
 
 static void load_doublewords(Emitter *emitter, const Type *type, uint32_t address, int64_t offset, uint32_t *words) {

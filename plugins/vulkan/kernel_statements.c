@@ -1,13 +1,8 @@
 /* kernel_statements.c - statements: variables, branches, loops, and how they are left. */
 #include "kernel_emit.h"
 
-enum {
-  MOST_UNROLLED = 64,
-  MOST_UNROLLED_UNASKED = 8,
-  MOST_WORDS_UNASKED = 400,
-  MOST_WORDS_UNROLLED = 160000,
-  MOST_WORDS_EMULATED = 40000
-};
+enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400 };
+enum { MOST_WORDS_UNROLLED = 160000, MOST_WORDS_ON_PROCESSORS = 12000 };
 
 /* -- blocks of the module --------------------------------------------------------------------- */
 
@@ -301,9 +296,9 @@ static int known_times(Emitter *emitter, const Node *node, const Node *first, co
 }
 
 /* Arrays stay in registers only where their indices are known, so loops that ask for it are written out; not beyond what
- * drivers take in a second. Without a fused multiply-add, as on processors, words are ten times as many. */
+ * drivers take in a second, of which a processor's takes less. */
 static size_t most_words(const Emitter *emitter) {
-  return emitter->target.fused_f32 ? MOST_WORDS_UNROLLED : MOST_WORDS_EMULATED;
+  return emitter->target.is_processor ? MOST_WORDS_ON_PROCESSORS : MOST_WORDS_UNROLLED;
 }
 
 static bool may_unroll(Emitter *emitter, const Node *node) {

@@ -180,7 +180,7 @@ static void hope(Vulkan *vulkan) {
                                   .fused_f64 = true,
                                   .exact_f32 = true,
                                   .exact_halves = caps->features.v12.shaderFloat16 != 0,
-                                  .reads_doublewords = caps->is_cpu};
+                                  .is_processor = caps->is_cpu};
   for (uint32_t width = 0; width < VULKAN_WIDTHS; width++) {
     vulkan->target.keeps_subnormals[width] = caps->controls[width].preserve;
     vulkan->target.keeps_nan[width] = caps->controls[width].keep_nan;

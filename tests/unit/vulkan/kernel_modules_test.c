@@ -132,7 +132,7 @@ static int compile_kernels(const GpuKernelKey *key, const KernelTarget *target) 
 /* -- all of them ------------------------------------------------------------------------------ */
 
 static const KernelTarget targets[] = {
-    {.has_warps = false, .reads_doublewords = true},
+    {.has_warps = false, .is_processor = true},
     {.has_warps = true,
      .fused_f32 = true,
      .fused_f64 = true,
