@@ -2,8 +2,8 @@
  * nothing of Vulkan but what SPIR-V says of it.
  *
  * The result has no descriptors. Its push constants: at byte 0 the number of groups (uint32), from byte 8 on the
- * parameters of the kernel, or the 64-bit address of a copy of them. A launch has x * y groups, in rows of x; those from
- * the number of groups on leave at once. */
+ * parameters of the kernel, or the 64-bit address of a copy of them. A launch has x * y groups, in rows of x; those
+ * from the number of groups on leave at once. */
 #ifndef BURN_VULKAN_KERNEL_H
 #define BURN_VULKAN_KERNEL_H
 

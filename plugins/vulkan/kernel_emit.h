@@ -130,19 +130,38 @@ typedef struct Frame {
 } Frame;
 
 /* Names that the compiler knows. */
-#define KERNEL_WORDS(X)                                                                                           \
-  X(threadIdx)                                                                                                    \
-  X(blockIdx)                                                                                                     \
-  X(blockDim)                                                                                                     \
-  X(gridDim)                                                                                                      \
-  X(__syncthreads)                                                                                                \
-  X(burn_bitcast_u32)                                                                                             \
-  X(burn_bitcast_f32)                                                                                             \
-  X(burn_bitcast_u64)                                                                                             \
-  X(burn_bitcast_f64)                                                                                             \
-  X(sqrt) X(sqrtf) X(floor) X(floorf) X(ceil) X(ceilf) X(rint) X(rintf) X(trunc) X(truncf) X(fabs) X(fabsf)       \
-      X(burn_native_fma) X(burn_native_half_to_float) X(burn_native_float_to_half) X(burn_shuffle) X(burn_ballot) \
-          X(burn_popcount) X(burn_atomic_compare_exchange) X(x) X(y) X(z)
+#define KERNEL_WORDS(X)           \
+  X(threadIdx)                    \
+  X(blockIdx)                     \
+  X(blockDim)                     \
+  X(gridDim)                      \
+  X(__syncthreads)                \
+  X(burn_bitcast_u32)             \
+  X(burn_bitcast_f32)             \
+  X(burn_bitcast_u64)             \
+  X(burn_bitcast_f64)             \
+  X(sqrt)                         \
+  X(sqrtf)                        \
+  X(floor)                        \
+  X(floorf)                       \
+  X(ceil)                         \
+  X(ceilf)                        \
+  X(rint)                         \
+  X(rintf)                        \
+  X(trunc)                        \
+  X(truncf)                       \
+  X(fabs)                         \
+  X(fabsf)                        \
+  X(burn_native_fma)              \
+  X(burn_native_half_to_float)    \
+  X(burn_native_float_to_half)    \
+  X(burn_shuffle)                 \
+  X(burn_ballot)                  \
+  X(burn_popcount)                \
+  X(burn_atomic_compare_exchange) \
+  X(x)                            \
+  X(y)                            \
+  X(z)
 typedef enum KernelWord {
 #define KERNEL_WORD(name) WORD_##name,
   KERNEL_WORDS(KERNEL_WORD)

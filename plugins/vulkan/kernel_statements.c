@@ -295,8 +295,8 @@ static int known_times(Emitter *emitter, const Node *node, const Node *first, co
   return times;
 }
 
-/* Arrays stay in registers only where their indices are known, so loops that ask for it are written out; not beyond what
- * drivers take in a second, of which a processor's takes less. */
+/* Arrays stay in registers only where their indices are known, so loops that ask for it are written out; not beyond
+ * what drivers take in a second, of which a processor's takes less. */
 static size_t most_words(const Emitter *emitter) {
   return emitter->target.is_processor ? MOST_WORDS_ON_PROCESSORS : MOST_WORDS_UNROLLED;
 }

@@ -10,23 +10,43 @@
 enum { MOST_PARAMETERS = 4096, MOST_FAMILIES = 16, GROUPS_OF_A_ROW = 3 };
 
 /* X(name) of an instance, of a device. */
-#define INSTANCE_CALLS(X)         \
-  X(EnumeratePhysicalDevices)     \
-  X(GetPhysicalDeviceProperties2) \
-  X(GetPhysicalDeviceFeatures2)   \
-  X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceQueueFamilyProperties) X(CreateDevice) X(GetDeviceProcAddr)
-#define DEVICE_CALLS(X)                                                                                               \
-  X(DestroyDevice)                                                                                                    \
-  X(GetDeviceQueue)                                                                                                   \
-  X(CreateBuffer)                                                                                                     \
-  X(DestroyBuffer)                                                                                                    \
-  X(GetBufferMemoryRequirements)                                                                                      \
-  X(AllocateMemory)                                                                                                   \
-  X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(GetBufferDeviceAddress) X(CreatePipelineLayout)                    \
-      X(DestroyPipelineLayout) X(CreateShaderModule) X(DestroyShaderModule) X(CreateComputePipelines)                 \
-          X(DestroyPipeline) X(CreateCommandPool) X(DestroyCommandPool) X(ResetCommandPool) X(AllocateCommandBuffers) \
-              X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline) X(CmdPushConstants) X(CmdDispatch)         \
-                  X(CmdPipelineBarrier) X(QueueSubmit) X(QueueWaitIdle)
+#define INSTANCE_CALLS(X)                   \
+  X(EnumeratePhysicalDevices)               \
+  X(GetPhysicalDeviceProperties2)           \
+  X(GetPhysicalDeviceFeatures2)             \
+  X(GetPhysicalDeviceMemoryProperties)      \
+  X(GetPhysicalDeviceQueueFamilyProperties) \
+  X(CreateDevice)                           \
+  X(GetDeviceProcAddr)
+#define DEVICE_CALLS(X)          \
+  X(DestroyDevice)               \
+  X(GetDeviceQueue)              \
+  X(CreateBuffer)                \
+  X(DestroyBuffer)               \
+  X(GetBufferMemoryRequirements) \
+  X(AllocateMemory)              \
+  X(FreeMemory)                  \
+  X(BindBufferMemory)            \
+  X(MapMemory)                   \
+  X(GetBufferDeviceAddress)      \
+  X(CreatePipelineLayout)        \
+  X(DestroyPipelineLayout)       \
+  X(CreateShaderModule)          \
+  X(DestroyShaderModule)         \
+  X(CreateComputePipelines)      \
+  X(DestroyPipeline)             \
+  X(CreateCommandPool)           \
+  X(DestroyCommandPool)          \
+  X(ResetCommandPool)            \
+  X(AllocateCommandBuffers)      \
+  X(BeginCommandBuffer)          \
+  X(EndCommandBuffer)            \
+  X(CmdBindPipeline)             \
+  X(CmdPushConstants)            \
+  X(CmdDispatch)                 \
+  X(CmdPipelineBarrier)          \
+  X(QueueSubmit)                 \
+  X(QueueWaitIdle)
 
 struct KernelRunner {
   void *library;
