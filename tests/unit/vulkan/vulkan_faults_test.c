@@ -258,11 +258,15 @@ static bool wants_all(void) {
   return wanted && strcmp(wanted, "all") == 0;
 }
 
+/* With sanitizers each run takes three times as long. */
+#if defined(__SANITIZE_ADDRESS__)
+#define DRAWN_CALLS 2
+#else
+#define DRAWN_CALLS 5
+#endif
+
 /* From one call that fails to the next: about so many are drawn. */
-static int stride_of(int calls) {
-  enum { DRAWN = 6 };
-  return wants_all() || calls <= DRAWN ? 1 : calls / DRAWN;
-}
+static int stride_of(int calls) { return wants_all() || calls <= DRAWN_CALLS ? 1 : calls / DRAWN_CALLS; }
 
 /* One fault at call `number`; false if the program does not stand it. */
 static bool fail_at(const Scenario *scenario, const Fault *fault, int number, float right) {
