@@ -162,7 +162,7 @@ static void undefine(KernelReader *reader) {
   }
 }
 
-static void tell(KernelReader *reader) {
+static void tell_error(KernelReader *reader) {
   const char *text = reader->scanner.at + strspn(reader->scanner.at, " \t");
   (void)burn__kernel_fail(reader, "#error %.*s", (int)strcspn(text, "\r\n"), text);
 }
@@ -182,7 +182,7 @@ static void read_directive(KernelReader *reader) {
   } else if (is_named(&directive, "pragma")) {
     burn__kernel_pragma(reader);
   } else if (is_named(&directive, "error")) {
-    tell(reader);
+    tell_error(reader);
   } else if (is_named(&directive, "include")) {
     (void)burn__kernel_fail(reader, "#include: a kernel's source has no files");
   } else if (!is_named(&directive, "line") && !is_named(&directive, "warning")) {
