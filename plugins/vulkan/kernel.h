@@ -37,7 +37,7 @@ typedef struct KernelModule {
   uint32_t shared_bytes;
 } KernelModule;
 
-/* Names of what a kernel's `why` may hold. */
+/* Room for `why` below that no message fills. */
 enum { KERNEL_WHY_BYTES = 400 };
 
 /* NULL with words in `why` where the source is wrong, or without memory. */

@@ -302,12 +302,10 @@ static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
 }
 
 bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
-  const uint32_t line = emitter->line;
   KernelWord word = WORD_COUNT;
   for (int i = 0; i < WORD_COUNT && word == WORD_COUNT; i++)
     if (call->a->name == emitter->words[i]) word = (KernelWord)i;
   if (word == WORD_COUNT) return false;
-  emitter->line = line;
   check_inputs(emitter, call, word);
   if (numbers(emitter, word, call, out)) return true;
   if (word == WORD___syncthreads)

@@ -79,7 +79,7 @@ typedef enum ValueKind {
   VALUE_CONSTANT,
   VALUE_ID,
   VALUE_PLACE,
-  VALUE_POINTER /* to the place, of a variable; `id` and `place.offset` of device memory are a VALUE_ID */
+  VALUE_POINTER /* to the place of a variable or parameter; into device memory it is a VALUE_ID */
 } ValueKind;
 
 struct Value {
@@ -207,7 +207,7 @@ struct Emitter {
   uint32_t parameters_address;
   uint32_t threads[3];
   bool has_axes; /* groups and threads have three, and are not numbered */
-  bool uses_subgroups, uses_ballot, uses_halves;
+  bool uses_subgroups, uses_ballot;
 };
 
 #define EMIT_FAIL(emitter, ...) burn__kernel_escape((emitter)->arena, (emitter)->line, __VA_ARGS__)

@@ -85,14 +85,12 @@ bool burn__parser_is_type(const Parser *parser) {
   if (parser->at->kind != KERNEL_TOKEN_NAME) return false;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (strcmp(parser->at->name, words[i]) == 0) return true;
-  if (!is_type_name(parser, parser->at->name)) return false;
-  /* Element<S>::C is a type only after typename or as what a declaration begins with; X<..>::value is an expression */
-  return true;
+  return is_type_name(parser, parser->at->name);
 }
 
 /* "unsigned long long int" as one word. */
 static const char *basic_name(Parser *parser) {
-  bool is_unsigned = false, is_signed = false, has_any = false;
+  bool is_unsigned = false, has_any = false;
   int longs = 0;
   const char *name = "int";
   for (; parser->at->kind == KERNEL_TOKEN_NAME && is_basic(parser->at->name); parser->at++) {
@@ -100,11 +98,9 @@ static const char *basic_name(Parser *parser) {
     has_any = true;
     if (strcmp(word, "unsigned") == 0)
       is_unsigned = true;
-    else if (strcmp(word, "signed") == 0)
-      is_signed = true;
     else if (strcmp(word, "long") == 0)
       longs++;
-    else if (strcmp(word, "int") != 0)
+    else if (strcmp(word, "int") != 0 && strcmp(word, "signed") != 0)
       name = word;
   }
   if (!has_any) return NULL;
@@ -113,7 +109,6 @@ static const char *basic_name(Parser *parser) {
   if (strcmp(name, "short") == 0) return is_unsigned ? "uint16_t" : "int16_t";
   if (strcmp(name, "size_t") == 0) return "uint64_t";
   if (strcmp(name, "int") == 0) return is_unsigned ? "uint32_t" : "int32_t";
-  (void)is_signed;
   return name;
 }
 
