@@ -231,7 +231,7 @@ static const Operation operations[] = {
     {KERNEL_MINUS, SpirvISub, SpirvISub, SpirvFSub, false},
     {KERNEL_STAR, SpirvIMul, SpirvIMul, SpirvFMul, false},
     {KERNEL_SLASH, SpirvSDiv, SpirvUDiv, SpirvFDiv, false},
-    {KERNEL_PERCENT, SpirvSRem, SpirvUMod, SpirvUndef, false},
+    {KERNEL_PERCENT, SpirvSDiv, SpirvUMod, SpirvUndef, false}, /* signed: see signed_rest */
     {KERNEL_AND, SpirvBitwiseAnd, SpirvBitwiseAnd, SpirvUndef, false},
     {KERNEL_OR, SpirvBitwiseOr, SpirvBitwiseOr, SpirvUndef, false},
     {KERNEL_XOR, SpirvBitwiseXor, SpirvBitwiseXor, SpirvUndef, false},
@@ -260,10 +260,19 @@ static Value divide_f32(Emitter *emitter, const Value *a, const Value *b) {
   return burn__emit_convert(emitter, &result, emitter->floats[0]);
 }
 
+/* a - a / b * b: Vulkan leaves OpSRem of negative numbers open, and an H200 gives other ones. */
+static Value signed_rest(Emitter *emitter, const Type *type, const Value *a, const Value *b) {
+  const uint32_t left = burn__emit_id_of(emitter, a), right = burn__emit_id_of(emitter, b);
+  const uint32_t quotient = burn__emit_op(emitter, SpirvSDiv, type, left, right);
+  const uint32_t whole = burn__emit_op(emitter, SpirvIMul, type, quotient, right);
+  return burn__emit_id(type, burn__emit_op(emitter, SpirvISub, type, left, whole));
+}
+
 static Value compute(Emitter *emitter, const Operation *operation, const Type *type, const Value *a, const Value *b) {
   const bool is_float = type->kind == TYPE_FLOAT;
   const SpirvOp op = is_float ? operation->of_floats : type->is_signed ? operation->of_signed : operation->of_unsigned;
   if (op == SpirvUndef) EMIT_FAIL(emitter, "'%s' takes integers", burn__kernel_spelling(operation->op));
+  if (operation->op == KERNEL_PERCENT && type->is_signed) return signed_rest(emitter, type, a, b);
   if (op == SpirvFDiv && type->bits == 32 && !emitter->target.exact_f32) return divide_f32(emitter, a, b);
   const Type *result = operation->is_comparison ? emitter->bool_type : type;
   return burn__emit_id(result,

@@ -123,6 +123,7 @@ static void answer(const Case *x, Answer *out) {
 typedef struct Findings {
   bool fused, exact, halves, subnormals, sums;
   bool wide_fused, wide_quotient, wide_root, product, division;
+  char first[120]; /* of divisions of integers that are wrong */
 } Findings;
 
 static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
@@ -149,7 +150,11 @@ static void compare(const Case *x, const Answer *got, Findings *found) {
   found->wide_quotient = found->wide_quotient && same_double(got->wide_quotient, right.wide_quotient);
   found->wide_root = found->wide_root && same_double(got->wide_root, right.wide_root);
   found->product = found->product && got->product == right.product;
-  found->division = found->division && got->divided == right.divided && got->remainder == right.remainder;
+  const bool is_divided = got->divided == right.divided && got->remainder == right.remainder;
+  if (found->division && !is_divided)
+    (void)snprintf(found->first, sizeof found->first, " (%lld by %lld: %lld, rest %lld)", (long long)x->long_a,
+                   (long long)x->long_b, (long long)got->divided, (long long)got->remainder);
+  found->division = found->division && is_divided;
 }
 
 /* What kernels cannot make up for. */
@@ -164,8 +169,8 @@ static BurnStatus refuse_wrong(Vulkan *vulkan, const Findings *found) {
                 {found->division, "i64 division"}};
   for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
     if (!needed[i].is_right)
-      return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "%s (%s) computes wrong numbers: %s; update its driver",
-                         vulkan->caps.name, vulkan->caps.driver, needed[i].what);
+      return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "%s (%s) computes wrong numbers: %s%s; update its driver",
+                         vulkan->caps.name, vulkan->caps.driver, needed[i].what, found->first);
   return BURN_OK;
 }
 
@@ -212,7 +217,7 @@ static BurnStatus run(Vulkan *vulkan, VulkanBuffer *buffer, GpuModule **module) 
 }
 
 static Findings look_at(const VulkanBuffer *buffer) {
-  Findings found = {true, true, true, true, true, true, true, true, true, true};
+  Findings found = {true, true, true, true, true, true, true, true, true, true, ""};
   const Case *cases = (const Case *)(const void *)buffer->mapped;
   const Answer *answers = (const Answer *)(const void *)(buffer->mapped + CASES * sizeof(Case));
   for (uint32_t i = 0; i < CASES; i++) compare(&cases[i], &answers[i], &found);
