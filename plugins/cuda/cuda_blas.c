@@ -446,13 +446,13 @@ bool burn__cuda_blas_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatm
   Work work = {.cuda = cuda, .p = p};
   if (p->batches > INT32_MAX || !take_shape(p, kind, &shape)) return false;
   (void)pthread_mutex_lock(&cuda->products_mutex);
-  if (!cuda->has_asked_products && !cuda->recording) { /* memory taken in a recording would be its own */
+  if (!cuda->has_asked_products && !cuda->gpu.is_recorded) { /* memory taken in a recording would be its own */
     cuda->products = create(cuda);
     cuda->has_asked_products = true;
   }
   const bool found = cuda->products && find_plan(&work, &shape);
   /* A product has no numbers that could differ from those recorded. */
-  const bool done = found && (cuda->is_patching || run(&work, work.plan->algorithm));
+  const bool done = found && (cuda->gpu.replays.is_patching || run(&work, work.plan->algorithm));
   (void)pthread_mutex_unlock(&cuda->products_mutex);
   return done;
 }

@@ -89,12 +89,7 @@ BurnStatus burn__cuda_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, u
   size_t size = bytes;
   /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
   const void *const extra[] = {(void *)1, parameters, (void *)2, &size, NULL};
-  const CudaStart start = {function, groups, threads, parameters, bytes};
-  if (cuda->is_patching) return burn__cuda_replay_change(cuda, &start);
   const int error = cuda->driver->cuLaunchKernel(function, groups, 1, 1, threads, 1, 1, 0, cuda->stream, NULL,
                                                  (void **)(uintptr_t)extra);
-  if (error != CUDA_OK) return burn__cuda_check(cuda, error, "start a kernel");
-  if (cuda->is_recording) return burn__cuda_replay_started(cuda, &start);
-  atomic_fetch_add_explicit(&cuda->launches, 1, memory_order_relaxed);
-  return BURN_OK;
+  return burn__cuda_check(cuda, error, "start a kernel");
 }

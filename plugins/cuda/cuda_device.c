@@ -2,7 +2,6 @@
  * devices; what the device is. */
 #include "cuda_internal.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,32 +9,6 @@
 
 /* A bit for each enter that this thread has not left, the last one lowest: 1 where the context was pushed. */
 static _Thread_local uint32_t pushed;
-
-/* Counts this thread in, unless another one records. Both look after they have written, so one of them sees the other.
- */
-static void begin_call(Cuda *cuda) {
-  for (;;) {
-    atomic_fetch_add(&cuda->inside, 1u);
-    const void *recorder = atomic_load(&cuda->recorder);
-    if (!recorder || recorder == &pushed) return;
-    atomic_fetch_sub(&cuda->inside, 1u);
-    (void)pthread_mutex_lock(&cuda->recorder_mutex);
-    (void)pthread_mutex_unlock(&cuda->recorder_mutex);
-  }
-}
-
-static void end_call(Cuda *cuda) { atomic_fetch_sub(&cuda->inside, 1u); }
-
-void burn__cuda_shut_out(Cuda *cuda) {
-  (void)pthread_mutex_lock(&cuda->recorder_mutex);
-  atomic_store(&cuda->recorder, &pushed);
-  while (atomic_load(&cuda->inside) != 0) (void)sched_yield();
-}
-
-void burn__cuda_let_in(Cuda *cuda) {
-  atomic_store(&cuda->recorder, NULL);
-  (void)pthread_mutex_unlock(&cuda->recorder_mutex);
-}
 
 static int make_current(const Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
@@ -54,10 +27,10 @@ BurnStatus burn__cuda_enter(Gpu *gpu) {
   if (broken != 0)
     return CUDA_FAIL(cuda, FAILED_PRECONDITION, "the device has failed before: error %u, %s; open it in a new process",
                      broken, burn__cuda_error_text((int)broken));
-  begin_call(cuda);
+  burn__gpu_call_begin(gpu);
   const int error = make_current(cuda);
   if (error == CUDA_OK) return BURN_OK;
-  end_call(cuda);
+  burn__gpu_call_end(gpu);
   return burn__cuda_check(cuda, error, "enter the context");
 }
 
@@ -66,7 +39,7 @@ void burn__cuda_leave(Gpu *gpu) {
   void *popped = NULL;
   if (pushed & 1u) (void)cuda->driver->cuCtxPopCurrent_v2(&popped);
   pushed >>= 1;
-  end_call(cuda);
+  burn__gpu_call_end(gpu);
 }
 
 /* Errors after which a context answers every call with the same error. */

@@ -51,7 +51,7 @@ static void delete_tensor(struct DLManagedTensorVersioned *tensor) {
 static void *mark(const Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
   void *event = NULL;
-  if (cuda->is_recording || cuda->is_patching) return NULL;
+  if (cuda->gpu.is_recorded) return NULL;
   if (d->cuEventCreate(&event, CUDA_EVENT_WITHOUT_TIMING) != CUDA_OK) return NULL;
   if (d->cuEventRecord(event, cuda->stream) == CUDA_OK) return event;
   (void)d->cuEventDestroy_v2(event);
@@ -115,7 +115,8 @@ void burn__cuda_unshare(Cuda *cuda, GpuStorage *storage) {
   struct DLManagedTensorVersioned *owner = storage->owner;
   const bool is_in = cuda->driver->cuCtxPushCurrent_v2(cuda->context) == CUDA_OK;
   /* A borrower whose stream is gone has ended its work. */
-  if (is_in && storage->reader && !cuda->is_recording) (void)order_streams(cuda, storage->reader, cuda->stream);
+  if (is_in && storage->reader && !burn__cuda_is_recording(cuda))
+    (void)order_streams(cuda, storage->reader, cuda->stream);
   storage->is_shared = false;
   storage->reader = NULL;
   storage->owner = NULL;

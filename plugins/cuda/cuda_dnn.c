@@ -114,7 +114,7 @@ static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
   CudaAddress address = 0;
   if (dnn->workspace_bytes >= bytes && dnn->workspace_count > 0) return dnn->workspaces[dnn->workspace_count - 1];
   while (wanted < bytes) wanted *= 2;
-  if (cuda->is_recording || dnn->workspace_count == MOST_WORKSPACES ||
+  if (burn__cuda_is_recording(cuda) || dnn->workspace_count == MOST_WORKSPACES ||
       cuda->driver->cuMemAllocFromPoolAsync(&address, (size_t)wanted, cuda->pool, cuda->stream) != CUDA_OK)
     return 0;
   dnn->workspaces[dnn->workspace_count++] = address;
@@ -213,7 +213,7 @@ DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish) {
     slot = &slots[at];
     break;
   }
-  if (cuda->is_recording) return NULL;
+  if (burn__cuda_is_recording(cuda)) return NULL;
   forget(*slot);
   *slot = calloc(1, sizeof **slot);
   if (!*slot) return NULL;

@@ -4,9 +4,9 @@
 #define BURN_CUDA_INTERNAL_H
 
 #include "cuda_driver.h"
-#include "cuda_replay.h"
 #include "gpu_backend.h"
 #include "gpu_memory.h"
+#include "gpu_replay.h"
 
 typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by shape */
 typedef struct CudaDnn CudaDnn;           /* cuda_dnn.c: cuDNN's plans, by shape */
@@ -24,17 +24,8 @@ typedef struct Cuda {
   CudaProducts *products;    /* NULL: no product has asked yet, or cuBLASLt is not there */
   pthread_mutex_t dnn_mutex; /* around what follows, and cuDNN */
   bool has_asked_dnn;
-  CudaDnn *dnn;                                        /* NULL: nothing has asked yet, or cuDNN is not there */
-  _Atomic int64_t launches, recordings, runs, patches; /* as in BurnReplayStatistics */
-  _Atomic uint32_t broken;                             /* the driver's error that ended this instance; 0: it works */
-  _Atomic uint32_t inside;                             /* threads between enter and leave */
-  _Atomic(const void *) recorder;                      /* the thread that alone may enter; NULL: any */
-  pthread_mutex_t recorder_mutex;                      /* held by that thread; others wait for it */
-  bool is_recording, is_patching; /* of `recorder`; the stream is captured, and gpu.is_recorded set */
-  CudaRecording *recording;       /* which; NULL: neither */
-  pthread_mutex_t scratch_mutex;  /* around the two that follow */
-  GpuCache *scratch;              /* memory that recordings use while they run */
-  uint32_t scratch_users;         /* recordings */
+  CudaDnn *dnn;            /* NULL: nothing has asked yet, or cuDNN is not there */
+  _Atomic uint32_t broken; /* the driver's error that ended this instance; 0: it works */
   pthread_mutex_t borrowed_mutex;
   struct CudaBorrowed *borrowed; /* memory of other libraries that goes back when our work on it is done */
   void *side_stream;             /* for what must not be captured; NULL: nothing was recorded yet */
@@ -60,10 +51,6 @@ BurnStatus burn__cuda_event_wait(Gpu *gpu, BurnEvent *event);
 void burn__cuda_event_release(Gpu *gpu, BurnEvent *event);
 BurnStatus burn__cuda_event_elapsed(Gpu *gpu, BurnEvent *first, BurnEvent *second, double *seconds);
 
-/* Outside of enter and leave: until let_in no other thread enters, and none is inside. */
-void burn__cuda_shut_out(Cuda *cuda);
-void burn__cuda_let_in(Cuda *cuda);
-
 /* BURN_OK, or the failure of a call of the driver: "what: error 2, out of memory". An error that the context does not
  * survive marks the instance, whose later calls then fail with it. */
 BurnStatus burn__cuda_check(Cuda *cuda, int error, const char *what);
@@ -71,8 +58,15 @@ BurnStatus burn__cuda_check(Cuda *cuda, int error, const char *what);
 /* -- cuda_memory.c ---------------------------------------------------------------------------- */
 
 extern const GpuSegments burn__cuda_segments;
-BurnStatus burn__cuda_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out);
 void burn__cuda_storage_release(Gpu *gpu, GpuStorage *storage);
+
+/* -- cuda_replay.c ---------------------------------------------------------------------------- */
+
+extern const GpuReplayWork burn__cuda_replay_work;
+/* True in a recording: the stream is captured. */
+static inline bool burn__cuda_is_recording(const Cuda *cuda) {
+  return cuda->gpu.is_recorded && !cuda->gpu.replays.is_patching;
+}
 
 /* -- cuda_pack.c: kernels of packs, slots of "burn.device" ------------------------------------ */
 

@@ -8,10 +8,10 @@
 static BurnStatus take(Gpu *gpu, uint64_t bytes, GpuAddress *address, void **memory) {
   Cuda *cuda = cuda_of(gpu);
   const CudaDriver *d = cuda->driver;
-  void *stream = cuda->is_recording ? cuda->side_stream : cuda->stream;
+  void *stream = burn__cuda_is_recording(cuda) ? cuda->side_stream : cuda->stream;
   int error = d->cuMemAllocFromPoolAsync(address, bytes, cuda->pool, stream);
   (void)memory;
-  if (error == CUDA_OK && cuda->is_recording) error = d->cuStreamSynchronize(stream);
+  if (error == CUDA_OK && burn__cuda_is_recording(cuda)) error = d->cuStreamSynchronize(stream);
   if (error == CUDA_OK) return BURN_OK;
   *address = 0;
   return error == CUDA_OUT_OF_MEMORY ? BURN_OK : burn__cuda_check(cuda, error, "allocate");
@@ -48,27 +48,6 @@ const GpuSegments burn__cuda_segments = {
     .take = take, .give_back = give_back, .trim = trim, .room = room, .fill = fill};
 
 /* -- storages --------------------------------------------------------------------------------- */
-
-/* In a patch: what the recorded call took. */
-static BurnStatus take_again(Cuda *cuda, uint64_t bytes, GpuStorage **out) {
-  CudaAddress address = 0;
-  const BurnStatus status = burn__cuda_replay_take_again(cuda, bytes, &address);
-  if (status != BURN_OK) return status;
-  *out = burn__gpu_memory_over(&cuda->gpu, address, bytes);
-  return *out ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a tensor");
-}
-
-BurnStatus burn__cuda_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out) {
-  Cuda *cuda = cuda_of(gpu);
-  if (cuda->is_patching) return take_again(cuda, bytes, out);
-  BurnStatus status = burn__gpu_memory_take(gpu, bytes, out);
-  if (status != BURN_OK || !cuda->is_recording) return status;
-  status = burn__cuda_replay_taken(cuda, *out);
-  if (status == BURN_OK) return BURN_OK;
-  burn__gpu_memory_release(gpu, *out);
-  *out = NULL;
-  return status;
-}
 
 void burn__cuda_storage_release(Gpu *gpu, GpuStorage *storage) {
   if (!burn__gpu_memory_drop(storage)) return;

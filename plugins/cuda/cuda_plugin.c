@@ -28,7 +28,7 @@ static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPT
 
 static const GpuBackend gpu_backend = {.enter = burn__cuda_enter,
                                        .leave = burn__cuda_leave,
-                                       .storage_new = burn__cuda_storage_new,
+                                       .storage_new = burn__gpu_replay_storage_new,
                                        .storage_release = burn__cuda_storage_release,
                                        .load = burn__cuda_load,
                                        .function = burn__cuda_function,
@@ -43,7 +43,8 @@ static const GpuBackend gpu_backend = {.enter = burn__cuda_enter,
                                        .event_wait = burn__cuda_event_wait,
                                        .event_release = burn__cuda_event_release,
                                        .event_elapsed = burn__cuda_event_elapsed,
-                                       .pack_start = burn__cuda_pack_start};
+                                       .pack_start = burn__cuda_pack_start,
+                                       .replay = &burn__cuda_replay_work};
 
 static const GpuLibraries libraries = {.product = burn__cuda_blas_product,
                                        .conv = burn__cuda_dnn_conv,
@@ -67,7 +68,7 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
                                              {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
                                              {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
                                              {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},
-                                             {BURN_REPLAY_INTERFACE, &burn__cuda_replay_interface}};
+                                             {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
 
@@ -226,9 +227,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                  .nvrtc = nvrtc,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .borrowed_mutex = PTHREAD_MUTEX_INITIALIZER,
-                 .dnn_mutex = PTHREAD_MUTEX_INITIALIZER,
-                 .recorder_mutex = PTHREAD_MUTEX_INITIALIZER,
-                 .scratch_mutex = PTHREAD_MUTEX_INITIALIZER};
+                 .dnn_mutex = PTHREAD_MUTEX_INITIALIZER};
   (void)snprintf(cuda->gpu.name, sizeof cuda->gpu.name, "cuda:%u", index);
   status = burn__gpu_begin(&cuda->gpu, settings.primitives);
   if (status == BURN_OK) status = make_memory(cuda, settings.limit);

@@ -22,11 +22,13 @@
 
 typedef struct Gpu Gpu;
 typedef struct GpuRow GpuRow;
-typedef struct GpuKernels GpuKernels;   /* gpu_kernels.c: what has been made ready, by key */
-typedef struct GpuMemory GpuMemory;     /* gpu_memory.c: segments and blocks */
-typedef struct GpuModule GpuModule;     /* the backend's: a source made ready */
-typedef struct GpuFunction GpuFunction; /* the backend's: what a launch starts */
-typedef uint64_t GpuAddress;            /* of memory of the device */
+typedef struct GpuKernels GpuKernels;     /* gpu_kernels.c: what has been made ready, by key */
+typedef struct GpuMemory GpuMemory;       /* gpu_memory.c: segments and blocks */
+typedef struct GpuModule GpuModule;       /* the backend's: a source made ready */
+typedef struct GpuRecording GpuRecording; /* gpu_recording.h */
+typedef struct GpuCache GpuCache;         /* gpu_memory.h */
+typedef struct GpuFunction GpuFunction;   /* the backend's: what a launch starts */
+typedef uint64_t GpuAddress;              /* of memory of the device */
 
 /* Memory of the device, shared by views of it. */
 typedef struct GpuStorage {
@@ -120,6 +122,8 @@ typedef struct GpuBackend {
    * burn.device offers no kernels. */
   BurnStatus (*pack_start)(Gpu *gpu, BurnLoadedKernel *kernel, const BurnDeviceLaunch *launch, const uint64_t *words,
                            size_t bytes);
+
+  const struct GpuReplayWork *replay; /* gpu_replay.h; NULL where there is no burn.replay */
 } GpuBackend;
 
 /* What a product is, beside its shape: floats of one dtype, bf16 to f32, or i8 to i32. */
@@ -158,6 +162,19 @@ typedef struct GpuFusedPrograms {
   struct GpuFusedProgram *first;
 } GpuFusedPrograms;
 
+/* Recordings, and who is inside (gpu_replay.c). */
+typedef struct GpuReplays {
+  _Atomic int64_t launches, recordings, runs, patches; /* as in BurnReplayStatistics */
+  _Atomic uint32_t inside;                             /* threads between enter and leave */
+  _Atomic(const void *) recorder;                      /* the thread that alone may enter; NULL: any */
+  pthread_mutex_t recorder_mutex;                      /* held by that thread; others wait for it */
+  bool is_patching;                                    /* the recorder does not record, but makes calls again */
+  GpuRecording *recording;                             /* of the recorder; NULL: none */
+  pthread_mutex_t scratch_mutex;                       /* around the two that follow */
+  GpuCache *scratch;                                   /* memory that recordings use while they run */
+  uint32_t scratch_users;                              /* recordings */
+} GpuReplays;
+
 enum { GPU_RECENT_OPS = 8 };
 
 /* How f32 is multiplied: as it is, in TF32, or in bf16 where that is worth two casts, else in TF32. Sums are f32. */
@@ -188,6 +205,7 @@ struct Gpu {
   _Atomic int64_t live_tensors, host_waits;
   _Atomic uint32_t recent[GPU_RECENT_OPS]; /* the last ops, for messages of late failures */
   _Atomic uint32_t submitted;              /* ops so far */
+  GpuReplays replays;
   GpuKernels *kernels;
   GpuFusedPrograms fused;
   const GpuRow *rows[BURN_OP_LIMIT]; /* by op; NULL: the host decomposes it */

@@ -1,6 +1,7 @@
 /* gpu_backend.c - the life of a Gpu, and the slots of a backend's table: what runs ops, what answers the host. */
 #include "gpu_backend.h"
 #include "gpu_memory.h"
+#include "gpu_replay.h"
 
 /* -- calls ------------------------------------------------------------------------------------- */
 
@@ -105,10 +106,13 @@ static void fill_rows(Gpu *gpu, bool primitives_only) {
 
 BurnStatus burn__gpu_begin(Gpu *gpu, bool primitives_only) {
   fill_rows(gpu, primitives_only);
-  gpu->kernels = burn__gpu_kernels_create();
-  if (gpu->kernels && pthread_mutex_init(&gpu->fused.mutex, NULL) == 0) return BURN_OK;
-  burn__gpu_kernels_destroy(gpu, gpu->kernels);
-  gpu->kernels = NULL;
+  if (burn__gpu_replays_begin(&gpu->replays)) {
+    gpu->kernels = burn__gpu_kernels_create();
+    if (gpu->kernels && pthread_mutex_init(&gpu->fused.mutex, NULL) == 0) return BURN_OK;
+    burn__gpu_kernels_destroy(gpu, gpu->kernels);
+    gpu->kernels = NULL;
+    burn__gpu_replays_end(&gpu->replays);
+  }
   return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for the list of kernels");
 }
 
@@ -117,6 +121,7 @@ void burn__gpu_end(Gpu *gpu) {
   burn__gpu_kernels_destroy(gpu, gpu->kernels);
   burn__gpu_fused_destroy(gpu);
   (void)pthread_mutex_destroy(&gpu->fused.mutex);
+  burn__gpu_replays_end(&gpu->replays);
   gpu->kernels = NULL;
 }
 

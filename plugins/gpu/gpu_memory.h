@@ -11,8 +11,6 @@
 
 #include "gpu.h"
 
-typedef struct GpuCache GpuCache;
-
 /* Figures, in bytes. */
 typedef struct GpuMemoryFigures {
   uint64_t in_use;   /* of tensors */

@@ -1,6 +1,7 @@
 /* gpu_queue.c - what goes into the queue of an instance and what comes of it: launches, waits, complaints of kernels,
  * which ops were the last. */
 #include "gpu_backend.h"
+#include "gpu_replay.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,13 @@ BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, ui
   if (groups == 0) return BURN_OK;
   if (groups > INT32_MAX)
     return GPU_FAIL(gpu, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
-  return gpu->backend->launch(gpu, function, (uint32_t)groups, threads, parameters, bytes);
+  const GpuStart start = {function, (uint32_t)groups, threads, parameters, bytes};
+  if (gpu->replays.is_patching) return burn__gpu_replay_change(gpu, &start);
+  const BurnStatus status = gpu->backend->launch(gpu, function, start.groups, threads, parameters, bytes);
+  if (status != BURN_OK) return status;
+  if (gpu->is_recorded) return burn__gpu_replay_started(gpu, &start);
+  atomic_fetch_add_explicit(&gpu->replays.launches, 1, memory_order_relaxed);
+  return BURN_OK;
 }
 
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what) {
