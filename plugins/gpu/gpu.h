@@ -316,14 +316,14 @@ char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char
 
 /* Joins the lines of x, row-major, along an axis into `out`. */
 BurnStatus burn__gpu_reduce(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis);
+/* The sums of x [2, size, inner] along its middle axis, each of the two into its own tensor, both of one dtype. */
+BurnStatus burn__gpu_sum_two(Gpu *gpu, BurnPrimitive *x, BurnPrimitive *first, BurnPrimitive *second);
 
 /* -- gpu_vector.c ------------------------------------------------------------------------------ */
 
 /* Is a product of floats one of a matrix, dense along an axis, and a vector? */
 bool burn__gpu_takes_vector(const GpuMatmul *p);
 BurnStatus burn__gpu_vector_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p);
-/* The sums of x, row-major floats, along an axis that has others behind it. */
-BurnStatus burn__gpu_column_sums(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis);
 
 /* -- gpu_linalg.c ------------------------------------------------------------------------------ */
 

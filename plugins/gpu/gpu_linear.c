@@ -1,8 +1,6 @@
 /* gpu_linear.c - linear and its gradients: a product each, whose operands are views of the tensors. */
 #include "gpu.h"
 
-enum { WIDE = 32 }; /* so many columns are worth vectors */
-
 /* x [.., width] as a matrix of rows: a view where the leading axes lie as one, else a copy. */
 static BurnStatus as_rows(Gpu *gpu, BurnPrimitive *x, BurnPrimitive **out) {
   const int64_t width = x->shape[x->rank - 1];
@@ -76,11 +74,7 @@ static BurnStatus bias_gradient(Gpu *gpu, BurnPrimitive *grad, BurnPrimitive *ou
   BurnPrimitive *rows = NULL;
   if (axis.size == 0) return clear(gpu, out);
   BurnStatus status = burn__gpu_row_major(gpu, grad, &rows);
-  if (status == BURN_OK && axis.inner >= WIDE) {
-    status = burn__gpu_column_sums(gpu, rows, out, &axis);
-  } else if (status == BURN_OK) {
-    status = burn__gpu_reduce(gpu, GPU_JOIN_SUM, rows, out, &axis);
-  }
+  if (status == BURN_OK) status = burn__gpu_reduce(gpu, GPU_JOIN_SUM, rows, out, &axis);
   burn__gpu_release(gpu, rows);
   return status;
 }

@@ -4,9 +4,9 @@
 
 /* -- layer norm ------------------------------------------------------------------------------- */
 
-enum { FORWARD, GRADIENTS, JOINED }; /* kinds of kernels/layer_norm.cu */
+enum { FORWARD, GRADIENTS }; /* kinds of kernels/layer_norm.cu */
 enum { IN_REGISTERS = 32, FEW_IN_REGISTERS = 8, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
-enum { BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
+enum { WARPS_OF_A_BLOCK = 8, BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
 
 static GpuKernelKey key_of(GpuText text, BurnDType dtype) {
   return (GpuKernelKey){.text = text, .out = dtype, .in = {dtype, dtype, dtype}};
@@ -45,17 +45,18 @@ static BurnStatus layer_norm(const GpuRun *run) {
   return status;
 }
 
+/* Each block leaves its share of the gradients of gamma and beta, in which warps of a block have joined theirs. */
 static BurnStatus run_gradients(const GpuRun *run, BurnPrimitive *const *in, GpuRows *p, GpuRowShape shape) {
   const GpuKernelKey key = key_of(GPU_TEXT_LAYER_NORM, in[1]->dtype);
-  const BurnTensorDesc desc = {.dtype = burn__gpu_wide_float(in[1]->dtype), .rank = 3, .shape = {2, p->parts, p->size}};
+  const int64_t blocks = shape.threads == 32 ? (p->parts + WARPS_OF_A_BLOCK - 1) / WARPS_OF_A_BLOCK : p->parts;
+  const BurnTensorDesc desc = {.dtype = burn__gpu_wide_float(in[1]->dtype), .rank = 3, .shape = {2, blocks, p->size}};
   BurnPrimitive *parts = NULL;
   BurnStatus status = burn__gpu_new(run->gpu, &desc, &parts);
   if (status == BURN_OK) {
     p->partial = gpu_address(parts);
     status = burn__gpu_rows(run->gpu, key, GRADIENTS, shape, p->parts, p);
   }
-  const int64_t groups = 2 * ((p->size + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK);
-  if (status == BURN_OK) status = burn__gpu_rows(run->gpu, key, JOINED, (GpuRowShape){256, 0}, groups, p);
+  if (status == BURN_OK) status = burn__gpu_sum_two(run->gpu, parts, run->out[1], run->out[2]);
   burn__gpu_release(run->gpu, parts);
   return status;
 }

@@ -2,11 +2,11 @@
  * the length of a line alone decides where, so that sums have the same bits everywhere. */
 #include "gpu.h"
 
-enum { WARPS, BLOCKS, COLUMNS, COLUMN_VECTORS, ALONE }; /* variants of kernels/reduce.cu; ALONE + one of two */
-enum { ARG_BLOCKS, ARG_THREADS };                       /* of kernels/arg.cu */
-enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192, LONG_COLUMN = 2048, COLUMN_PART = 1024 };
+enum { WARPS, BLOCKS, COLUMNS, ALONE }; /* variants of kernels/reduce.cu; ALONE + one of the first two */
+enum { ARG_BLOCKS, ARG_THREADS };       /* of kernels/arg.cu */
+enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192 };
 enum { ALONE_THREADS = 32, MANY_LINES = 8 /* so many give a processor enough to do */ };
-enum { MANY_COLUMNS = 1024 /* so many are read by vectors */, IS_MEAN = 1 << 8 /* in the detail of a row */ };
+enum { IS_MEAN = 1 << 8 /* in the detail of a row */ };
 
 /* What parts of lines are joined in: as in kernels/join.cu. */
 static BurnDType wide_dtype(BurnDType dtype, GpuJoin join) {
@@ -14,27 +14,26 @@ static BurnDType wide_dtype(BurnDType dtype, GpuJoin join) {
   return dtype == BURN_DTYPE_F64 || join == GPU_JOIN_PRODUCT ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
 }
 
-/* Lines beside each other: by vectors where they are made of such, and a group has room for 8 sums of each of a warp's
- * lines. The order of each is the same. */
-static uint32_t column_variant(const Gpu *gpu, const BurnPrimitive *x, int64_t inner) {
-  const uint32_t sums = 8 * (32 * (16 / burn_dtype_bytes(x->dtype)) + 1);
-  const bool fits = sums * sizeof(int64_t) <= gpu->shared_bytes;
-  return inner >= MANY_COLUMNS && burn__gpu_is_whole(x, inner) && fits ? COLUMN_VECTORS : COLUMNS;
+/* Vectors of lines beside each other that a thread has one of: 16 bytes, 8 lines at most. */
+static int64_t vectors_of(const BurnPrimitive *x, int64_t inner, uint32_t *width) {
+  const uint32_t fits = 16 / (uint32_t)burn_dtype_bytes(x->dtype);
+  *width = fits < 8 ? fits : 8;
+  return (inner + *width - 1) / *width;
 }
 
 static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuReduce *p) {
-  const int64_t lines = p->outer * p->parts,
-                width = 32 * (variant == COLUMN_VECTORS ? 16 / burn_dtype_bytes(x->dtype) : 1);
+  const int64_t lines = p->outer * p->parts;
+  uint32_t width = 0;
   if (variant >= ALONE) return (lines + ALONE_THREADS - 1) / ALONE_THREADS;
   if (variant == WARPS) return (lines + 7) / 8;
-  return variant == BLOCKS ? lines : lines * ((p->inner + width - 1) / width);
+  return variant == BLOCKS ? lines : lines * ((vectors_of(x, p->inner, &width) + p->lanes - 1) / p->lanes);
 }
 
 /* One pass over x, row-major, into `out`. */
 static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {
   const uint32_t alone = gpu->is_processor && p->outer * p->parts >= MANY_LINES ? ALONE : 0;
   const uint32_t along = alone + (p->part_size <= SHORT_LINE ? WARPS : BLOCKS);
-  const uint32_t variant = p->inner > 1 ? column_variant(gpu, x, p->inner) : along;
+  const uint32_t variant = p->lanes > 0 ? COLUMNS : along;
   const GpuKernelKey key = {.text = GPU_TEXT_REDUCE,
                             .out = out->dtype,
                             .in = {x->dtype, x->dtype, x->dtype},
@@ -43,46 +42,95 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
   GpuFunction *function = NULL;
   p->in = gpu_address(x);
   p->out = gpu_address(out);
-  p->whole = burn__gpu_is_whole(x, p->size) && burn__gpu_is_whole(x, p->part_size);
+  p->whole = p->lanes > 0 ? burn__gpu_is_whole(x, p->inner)
+                          : burn__gpu_is_whole(x, p->size) && burn__gpu_is_whole(x, p->part_size);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   const uint32_t threads = variant >= ALONE ? ALONE_THREADS : THREADS;
   return burn__gpu_launch(gpu, function, (uint64_t)groups_of(x, variant, p), threads, p, sizeof *p);
 }
 
-static BurnStatus in_two_passes(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {
-  const BurnTensorDesc desc = {.dtype = wide_dtype(x->dtype, join), .rank = 3, .shape = {p->outer, p->parts, p->inner}};
-  GpuReduce second = *p;
+/* -- how lines are cut ------------------------------------------------------------------------ */
+
+enum {
+  MOST_LANES = 32,
+  LEAST_LANES = 2,    /* 32 bytes, which memory gives at once */
+  SMALL = 16 << 20,   /* bytes that one pass of narrow blocks takes less time for than two launches */
+  FEW_BLOCKS = 128,   /* about as many as a device has units */
+  MANY_BLOCKS = 1024, /* enough for each of them to have several */
+  AT_ONCE = 8,        /* rows that a thread reads at once */
+  LONGEST = 128       /* rows that a thread adds up: of more the last digits would suffer */
+};
+
+static int64_t in_parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
+
+/* Lines beside each other: narrow blocks with many rows of threads where x is small, else wide ones and parts. By the
+ * shape and the dtype alone. */
+static void cut_columns(const BurnPrimitive *x, GpuReduce *p) {
+  uint32_t width = 0;
+  const int64_t vectors = vectors_of(x, p->inner, &width);
+  const int64_t bytes = burn_primitive_count(x) * (int64_t)burn_dtype_bytes(x->dtype);
+  int32_t lanes = 1;
+  while (lanes < MOST_LANES && lanes < vectors) lanes *= 2;
+  p->lanes = lanes;
+  while (p->lanes > LEAST_LANES && p->outer * in_parts_of(vectors, p->lanes) < FEW_BLOCKS) p->lanes /= 2;
+  if (bytes <= SMALL && p->size <= THREADS / p->lanes * LONGEST) return;
+  p->lanes = lanes;
+  const int64_t rows = THREADS / lanes, blocks = p->outer * in_parts_of(vectors, lanes);
+  const int64_t wanted = in_parts_of(p->size, in_parts_of(MANY_BLOCKS, blocks)); /* rows of a part */
+  const int64_t grain = rows * AT_ONCE, most = rows * LONGEST, whole = in_parts_of(wanted, grain) * grain;
+  p->part_size = whole < most ? whole : most;
+  p->parts = in_parts_of(p->size, p->part_size);
+}
+
+static void cut_lines(GpuReduce *p) {
+  if (p->size <= LONG_LINE) return;
+  p->part_size = PART;
+  p->parts = in_parts_of(p->size, PART);
+}
+
+static BurnStatus join_lines(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce p);
+
+static BurnStatus in_two_passes(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce p) {
+  const BurnTensorDesc desc = {.dtype = wide_dtype(x->dtype, join), .rank = 3, .shape = {p.outer, p.parts, p.inner}};
+  GpuReduce second = p;
   BurnPrimitive *parts = NULL;
   BurnStatus status = burn__gpu_new(gpu, &desc, &parts);
-  p->is_mean = 0;
-  if (status == BURN_OK) status = pass(gpu, join, x, parts, p);
-  second.size = second.part_size = p->parts;
-  second.parts = 1;
-  if (status == BURN_OK) status = pass(gpu, join, parts, out, &second);
+  p.is_mean = 0;
+  p.second = 0;
+  if (status == BURN_OK) status = pass(gpu, join, x, parts, &p);
+  second.size = p.parts;
+  if (status == BURN_OK) status = join_lines(gpu, join, parts, out, second);
   burn__gpu_release(gpu, parts);
   return status;
 }
 
+/* Without parts and lanes yet. */
+static BurnStatus join_lines(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce p) {
+  p.parts = 1;
+  p.part_size = p.size;
+  p.lanes = 0;
+  if (p.inner > 1 || p.second != 0)
+    cut_columns(x, &p);
+  else
+    cut_lines(&p);
+  return p.parts > 1 ? in_two_passes(gpu, join, x, out, p) : pass(gpu, join, x, out, &p);
+}
+
 static BurnStatus reduce(Gpu *gpu, GpuJoin join, bool is_mean, BurnPrimitive *x, BurnPrimitive *out,
                          const GpuAxis *axis) {
-  GpuReduce p = {.outer = axis->outer,
-                 .size = axis->size,
-                 .inner = axis->inner,
-                 .parts = 1,
-                 .part_size = axis->size,
-                 .divisor = axis->size,
-                 .is_mean = is_mean};
-  const bool is_long = axis->size > (axis->inner > 1 ? LONG_COLUMN : LONG_LINE);
-  if (burn_primitive_count(out) == 0) return BURN_OK;
-  if (!is_long) return pass(gpu, join, x, out, &p);
-  p.part_size = axis->inner > 1 ? COLUMN_PART : PART;
-  p.parts = (axis->size + p.part_size - 1) / p.part_size;
-  return in_two_passes(gpu, join, x, out, &p);
+  const GpuReduce p = {
+      .outer = axis->outer, .size = axis->size, .inner = axis->inner, .divisor = axis->size, .is_mean = is_mean};
+  return burn_primitive_count(out) == 0 ? BURN_OK : join_lines(gpu, join, x, out, p);
 }
 
 BurnStatus burn__gpu_reduce(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis) {
   return reduce(gpu, join, false, x, out, axis);
+}
+
+BurnStatus burn__gpu_sum_two(Gpu *gpu, BurnPrimitive *x, BurnPrimitive *first, BurnPrimitive *second) {
+  const GpuReduce p = {.second = gpu_address(second), .outer = 2, .size = x->shape[1], .inner = x->shape[2]};
+  return join_lines(gpu, GPU_JOIN_SUM, x, first, p);
 }
 
 static BurnStatus reduce_along(const GpuRun *run, const GpuAxis *axis) {

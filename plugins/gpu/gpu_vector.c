@@ -1,5 +1,5 @@
-/* gpu_vector.c - products of a matrix and a vector, and sums of columns: reading the matrix is all the work, and the
- * tiles of a product of matrices would lie idle. */
+/* gpu_vector.c - products of a matrix and a vector: reading the matrix is all the work, and the tiles of a product of
+ * matrices would lie idle. */
 #include "gpu.h"
 
 #include <string.h>
@@ -85,19 +85,4 @@ BurnStatus burn__gpu_vector_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *
   if (is_dense_in_k && v.k < LONG_LINE) return start(gpu, WARPS, dtype, dtype, (groups + 7) / 8, &v);
   if (is_dense_in_k) return start(gpu, BLOCKS, dtype, dtype, groups, &v);
   return columns(gpu, dtype, &v);
-}
-
-BurnStatus burn__gpu_column_sums(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis) {
-  GpuVector v = {.out = gpu_address(out),
-                 .matrix = gpu_address(x),
-                 .lines = axis->inner,
-                 .k = axis->size,
-                 .stride = axis->inner,
-                 .batches = axis->outer,
-                 .parts = 1,
-                 .part_size = axis->size,
-                 .rank = 1,
-                 .shape = {axis->outer},
-                 .matrix_strides = {axis->size * axis->inner}};
-  return columns(gpu, x->dtype, &v);
 }

@@ -1,9 +1,7 @@
-/* layer_norm.cu - normalization of rows. Kinds: 0 forward, 1 the gradients, 2 the sums of what 1 leaves for those of
- * gamma and beta.
+/* layer_norm.cu - normalization of rows. Kinds: 0 forward, 1 the gradients.
  *
- * 1: a row's threads do `part_size` rows one after the other, and add up what these give to gamma and beta: parts
- * [2, parts, size] of C. A part's vectors belong to the same threads all the time. */
-#if BURN_KIND < 2
+ * 1: a row's threads do `part_size` rows one after the other, and add up what these give to gamma and beta; a block
+ * leaves its sums, [2, blocks, size] of C. A part's vectors belong to the same threads all the time. */
 /* The mean of a row and 1 / sqrt(variance + epsilon). */
 struct Statistics { C mean, scale; };
 
@@ -45,7 +43,6 @@ static __device__ inline Statistics burn_statistics(const IN0 *x, int64_t size, 
   return s;
 }
 #endif
-#endif
 
 #if BURN_KIND == 0
 static __device__ inline void burn_finish(IN0 *out, C *v, int64_t size, int64_t c, const Statistics &s, const GpuRows &p) {
@@ -80,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(c
   }
 #endif
 }
-#elif BURN_KIND == 1
+#else
 /* Adds a vector's share of the gradients of gamma and beta: grad times the normalised x, and grad. */
 static __device__ inline void burn_add_part(C *part, int64_t size, int64_t c, const C *v, bool first) {
   for (int k = 0; k < W && c * W + k < size; k++)
@@ -91,6 +88,26 @@ static __device__ inline void burn_add_part(C *part, int64_t size, int64_t c, co
 static __device__ inline bool burn_goes_on(const GpuRows &p, int64_t row) { return T == 32 || row < p.outer; }
 
 #if BURN_V > 0
+/* What the block has added up; warps of it join theirs. */
+static __device__ inline void burn_leave(C *part, const C *sums, int64_t size) {
+#if BURN_T == 32
+  __shared__ C shared[8][T * N];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    for (int k = 0; k < W; k++) shared[threadIdx.x / 32][(i * T + burn_lane()) * W + k] = sums[i * W + k];
+  __syncthreads();
+  for (int c = threadIdx.x; c < size; c += 256) {
+    C sum = shared[0][c];
+    for (int warp = 1; warp < 8; warp++) sum += shared[warp][c];
+    part[c] = sum;
+  }
+#else
+#pragma unroll
+  for (int i = 0; i < V; i++) burn_add_part(part, size, i * T + burn_lane(), sums + i * W, true);
+#endif
+}
+
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
   const int64_t end = burn_row() * p.part_size + p.part_size;
   C gammas[N], betas[N];
@@ -124,18 +141,14 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
     for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
     burn_give((IN0 *)p.out + row * p.size, v, size, p.whole);
   }
-  C *parts = (C *)p.partial + burn_row() * p.size;
-  const int64_t size = T > 32 || burn_row() < p.parts ? p.size : 0;
-#pragma unroll
-  for (int i = 0; i < V; i++) {
-    burn_add_part(parts, size, i * T + burn_lane(), gammas + i * W, true);
-    burn_add_part(parts + p.parts * p.size, size, i * T + burn_lane(), betas + i * W, true);
-  }
+  C *parts = (C *)p.partial + (int64_t)blockIdx.x * p.size;
+  burn_leave(parts, gammas, p.size);
+  burn_leave(parts + gridDim.x * p.size, betas, p.size);
 }
 #else
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
   const int64_t begin = burn_row() * p.part_size, end = begin + p.part_size;
-  C *parts = (C *)p.partial + burn_row() * p.size;
+  C *parts = (C *)p.partial + (int64_t)blockIdx.x * p.size;
   for (int64_t row = begin; row < end && burn_goes_on(p, row); row++) {
     const int64_t size = burn_row_size(p, row);
     const IN0 *x = (const IN0 *)p.x + row * p.size, *y = (const IN0 *)p.y + row * p.size;
@@ -145,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
       burn_read(v, x, size, c, p.whole, (C)0);
       burn_read(g, y, size, c, p.whole, (C)0);
       burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
-      burn_add_part(parts + p.parts * p.size, size, c, g, row == begin);
+      burn_add_part(parts + gridDim.x * p.size, size, c, g, row == begin);
       for (int k = 0; k < W; k++) {
         const C normal = (v[k] - s.mean) * s.scale;
         mean += g[k] * gamma[k];
@@ -169,22 +182,4 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
   }
 }
 #endif
-#else
-/* Blocks of the first half do gamma's gradient, the others beta's; 32 columns each, in 8 rows of threads. */
-extern "C" __global__ void __launch_bounds__(256) kernel(const GpuRows p) {
-  __shared__ C sums[8][33];
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
-  const int64_t blocks = (p.size + 31) / 32, which = (int64_t)blockIdx.x / blocks;
-  const int64_t column = (int64_t)blockIdx.x % blocks * 32 + lane;
-  const C *parts = (const C *)p.partial + which * p.parts * p.size;
-  C sum = (C)0;
-  if (column < p.size)
-#pragma unroll 8
-    for (int64_t k = row; k < p.parts; k += 8) sum += parts[k * p.size + column];
-  sums[row][lane] = sum;
-  __syncthreads();
-  if (row != 0 || column >= p.size) return;
-  for (int k = 1; k < 8; k++) sum += sums[k][lane];
-  burn_put(((IN0 *)(which == 0 ? p.gamma_out : p.beta_out))[column], sum);
-}
 #endif

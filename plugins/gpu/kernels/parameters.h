@@ -41,13 +41,15 @@ typedef struct GpuCreate {
   uint64_t seed, offset, threshold;
 } GpuCreate;
 
-/* [outer, size, inner] to [outer, inner], or to [outer, parts, inner] of a first pass. */
+/* [outer, size, inner] to [outer, inner], or to [outer, parts, inner] of a first pass. `second`: where the second of
+ * two outer ones goes, 0: after the first. `lanes`: vectors beside each other in a block, where lines lie so. */
 typedef struct GpuReduce {
-  uint64_t out, in;
+  uint64_t out, in, second;
   int64_t outer, size, inner;
   int64_t parts, part_size;
   int64_t divisor;        /* of the results, where is_mean */
   int32_t is_mean, whole; /* whole: lines, and parts of them, begin at addresses of whole vectors */
+  int32_t lanes, reserved;
 } GpuReduce;
 
 typedef struct GpuScan {
@@ -126,7 +128,7 @@ typedef struct GpuMatmul {
   int64_t shape[GPU_MAX_RANK], lhs_strides[GPU_MAX_RANK], rhs_strides[GPU_MAX_RANK];
 } GpuMatmul;
 
-/* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k] (0: of ones), + bias; `stride` is that
+/* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k], + bias; `stride` is that
  * of the axis of the matrix that is not dense. Parts of k are added by a second pass. */
 #define GPU_VECTOR_LINES 4 /* that a warp or a block takes at once */
 typedef struct GpuVector {

@@ -1,19 +1,19 @@
 /* reduce.cu - one number per line, in an order that depends on the length of the line alone.
  *
  * BURN_VARIANT 0: lines lie along the last axis, a warp each; 1: the same, a block each; a thread takes one vector of 16
- * bytes after another. 2: lines lie side by side, 32 in a block of 8 rows of threads; 3: the same by vectors, of lines.
- * 4 and 5: for processors, a thread does what the warp or the block of 0 and 1 does, in that order.
+ * bytes after another. 2: lines lie side by side; a block has `lanes` vectors of them, and 256 / lanes rows of threads.
+ * 3 and 4: for processors, a thread does what the warp or the block of 0 and 1 does, in that order.
  * With `parts` above 1 a line is cut, and the results are joined by a second pass. */
 enum { W = 16 / sizeof(IN0), ROUNDS = 4 /* vectors that a thread reads at once */ };
 
 struct alignas(16) Vector { IN0 at[W]; };
 
-static __device__ inline void burn_finish(const GpuReduce &p, int64_t i, A sum) {
+static __device__ inline void burn_finish(const GpuReduce &p, OUT *to, A sum) {
   if (BURN_JOIN == 0 && p.size == 0) sum = (A)0; /* not the -0 that sums begin with */
-  burn_put(((OUT *)p.out)[i], p.is_mean ? sum / (A)p.divisor : sum);
+  burn_put(*to, p.is_mean ? sum / (A)p.divisor : sum);
 }
 
-#if BURN_VARIANT < 2 || BURN_VARIANT >= 4
+#if BURN_VARIANT != 2
 static __device__ inline A burn_join_vector(A sum, const Vector &v) {
 #pragma unroll
   for (int k = 0; k < W; k++) sum = burn_join(sum, (A)burn_get(v.at[k]));
@@ -57,10 +57,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
   __syncthreads();
   for (int k = 1; k < 8 && threadIdx.x == 0; k++) sum = burn_join(sum, shared[k]);
 #endif
-  if (is_there && threadIdx.x % width == 0) burn_finish(p, at, sum);
+  if (is_there && threadIdx.x % width == 0) burn_finish(p, (OUT *)p.out + at, sum);
 }
-#elif BURN_VARIANT >= 4
-#define WARPS (BURN_VARIANT == 4 ? 1 : 8)
+#elif BURN_VARIANT > 2
+#define WARPS (BURN_VARIANT == 3 ? 1 : 8)
 
 static __device__ inline A burn_lane(const IN0 *in, int64_t size, int64_t lane, bool whole) {
   A sum = burn_nothing();
@@ -100,41 +100,60 @@ extern "C" __global__ void __launch_bounds__(32) kernel(const GpuReduce p) {
   const IN0 *in = (const IN0 *)p.in + line * p.size + start;
   A sum = burn_warp(in, size, 0, p.whole);
   for (int warp = 1; warp < WARPS; warp++) sum = burn_join(sum, burn_warp(in, size, warp, p.whole));
-  burn_finish(p, at, sum);
+  burn_finish(p, (OUT *)p.out + at, sum);
 }
 #else
-enum { LINES = BURN_VARIANT == 3 ? W : 1 };
+enum { LINES = W < 8 ? W : 8 /* that a thread has */, BATCH = 8 /* of its vectors, read at once */ };
 struct alignas(sizeof(IN0) * LINES) Few { IN0 at[LINES]; };
 
+/* Joins rows k, k + rows .. before `end`; `there`: how many of the thread's lines are in a row. */
+template <bool whole>
+static __device__ inline void burn_join_rows(const IN0 *in, int64_t inner, int64_t k, int64_t end, int rows,
+                                             int64_t there, A *sums) {
+  for (; k < end; k += BATCH * rows) {
+    Few v[BATCH];
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+      const IN0 *from = in + (k + i * rows) * inner;
+      if (k + i * rows >= end) continue;
+      if (whole) v[i] = *(const Few *)from;
+      else
+        for (int j = 0; j < LINES; j++) v[i].at[j] = from[j < there ? j : 0];
+    }
+#pragma unroll
+    for (int i = 0; i < BATCH; i++)
+      for (int j = 0; j < LINES; j++)
+        if (k + i * rows < end) sums[j] = burn_join(sums[j], (A)burn_get(v[i].at[j]));
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
-  __shared__ A shared[8][32 * LINES + 1];
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
-  const int64_t columns = (p.inner + 32 * LINES - 1) / (32 * LINES);
-  const int64_t column = ((int64_t)blockIdx.x % columns * 32 + lane) * LINES;
-  const int64_t part = (int64_t)blockIdx.x / columns % p.parts, line = (int64_t)blockIdx.x / columns / p.parts;
-  const int64_t end = (part + 1) * p.part_size < p.size ? (part + 1) * p.part_size : p.size;
-  const IN0 *in = (const IN0 *)p.in + line * p.size * p.inner + column;
+  __shared__ A shared[256 * LINES];
+  const int lanes = p.lanes, rows = 256 / lanes, width = lanes * LINES;
+  const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
+  const uint32_t strips = (uint32_t)((p.inner + width - 1) / width), parts = (uint32_t)p.parts;
+  const uint32_t strip = blockIdx.x % strips, part = blockIdx.x / strips % parts, line = blockIdx.x / strips / parts;
+  const int64_t first = (int64_t)strip * width, column = first + lane * LINES, there = p.inner - column;
+  const int64_t begin = (int64_t)part * p.part_size;
+  const int64_t end = there <= 0 ? 0 : begin + p.part_size < p.size ? begin + p.part_size : p.size;
+  const IN0 *in = (const IN0 *)p.in + (int64_t)line * p.size * p.inner + column;
   A sums[LINES];
   for (int j = 0; j < LINES; j++) sums[j] = burn_nothing();
-  int64_t k = part * p.part_size + row;
-  if (column >= p.inner) k = end;
-  for (; k + 8 * (ROUNDS - 1) < end; k += 8 * ROUNDS) {
-    Few v[ROUNDS];
-#pragma unroll
-    for (int i = 0; i < ROUNDS; i++) v[i] = *(const Few *)(in + (k + 8 * i) * p.inner);
-#pragma unroll
-    for (int i = 0; i < ROUNDS; i++)
-      for (int j = 0; j < LINES; j++) sums[j] = burn_join(sums[j], (A)burn_get(v[i].at[j]));
-  }
-  for (; k < end; k += 8)
-    for (int j = 0; j < LINES; j++) sums[j] = burn_join(sums[j], (A)burn_get(in[k * p.inner + j]));
-  for (int j = 0; j < LINES; j++) shared[row][lane * LINES + j] = sums[j];
+  if (p.whole) burn_join_rows<true>(in, p.inner, begin + row, end, rows, there, sums);
+  else burn_join_rows<false>(in, p.inner, begin + row, end, rows, there, sums);
+  for (int j = 0; j < LINES; j++) shared[threadIdx.x * LINES + j] = sums[j];
   __syncthreads();
-  const int64_t first = (int64_t)blockIdx.x % columns * 32 * LINES;
-  for (int at = threadIdx.x; at < 32 * LINES && first + at < p.inner; at += 256) {
-    A sum = shared[0][at];
-    for (int i = 1; i < 8; i++) sum = burn_join(sum, shared[i][at]);
-    burn_finish(p, (line * p.parts + part) * p.inner + first + at, sum);
-  }
+  /* a line has a number in each row of threads: a thread joins LINES of them, then one joins what `groups` threads have */
+  const int groups = rows / LINES, group = threadIdx.x / width, mine = threadIdx.x % width;
+  A sum = burn_nothing();
+  for (int j = 0; j < LINES; j++) sum = burn_join(sum, shared[(group * LINES + j) * width + mine]);
+  __syncthreads();
+  shared[threadIdx.x] = sum;
+  __syncthreads();
+  if (group > 0 || first + mine >= p.inner) return;
+  for (int j = 1; j < groups; j++) sum = burn_join(sum, shared[j * width + mine]);
+  const bool is_second = p.second != 0 && line == 1;
+  const int64_t at = (is_second ? 0 : ((int64_t)line * p.parts + part) * p.inner) + first + mine;
+  burn_finish(p, (OUT *)(is_second ? p.second : p.out) + at, sum);
 }
 #endif

@@ -3,7 +3,7 @@
  *
  * BURN_VARIANT 0: lines of k elements, four to a warp; 1: the same, four to a block; 2: lines lie side by side, 32 times 16 bytes
  * of them in a block, whose 8 warps take every 8th step of k; with `parts` above 1 the results are sums of parts of k; 3:
- * adds the parts, 32 results a block. Without a vector the sums are those of the matrix. */
+ * adds the parts, 32 results a block. */
 typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
 struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
@@ -91,10 +91,6 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
 }
 
 #elif BURN_VARIANT == 2
-static __device__ inline C burn_factor(const GpuVector &p, const IN0 *vector, int64_t k) {
-  return p.vector != 0u ? (C)burn_get(vector[k * p.vector_stride]) : (C)1;
-}
-
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   __shared__ C shared[8][32 * BURN_WIDTH + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -111,12 +107,12 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
 #pragma unroll 8
     for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
       const Pack x = *(const Pack *)(from + k * p.stride);
-      const C y = burn_factor(p, vector, k);
+      const C y = (C)burn_get(vector[k * p.vector_stride]);
       for (int w = 0; w < BURN_WIDTH; w++) sums[w] = burn_fused((C)burn_get(x.at[w]), y, sums[w]);
     }
   } else {
     for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
-      const C y = burn_factor(p, vector, k);
+      const C y = (C)burn_get(vector[k * p.vector_stride]);
       for (int w = 0; w < BURN_WIDTH; w++)
         if (column + w < p.lines) sums[w] = burn_fused((C)burn_get(from[k * p.stride + w]), y, sums[w]);
     }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUDA, NDARRAY, DEVICES, MOST_INPUTS = 8, MOST_OUTPUTS = 4, MOST = 1 << 19 };
+enum { CUDA, NDARRAY, DEVICES, MOST_INPUTS = 8, MOST_OUTPUTS = 4, MOST = 1 << 22 };
 
 static BurnDevice *devices[DEVICES];
 static double *found[DEVICES];
@@ -255,8 +255,9 @@ static void test_views_have_the_bits_of_copies(void **state) {
 static void test_reductions(void **state) {
   static const char *const names[] = {"sum_dim", "mean_dim", "max_dim", "min_dim", "any_dim", "all_dim", "argmax"};
   /* lines in one part or several, by vectors or not, beside each other or not */
-  static const int64_t shapes[][3] = {{3, 512, 1},  {3, 513, 1},   {2, 4096, 1},  {2, 5001, 1},  {1, 40000, 1},
-                                      {1, 5000, 3}, {1, 70, 1024}, {2, 33, 1028}, {1, 2049, 37}, {2, 33, 40}};
+  static const int64_t shapes[][3] = {{3, 512, 1},   {3, 513, 1},   {2, 4096, 1},  {2, 5001, 1},  {1, 40000, 1},
+                                      {1, 5000, 3},  {1, 70, 1024}, {2, 33, 1028}, {1, 2049, 37}, {2, 33, 40},
+                                      {1, 40000, 3}, {1, 40000, 9}, {1, 512, 256}, {130, 9, 64},  {2, 700, 130}};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const Input x = {BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), SHARES, 0};
@@ -265,6 +266,29 @@ static void test_reductions(void **state) {
     compare_two(&(Call){"sum", 1, 0, {x}, {{0}}}, i);
     compare_two(&(Call){"mean", 1, 0, {x}, {{0}}}, i + 1);
     compare(&(Call){"sum_dim", 1, 1, {{x.shape, PLAIN, 0}}, {burn_attr_i64(1)}}, BURN_DTYPE_I32);
+  }
+}
+
+/* -- pools ------------------------------------------------------------------------------------ */
+
+static void test_pools(void **state) {
+  /* planes one by one, by fours and by sixteens, some left; windows that overlap and that do not; a long axis */
+  static const int64_t shapes[][4] = {{2, 3, 9, 10}, {23, 5, 49, 48}, {61, 3, 110, 108}, {1, 1, 3, 50000}};
+  static const int64_t adaptive[][2] = {{4, 5}, {32, 24}, {55, 36}, {2, 49990}};
+  static const int64_t three[] = {3, 3}, two[] = {2, 2}, one[] = {1, 1};
+  const BurnAttr size = burn_attr_i64s(three, 2), step = burn_attr_i64s(two, 2), edge = burn_attr_i64s(one, 2);
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const int64_t *s = shapes[i];
+    const Input x = {BURN_SHAPE(s[0], s[1], s[2], s[3]), PLAIN, 0};
+    const Input few = {BURN_SHAPE(s[0], s[1], adaptive[i][0], adaptive[i][1]), PLAIN, 0};
+    const Input windows = {BURN_SHAPE(s[0], s[1], (s[2] - 1) / 2 + 1, (s[3] - 1) / 2 + 1), PLAIN, 0};
+    const BurnAttr shape = burn_attr_i64s(s, 4), padded = burn_attr_bool(i % 2), no = burn_attr_bool(false);
+    compare_two(&(Call){"adaptive_avg_pool2d", 1, 1, {x}, {burn_attr_i64s(adaptive[i], 2)}}, i);
+    compare_two(&(Call){"adaptive_avg_pool2d_backward", 1, 1, {few}, {shape}}, i + 1);
+    compare_two(&(Call){"avg_pool2d", 1, 6, {x}, {size, step, edge, edge, no, padded}}, i);
+    compare_two(&(Call){"avg_pool2d_backward", 1, 5, {windows}, {shape, size, step, edge, padded}}, i);
+    compare_two(&(Call){"max_pool2d_with_indices", 1, 5, {x}, {size, step, edge, edge, no}}, i);
   }
 }
 
@@ -392,6 +416,7 @@ int main(void) {
                                      cmocka_unit_test(test_a_target_outside_is_told),
                                      cmocka_unit_test(test_views_have_the_bits_of_copies),
                                      cmocka_unit_test(test_reductions),
+                                     cmocka_unit_test(test_pools),
                                      cmocka_unit_test(test_batch_norm),
                                      cmocka_unit_test(test_lstm),
                                      cmocka_unit_test(test_cat),
