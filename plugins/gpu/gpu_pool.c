@@ -3,6 +3,7 @@
 
 /* Variants of kernels/pool.cu. */
 enum { LARGEST, MEAN, MEAN_BACKWARD, ADAPTIVE, ADAPTIVE_BACKWARD, LARGEST_BACKWARD, WIDE = 8, THREADS = 256 };
+enum { PLANES = 16 }; /* times the logarithm of how many a thread does at once */
 enum { SLICE = 4096, BLOCKS_OF_UNIT = 4 };
 
 static void take_pair(int64_t to[2], const int64_t *from) {
@@ -14,17 +15,28 @@ static bool is_wide(const BurnPrimitive *x, const BurnPrimitive *out) {
   return burn_primitive_count(x) > INT32_MAX / 2 || burn_primitive_count(out) > INT32_MAX / 2;
 }
 
+/* Where adaptive windows begin is found by products of both. */
+static bool are_long(const int64_t *pixels, const int64_t *windows) {
+  return pixels[2] * windows[2] > INT32_MAX / 2 || pixels[3] * windows[3] > INT32_MAX / 2;
+}
+
+/* The logarithm of the planes of a thread: as many as leave enough threads. */
+static uint32_t planes_of(int64_t count) { return count >= 1 << 21 ? 4 : count >= 1 << 18 ? 2 : 0; }
+
 static BurnStatus start(const GpuRun *run, GpuPool *p, const int64_t *pixels, const int64_t *windows) {
   BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
   const BurnPrimitive *out = run->out[0];
   const GpuKernelKey key = {.text = GPU_TEXT_POOL,
                             .out = out->dtype,
                             .in = {x->dtype, run->out[1] ? run->out[1]->dtype : BURN_DTYPE_I64, x->dtype},
-                            .variant = (uint32_t)run->row->detail + (is_wide(x, out) ? WIDE : 0)};
-  const int64_t count = burn_primitive_count(out);
+                            .variant = (uint32_t)run->row->detail +
+                                       (is_wide(x, out) || are_long(pixels, windows) ? WIDE : 0) +
+                                       planes_of(burn_primitive_count(out)) * PLANES};
+  const int64_t count = burn_primitive_count(out), together = (int64_t)1 << planes_of(count);
   GpuFunction *function = NULL;
   if (count == 0) return BURN_OK;
   p->planes = pixels[0] * pixels[1];
+  const int64_t threads = (p->planes + together - 1) / together * (count / p->planes);
   take_pair(p->pixels, pixels + 2);
   take_pair(p->windows, windows + 2);
   BurnStatus status = burn__gpu_row_major(run->gpu, x, &rows);
@@ -32,7 +44,7 @@ static BurnStatus start(const GpuRun *run, GpuPool *p, const int64_t *pixels, co
   if (status == BURN_OK) {
     p->out = gpu_address(out);
     p->in = gpu_address(rows);
-    status = burn__gpu_launch(run->gpu, function, (uint64_t)((count + THREADS - 1) / THREADS), THREADS, p, sizeof *p);
+    status = burn__gpu_launch(run->gpu, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, p, sizeof *p);
   }
   burn__gpu_release(run->gpu, rows);
   return status;

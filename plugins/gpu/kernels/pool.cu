@@ -1,11 +1,14 @@
 /* pool.cu - windows over planes. BURN_VARIANT % 8 is what is made, 0: the largest and where it lies; 1: the mean of each
  * window; 2: what each pixel gets of the gradients of its windows; 3 and 4: 1 and 2 for adaptive windows; 5: 2 for the
- * largest. BURN_VARIANT / 8: counts and places take 64 bits. */
+ * largest. BURN_VARIANT / 8 % 2: counts and places take 64 bits. BURN_VARIANT / 16: the logarithm of the planes
+ * that a thread makes the same place of. */
 #define BURN_POOL (BURN_VARIANT % 8)
-#if BURN_VARIANT / 8
+#if BURN_VARIANT / 8 % 2
 typedef int64_t Place;
+typedef uint64_t Natural;
 #else
 typedef int32_t Place;
+typedef uint32_t Natural; /* what is never negative: its divisions take fewer instructions */
 #endif
 typedef Element<IN0>::C C;
 
@@ -17,9 +20,9 @@ static __device__ inline Span burn_span(const GpuPool &p, int axis, Place i) {
   const Place pixels = (Place)p.pixels[axis];
   Span span;
 #if BURN_POOL == 3 || BURN_POOL == 4
-  const Place windows = (Place)p.windows[axis];
-  span.begin = i * pixels / windows;
-  span.end = ((i + 1) * pixels + windows - 1) / windows;
+  const Natural windows = (Natural)p.windows[axis], from = (Natural)i * (Natural)pixels;
+  span.begin = (Place)(from / windows);
+  span.end = (Place)((from + (Natural)pixels + windows - 1) / windows);
   span.divisor = span.end - span.begin;
 #else
   const Place padding = (Place)p.padding[axis];
@@ -35,13 +38,14 @@ static __device__ inline Span burn_span(const GpuPool &p, int axis, Place i) {
   return span;
 }
 
-/* Windows outside first .. last do not cover the pixel; some within may not, either. */
+/* Windows outside first .. last do not cover the pixel; some within may not, either, where they are not adaptive. */
 static __device__ inline void burn_candidates(const GpuPool &p, int axis, Place pixel, Place *first, Place *last) {
   const Place windows = (Place)p.windows[axis];
 #if BURN_POOL == 4
-  const Place pixels = (Place)p.pixels[axis];
-  *first = pixel * windows / pixels - 1;
-  *last = (pixel + 1) * windows / pixels + 1;
+  /* window o begins at floor(o * pixels / windows), and ends where its next would begin, rounded up */
+  const Natural pixels = (Natural)p.pixels[axis], from = (Natural)pixel * (Natural)windows;
+  *first = (Place)(from / pixels);
+  *last = (Place)((from + (Natural)windows + pixels - 1) / pixels) - 1;
 #else
   const Place padding = (Place)p.padding[axis], stride = (Place)p.stride[axis];
   *first = (pixel + padding - (Place)p.kernel[axis]) / stride - 1;
@@ -118,58 +122,108 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
   }
 }
 #else
+/* A thread makes the same place of PLANES planes, since what it has to find out of its windows takes longer than they do. */
+enum { PLANES = 1 << BURN_VARIANT / 16 };
+
+/* What a thread has: its place in its planes, where they begin, how many of them there are. */
+struct Work {
+  Place x, y, left;
+  int64_t first;
+};
+
+static __device__ inline Work burn_work(const GpuPool &p, Place height, Place width) {
+  Work work;
+  const Natural n = (Natural)burn_thread(), rest = n / (Natural)width, row = rest / (Natural)height;
+  work.x = (Place)(n - rest * (Natural)width);
+  work.y = (Place)(rest - row * (Natural)height);
+  work.first = (int64_t)row * PLANES;
+  work.left = work.first < p.planes ? (Place)(p.planes - work.first) : 0;
+  return work;
+}
 
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
-  const IN0 *in = (const IN0 *)p.in;
-  const Place i = (Place)burn_thread(), height = (Place)p.pixels[0], width = (Place)p.pixels[1];
+  const Place height = (Place)p.pixels[0], width = (Place)p.pixels[1];
   const Place rows = (Place)p.windows[0], columns = (Place)p.windows[1];
+#if BURN_POOL == 2 || BURN_POOL == 4
+  const Place from_plane = rows * columns, to_plane = height * width;
+  const Work work = burn_work(p, height, width);
+#else
+  const Place from_plane = height * width, to_plane = rows * columns;
+  const Work work = burn_work(p, rows, columns);
+#endif
+  if (work.left == 0) return;
+  const IN0 *in = (const IN0 *)p.in + work.first * from_plane;
+  Place planes[PLANES]; /* of one that is not there the first is read, and nothing is written */
+  C sum[PLANES];
+#pragma unroll
+  for (int n = 0; n < PLANES; n++) {
+    planes[n] = n < work.left ? n * from_plane : 0;
+    sum[n] = (C)0;
+  }
 #if BURN_POOL == 0
-  if (burn_thread() >= p.planes * p.windows[0] * p.windows[1]) return;
-  const Place ox = i % columns, rest = i / columns, oy = rest % rows;
-  const IN0 *plane = in + (int64_t)(rest / rows) * height * width;
-  const Place top = oy * (Place)p.stride[0] - (Place)p.padding[0], left = ox * (Place)p.stride[1] - (Place)p.padding[1];
+  const Place top = work.y * (Place)p.stride[0] - (Place)p.padding[0];
+  const Place left = work.x * (Place)p.stride[1] - (Place)p.padding[1];
   const Place y_step = (Place)p.dilation[0], x_step = (Place)p.dilation[1];
-  C best = -(C)INFINITY; /* a window in the padding alone: -infinity at position 0 */
-  Place at = -1;
+  Place at[PLANES];
+#pragma unroll
+  for (int n = 0; n < PLANES; n++) {
+    sum[n] = -(C)INFINITY; /* a window in the padding alone: -infinity at position 0 */
+    at[n] = -1;
+  }
   for (Place ky = 0, iy = top; ky < (Place)p.kernel[0]; ky++, iy += y_step) {
     if (iy < 0 || iy >= height) continue;
     for (Place kx = 0, ix = left; kx < (Place)p.kernel[1]; kx++, ix += x_step) {
       if (ix < 0 || ix >= width) continue;
-      const C value = burn_get(plane[iy * width + ix]);
-      if (at >= 0 && !(value > best || (value != value && best == best))) continue; /* the first stays; NaN wins */
-      best = value;
-      at = iy * width + ix;
+      const Place place = iy * width + ix;
+      C value[PLANES];
+#pragma unroll
+      for (int n = 0; n < PLANES; n++) value[n] = burn_get(in[planes[n] + place]);
+#pragma unroll
+      for (int n = 0; n < PLANES; n++) { /* the first of equals stays; NaN wins */
+        const bool is_better = at[n] < 0 || (!(value[n] <= sum[n]) && sum[n] == sum[n]);
+        sum[n] = is_better ? value[n] : sum[n];
+        at[n] = is_better ? place : at[n];
+      }
     }
   }
-  burn_put(((OUT *)p.out)[i], best);
-  if (p.indices) burn_put(((IN1 *)p.indices)[i], (int64_t)(at < 0 ? 0 : at));
 #elif BURN_POOL == 1 || BURN_POOL == 3
-  if (burn_thread() >= p.planes * p.windows[0] * p.windows[1]) return;
-  const Place rest = i / columns;
-  const Span x = burn_span(p, 1, i % columns), y = burn_span(p, 0, rest % rows);
-  const IN0 *plane = in + (int64_t)(rest / rows) * height * width;
+  const Span x = burn_span(p, 1, work.x), y = burn_span(p, 0, work.y);
   const Place divisor = y.divisor * x.divisor;
-  C sum = (C)0;
   for (Place iy = y.begin; iy < y.end; iy++)
-    for (Place ix = x.begin; ix < x.end; ix++) sum += burn_get(plane[iy * width + ix]);
-  burn_put(((OUT *)p.out)[i], divisor > 0 ? sum / (C)divisor : sum);
+    for (Place ix = x.begin; ix < x.end; ix++)
+#pragma unroll
+      for (int n = 0; n < PLANES; n++) sum[n] += burn_get(in[planes[n] + iy * width + ix]);
+#pragma unroll
+  for (int n = 0; n < PLANES; n++)
+    if (divisor > 0) sum[n] = sum[n] / (C)divisor;
 #else
-  if (burn_thread() >= p.planes * p.pixels[0] * p.pixels[1]) return;
-  const Place ix = i % width, rest = i / width, iy = rest % height;
-  const IN0 *plane = in + (int64_t)(rest / height) * rows * columns;
   Place y_first, y_last, x_first, x_last;
-  burn_candidates(p, 0, iy, &y_first, &y_last);
-  burn_candidates(p, 1, ix, &x_first, &x_last);
-  C sum = (C)0;
+  burn_candidates(p, 0, work.y, &y_first, &y_last);
+  burn_candidates(p, 1, work.x, &x_first, &x_last);
   for (Place oy = y_first; oy <= y_last; oy++) {
     const Span y = burn_span(p, 0, oy);
-    if (iy < y.begin || iy >= y.end) continue;
+    if (work.y < y.begin || work.y >= y.end) continue;
     for (Place ox = x_first; ox <= x_last; ox++) {
       const Span x = burn_span(p, 1, ox);
-      if (ix >= x.begin && ix < x.end) sum += burn_get(plane[oy * columns + ox]) / (C)(y.divisor * x.divisor);
+      if (work.x < x.begin || work.x >= x.end) continue;
+      const C divisor = (C)(y.divisor * x.divisor);
+#pragma unroll
+      for (int n = 0; n < PLANES; n++) sum[n] += burn_get(in[planes[n] + oy * columns + ox]) / divisor;
     }
   }
-  burn_put(((OUT *)p.out)[i], sum);
 #endif
+#if BURN_POOL == 2 || BURN_POOL == 4
+  const int64_t to = work.first * to_plane + work.y * width + work.x;
+#else
+  const int64_t to = work.first * to_plane + work.y * columns + work.x;
+#endif
+#pragma unroll
+  for (int n = 0; n < PLANES; n++) {
+    if (n >= work.left) continue;
+    burn_put(((OUT *)p.out)[to + n * to_plane], sum[n]);
+#if BURN_POOL == 0
+    if (p.indices) burn_put(((IN1 *)p.indices)[to + n * to_plane], (int64_t)(at[n] < 0 ? 0 : at[n]));
+#endif
+  }
 }
 #endif
