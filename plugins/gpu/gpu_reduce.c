@@ -1,5 +1,5 @@
 /* gpu_reduce.c - one number per line along an axis. Long lines are cut, and the results of the parts joined:
- * the length of a line alone decides where, so that sums have the same bits everywhere. */
+ * the shape and the dtype alone decide where, so that sums have the same bits everywhere. */
 #include "gpu.h"
 
 enum { WARPS, BLOCKS, COLUMNS, ALONE }; /* variants of kernels/reduce.cu; ALONE + one of the first two */

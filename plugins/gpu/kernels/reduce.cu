@@ -1,4 +1,4 @@
-/* reduce.cu - one number per line, in an order that depends on the length of the line alone.
+/* reduce.cu - one number per line, in an order that depends on the shape and the dtype alone.
  *
  * BURN_VARIANT 0: lines lie along the last axis, a warp each; 1: the same, a block each; a thread takes one vector of 16
  * bytes after another. 2: lines lie side by side; a block has `lanes` vectors of them, and 256 / lanes rows of threads.
