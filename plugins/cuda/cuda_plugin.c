@@ -67,6 +67,7 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
                                              {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
                                              {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
+                                             {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface},
                                              {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},
                                              {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);

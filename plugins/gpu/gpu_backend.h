@@ -6,6 +6,7 @@
 #include "gpu.h"
 
 #include <burn/plugin/fused.h>
+#include <burn/plugin/mixed.h>
 
 /* -- gpu_backend.c ----------------------------------------------------------------------------- */
 
@@ -19,10 +20,11 @@ void burn__gpu_end(Gpu *gpu);
 /* Fills all slots of the table but close and get_interface; self is the Gpu, with which the instance begins. */
 void burn__gpu_fill_table(Gpu *gpu, BurnBackend *out);
 
-/* What get_interface offers beside burn.device and what is the backend's own: BURN_CALLS_INTERFACE and
- * BURN_FUSED_INTERFACE. */
+/* What get_interface offers beside burn.device and what is the backend's own: BURN_CALLS_INTERFACE,
+ * BURN_FUSED_INTERFACE and BURN_MIXED_INTERFACE. */
 extern const BurnCallsInterface burn__gpu_calls_interface;
 extern const BurnFusedInterface burn__gpu_fused_interface;
+extern const BurnMixedInterface burn__gpu_mixed_interface;
 
 /* -- gpu_queue.c ------------------------------------------------------------------------------- */
 

@@ -4,14 +4,14 @@
 enum { ROW_LOSSES, ROW_GRADIENTS, MEAN, SQUARES, MSE_GRADIENT }; /* kinds of kernels/loss.cu */
 enum { IN_REGISTERS = 32, PART = 16384, THREADS = 256 };
 
-static GpuKernelKey key_of(BurnDType dtype, BurnDType targets) {
-  return (GpuKernelKey){.text = GPU_TEXT_LOSS, .out = dtype, .in = {dtype, targets, dtype}};
+static GpuKernelKey key_of(BurnDType dtype) {
+  return (GpuKernelKey){.text = GPU_TEXT_LOSS, .out = dtype, .in = {dtype, dtype, dtype}};
 }
 
 /* The sum of `count` numbers at `from`, in what the dtype is computed in, divided by `divisor`, to `out`. */
 static BurnStatus mean(Gpu *gpu, BurnPrimitive *out, GpuAddress from, int64_t count, int64_t divisor) {
   const GpuRows p = {.out = gpu_address(out), .x = from, .outer = 1, .size = count, .count = divisor};
-  return burn__gpu_rows(gpu, key_of(out->dtype, out->dtype), MEAN, (GpuRowShape){1024, 0}, 1, &p);
+  return burn__gpu_rows(gpu, key_of(out->dtype), MEAN, (GpuRowShape){1024, 0}, 1, &p);
 }
 
 /* Room for `count` numbers of what the dtype is computed in. */
@@ -35,13 +35,14 @@ static GpuRows describe(const GpuRun *run, const BurnPrimitive *logits, const Bu
 
 static BurnStatus row_losses(const GpuRun *run, BurnPrimitive *const *in) {
   const int64_t rows = in[0]->shape[0];
+  const BurnDType dtype = run->out[0]->dtype;
+  const GpuKernelKey key = {.text = GPU_TEXT_LOSS, .out = dtype, .in = {in[0]->dtype, in[1]->dtype, dtype}};
   BurnPrimitive *parts = NULL;
   GpuRows p = describe(run, in[0], in[1]);
-  BurnStatus status = make_parts(run->gpu, in[0]->dtype, rows, &parts);
+  BurnStatus status = make_parts(run->gpu, dtype, rows, &parts);
   if (status == BURN_OK) {
     p.out = gpu_address(parts);
-    status = burn__gpu_rows(run->gpu, key_of(in[0]->dtype, in[1]->dtype), ROW_LOSSES,
-                            burn__gpu_row_shape(in[0]->dtype, p.size, 0), rows, &p);
+    status = burn__gpu_rows(run->gpu, key, ROW_LOSSES, burn__gpu_row_shape(dtype, p.size, 0), rows, &p);
   }
   if (status == BURN_OK) status = mean(run->gpu, run->out[0], gpu_address(parts), rows, rows);
   burn__gpu_release(run->gpu, parts);
@@ -62,12 +63,15 @@ static BurnStatus cross_entropy_backward(const GpuRun *run) {
   BurnStatus status = burn__gpu_outputs(run);
   if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
   if (status == BURN_OK && burn_primitive_count(run->out[0]) > 0) {
+    const BurnDType dtype = in[0]->dtype;
+    const GpuKernelKey key = {
+        .text = GPU_TEXT_LOSS, .out = run->out[0]->dtype, .in = {in[1]->dtype, in[2]->dtype, dtype}};
     GpuRows p = describe(run, in[1], in[2]);
     p.grad = gpu_address(in[0]);
     p.out = gpu_address(run->out[0]);
     p.whole = p.whole && burn__gpu_is_whole(run->out[0], p.size);
-    status = burn__gpu_rows(run->gpu, key_of(in[1]->dtype, in[2]->dtype), ROW_GRADIENTS,
-                            burn__gpu_row_shape(in[1]->dtype, p.size, IN_REGISTERS), p.outer, &p);
+    status =
+        burn__gpu_rows(run->gpu, key, ROW_GRADIENTS, burn__gpu_row_shape(dtype, p.size, IN_REGISTERS), p.outer, &p);
   }
   burn__gpu_drop_inputs(run, in);
   return status;
@@ -93,8 +97,7 @@ static BurnStatus sum_squares(const GpuRun *run, BurnPrimitive *const *in) {
   BurnStatus status = make_parts(run->gpu, in[0]->dtype, count, &parts);
   if (status == BURN_OK) {
     p.out = gpu_address(parts);
-    status =
-        burn__gpu_rows(run->gpu, key_of(in[0]->dtype, in[0]->dtype), SQUARES, (GpuRowShape){THREADS, 0}, count, &p);
+    status = burn__gpu_rows(run->gpu, key_of(in[0]->dtype), SQUARES, (GpuRowShape){THREADS, 0}, count, &p);
   }
   if (status == BURN_OK) status = mean(run->gpu, run->out[0], gpu_address(parts), count, p.size);
   burn__gpu_release(run->gpu, parts);
@@ -120,7 +123,7 @@ static BurnStatus mse_backward(const GpuRun *run) {
     p.grad = gpu_address(in[0]);
     p.out = gpu_address(run->out[0]);
     p.whole = p.whole && p.out % 16 == 0;
-    status = burn__gpu_rows(run->gpu, key_of(in[1]->dtype, in[1]->dtype), MSE_GRADIENT, (GpuRowShape){THREADS, 0},
+    status = burn__gpu_rows(run->gpu, key_of(in[1]->dtype), MSE_GRADIENT, (GpuRowShape){THREADS, 0},
                             (p.size + in_block - 1) / in_block, &p);
   }
   burn__gpu_drop_inputs(run, in);

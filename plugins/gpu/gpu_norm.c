@@ -8,8 +8,10 @@ enum { FORWARD, GRADIENTS }; /* kinds of kernels/layer_norm.cu */
 enum { IN_REGISTERS = 32, FEW_IN_REGISTERS = 8, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
 enum { WARPS_OF_A_BLOCK = 8, BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
 
-static GpuKernelKey key_of(GpuText text, BurnDType dtype) {
-  return (GpuKernelKey){.text = text, .out = dtype, .in = {dtype, dtype, dtype}};
+/* Its rows are cut up by gamma's dtype. */
+static GpuKernelKey layer_norm_key(const BurnPrimitive *out, const BurnPrimitive *x, const BurnPrimitive *grad,
+                                   const BurnPrimitive *gamma) {
+  return (GpuKernelKey){.text = GPU_TEXT_LAYER_NORM, .out = out->dtype, .in = {x->dtype, grad->dtype, gamma->dtype}};
 }
 
 static int64_t rows_of(const BurnPrimitive *x) {
@@ -38,8 +40,8 @@ static BurnStatus layer_norm(const GpuRun *run) {
                        .size = size,
                        .epsilon = BURN_ATTRS(layer_norm, run->call)->epsilon.value.f64,
                        .whole = are_whole(in, 3, size) && are_whole(run->out, 1, size)};
-    status = burn__gpu_rows(run->gpu, key_of(GPU_TEXT_LAYER_NORM, in[0]->dtype), FORWARD,
-                            burn__gpu_row_shape(in[0]->dtype, size, IN_REGISTERS), p.outer, &p);
+    status = burn__gpu_rows(run->gpu, layer_norm_key(run->out[0], in[0], in[0], in[1]), FORWARD,
+                            burn__gpu_row_shape(in[1]->dtype, size, IN_REGISTERS), p.outer, &p);
   }
   burn__gpu_drop_inputs(run, in);
   return status;
@@ -47,9 +49,9 @@ static BurnStatus layer_norm(const GpuRun *run) {
 
 /* Each block leaves its share of the gradients of gamma and beta, in which warps of a block have joined theirs. */
 static BurnStatus run_gradients(const GpuRun *run, BurnPrimitive *const *in, GpuRows *p, GpuRowShape shape) {
-  const GpuKernelKey key = key_of(GPU_TEXT_LAYER_NORM, in[1]->dtype);
+  const GpuKernelKey key = layer_norm_key(run->out[0], in[1], in[0], in[2]);
   const int64_t blocks = shape.threads == 32 ? (p->parts + WARPS_OF_A_BLOCK - 1) / WARPS_OF_A_BLOCK : p->parts;
-  const BurnTensorDesc desc = {.dtype = burn__gpu_wide_float(in[1]->dtype), .rank = 3, .shape = {2, blocks, p->size}};
+  const BurnTensorDesc desc = {.dtype = burn__gpu_wide_float(in[2]->dtype), .rank = 3, .shape = {2, blocks, p->size}};
   BurnPrimitive *parts = NULL;
   BurnStatus status = burn__gpu_new(run->gpu, &desc, &parts);
   if (status == BURN_OK) {
@@ -69,7 +71,7 @@ static GpuRowShape gradient_shape(BurnDType dtype, int64_t size) {
 
 static BurnStatus layer_norm_gradients(const GpuRun *run, BurnPrimitive *const *in) {
   const int64_t size = in[1]->shape[in[1]->rank - 1], rows = rows_of(in[1]);
-  const GpuRowShape shape = gradient_shape(in[1]->dtype, size);
+  const GpuRowShape shape = gradient_shape(in[2]->dtype, size);
   const int64_t most = shape.threads == 32 ? WARP_PARTS : BLOCK_PARTS;
   GpuRows p = {.out = gpu_address(run->out[0]),
                .x = gpu_address(in[1]),
@@ -122,7 +124,7 @@ static GpuBatchNorm describe(const BurnPrimitive *x) {
 }
 
 static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatchNorm *p) {
-  GpuKernelKey key = key_of(GPU_TEXT_BATCH_NORM, dtype);
+  GpuKernelKey key = {.text = GPU_TEXT_BATCH_NORM, .out = dtype, .in = {dtype, dtype, dtype}};
   const bool columns = p->rest < SHORT_REST;
   const int64_t groups = columns ? (p->channels + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK : p->channels;
   GpuFunction *function = NULL;

@@ -106,7 +106,8 @@ static const GpuBackend functions = {.enter = burn__vulkan_enter,
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__vulkan_device_interface},
                                              {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
-                                             {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface}};
+                                             {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
+                                             {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
 

@@ -28,6 +28,7 @@ GROWING = {
     "options.h": ["BurnOptionInfo", "BurnOptionsInterface"],
     "dlpack.h": ["BurnDlpackInterface"],
     "calls.h": ["BurnCallsInterface"],
+    "mixed.h": ["BurnMixedInterface"],
     "replay.h": ["BurnReplayPlace", "BurnReplayStatistics", "BurnReplayInterface"],
     "services.h": ["BurnRandomInterface", "BurnBuilderInterface"],
     "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceCode", "BurnDeviceLaunch",

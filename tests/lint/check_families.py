@@ -51,8 +51,8 @@ TESTS = {
 FUNCTIONS = ("core/ops/ops_*.c", r"^(?:[A-Z_]+\(|(?:BurnTensor \*|BurnStatus |void )burn_)(\w+)[,()]")
 # Names of tests that are no function's, as C has that word for itself.
 TEST_NAMES = {"to_bool": "cast"}
-# Tables of ndarray by op that are no lists of kernels.
-NOT_KERNELS = {"ndarray_kernels_common.c"}
+# Tables by op that are no lists of kernels.
+NOT_KERNELS = {"ndarray_kernels_common.c", "gpu_mixed.c"}
 
 Op = collections.namedtuple("Op", "name family rule form gradient")
 Place = collections.namedtuple("Place", "path line")

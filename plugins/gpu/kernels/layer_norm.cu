@@ -1,7 +1,9 @@
 /* layer_norm.cu - normalization of rows. Kinds: 0 forward, 1 the gradients.
  *
  * 1: a row's threads do `part_size` rows one after the other, and add up what these give to gamma and beta; a block
- * leaves its sums, [2, blocks, size] of C. A part's vectors belong to the same threads all the time. */
+ * leaves its sums, [2, blocks, size] of C. A part's vectors belong to the same threads all the time.
+ *
+ * IN0 is x, IN1 its result's gradient, IN2 gamma and beta; OUT is what has x's shape. */
 /* The mean of a row and 1 / sqrt(variance + epsilon). */
 struct Statistics { C mean, scale; };
 
@@ -45,11 +47,11 @@ static __device__ inline Statistics burn_statistics(const IN0 *x, int64_t size, 
 #endif
 
 #if BURN_KIND == 0
-static __device__ inline void burn_finish(IN0 *out, C *v, int64_t size, int64_t c, const Statistics &s, const GpuRows &p) {
+static __device__ inline void burn_finish(OUT *out, C *v, int64_t size, int64_t c, const Statistics &s, const GpuRows &p) {
   C gamma[W], beta[W];
-  burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+  burn_read(gamma, (const IN2 *)p.gamma, p.size, c, p.whole, (C)0);
   for (int k = 0; k < W; k++) beta[k] = (C)0;
-  if (p.beta != 0) burn_read(beta, (const IN0 *)p.beta, p.size, c, p.whole, (C)0);
+  if (p.beta != 0) burn_read(beta, (const IN2 *)p.beta, p.size, c, p.whole, (C)0);
   for (int k = 0; k < W; k++) {
     v[k] = (v[k] - s.mean) * s.scale * gamma[k];
     if (p.beta != 0) v[k] += beta[k];
@@ -60,7 +62,7 @@ static __device__ inline void burn_finish(IN0 *out, C *v, int64_t size, int64_t 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_RESIDENT) kernel(const GpuRows p) {
   const int64_t size = burn_row_size(p, burn_row());
   const IN0 *x = (const IN0 *)p.x + burn_row() * p.size;
-  IN0 *out = (IN0 *)p.out + burn_row() * p.size;
+  OUT *out = (OUT *)p.out + burn_row() * p.size;
 #if BURN_V > 0
   C v[N];
   burn_take(v, x, size, p.whole, (C)0);
@@ -117,11 +119,11 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
     const int64_t size = burn_row_size(p, row);
     C v[N], g[N], gamma[W], mean = (C)0, along = (C)0;
     burn_take(v, (const IN0 *)p.x + row * p.size, size, p.whole, (C)0);
-    burn_take(g, (const IN0 *)p.y + row * p.size, size, p.whole, (C)0);
+    burn_take(g, (const IN1 *)p.y + row * p.size, size, p.whole, (C)0);
     const Statistics s = burn_statistics(v, p);
 #pragma unroll
     for (int i = 0; i < V; i++) {
-      burn_read(gamma, (const IN0 *)p.gamma, p.size, i * T + burn_lane(), p.whole, (C)0);
+      burn_read(gamma, (const IN2 *)p.gamma, p.size, i * T + burn_lane(), p.whole, (C)0);
 #pragma unroll
       for (int k = 0; k < W; k++) {
         const int at = i * W + k;
@@ -139,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
     along = burn_row_sum(along) / (C)p.size;
 #pragma unroll
     for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
-    burn_give((IN0 *)p.out + row * p.size, v, size, p.whole);
+    burn_give((OUT *)p.out + row * p.size, v, size, p.whole);
   }
   C *parts = (C *)p.partial + (int64_t)blockIdx.x * p.size;
   burn_leave(parts, gammas, p.size);
@@ -151,13 +153,14 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
   C *parts = (C *)p.partial + (int64_t)blockIdx.x * p.size;
   for (int64_t row = begin; row < end && burn_goes_on(p, row); row++) {
     const int64_t size = burn_row_size(p, row);
-    const IN0 *x = (const IN0 *)p.x + row * p.size, *y = (const IN0 *)p.y + row * p.size;
+    const IN0 *x = (const IN0 *)p.x + row * p.size;
+    const IN1 *y = (const IN1 *)p.y + row * p.size;
     const Statistics s = burn_statistics(x, size, p);
     C v[W], g[W], gamma[W], mean = (C)0, along = (C)0;
     for (int64_t c = burn_lane(); c * W < size; c += T) {
       burn_read(v, x, size, c, p.whole, (C)0);
       burn_read(g, y, size, c, p.whole, (C)0);
-      burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+      burn_read(gamma, (const IN2 *)p.gamma, p.size, c, p.whole, (C)0);
       burn_add_part(parts + gridDim.x * p.size, size, c, g, row == begin);
       for (int k = 0; k < W; k++) {
         const C normal = (v[k] - s.mean) * s.scale;
@@ -172,12 +175,12 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
     for (int64_t c = burn_lane(); c * W < size; c += T) {
       burn_read(v, x, size, c, p.whole, (C)0);
       burn_read(g, y, size, c, p.whole, (C)0);
-      burn_read(gamma, (const IN0 *)p.gamma, p.size, c, p.whole, (C)0);
+      burn_read(gamma, (const IN2 *)p.gamma, p.size, c, p.whole, (C)0);
       for (int k = 0; k < W; k++) {
         const C normal = (v[k] - s.mean) * s.scale;
         v[k] = (g[k] * gamma[k] - mean - normal * along) * s.scale;
       }
-      burn_write((IN0 *)p.out + row * p.size, v, size, c, p.whole);
+      burn_write((OUT *)p.out + row * p.size, v, size, c, p.whole);
     }
   }
 }

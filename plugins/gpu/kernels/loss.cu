@@ -1,5 +1,7 @@
 /* loss.cu - losses. Kinds: 0 the cross entropy of each row, as C; 1 its gradient; 2 the sum of such numbers divided by
- * `count`, by one block; 3 sums of (x - y)^2 over parts of all elements, as C; 4 the gradient of its mean. */
+ * `count`, by one block; 3 sums of (x - y)^2 over parts of all elements, as C; 4 the gradient of its mean.
+ *
+ * IN0 are the logits, IN1 the targets, IN2 the loss and what comes back to it; OUT is what is written. */
 #if BURN_KIND < 2
 /* The class of a row; -1, and a complaint, where it is none. -1 for no row. */
 static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
@@ -31,9 +33,9 @@ static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
   const int64_t row = burn_row(), size = burn_row_size(p, row);
   const IN0 *x = (const IN0 *)p.x + row * p.size;
-  IN0 *out = (IN0 *)p.out + row * p.size;
+  OUT *out = (OUT *)p.out + row * p.size;
   const int64_t target = burn_target(p, row);
-  const C factor = burn_get(*(const IN0 *)p.grad) / (C)p.outer;
+  const C factor = burn_get(*(const IN2 *)p.grad) / (C)p.outer;
 #if BURN_V > 0
   C v[N];
   Exponentials all = {(C)-INFINITY, (C)0};
@@ -76,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(1024) kernel(const GpuRows p) {
     __syncthreads();
     if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
   }
-  if (threadIdx.x == 0) burn_put(*(IN0 *)p.out, shared[0] / (double)p.count);
+  if (threadIdx.x == 0) burn_put(*(OUT *)p.out, shared[0] / (double)p.count);
 }
 #elif BURN_KIND == 3
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
@@ -102,6 +104,6 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
   burn_read(a, (const IN0 *)p.x, p.size, c, p.whole, (C)0);
   burn_read(b, (const IN0 *)p.y, p.size, c, p.whole, (C)0);
   for (int k = 0; k < W; k++) a[k] = (a[k] - b[k]) * factor;
-  burn_write((IN0 *)p.out, a, p.size, c, p.whole);
+  burn_write((OUT *)p.out, a, p.size, c, p.whole);
 }
 #endif

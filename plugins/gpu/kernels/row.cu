@@ -4,13 +4,16 @@
  * A row belongs to T threads: a warp, of which a block has 8, or the whole block. Each has V vectors of 16 bytes in
  * registers; for V == 0 the row is too long for them, and read again. Thread t has the vectors t, t + T, t + 2 T ..
  * whether or not they can be read at once, so the order of sums follows from the length of the row.
- * Of a row that is read again it takes STRETCH vectors at once. */
+ * Of a row that is read again it takes STRETCH vectors at once.
+ *
+ * IN2 is the dtype that rows are cut up by. Rows of another one have as many elements in a vector, so sums over them
+ * have the order that they have after a cast to IN2. */
 #define BURN_KIND (BURN_VARIANT % 256)
 #define BURN_V (BURN_VARIANT / 256 % 256)
 #define BURN_T (1 << BURN_VARIANT / 65536)
 #define BURN_BLOCK (BURN_T == 32 ? 256 : BURN_T)
-typedef Element<IN0>::C C;
-enum { V = BURN_V, T = BURN_T, W = 16 / sizeof(IN0), N = V > 0 ? V * W : 1, STRETCH = W == 4 ? 4 : W == 8 ? 2 : 1 };
+typedef Element<IN2>::C C;
+enum { V = BURN_V, T = BURN_T, W = 16 / sizeof(IN2), N = V > 0 ? V * W : 1, STRETCH = W == 4 ? 4 : W == 8 ? 2 : 1 };
 
 /* Blocks that a unit of the device is to have at work at once, where rows are in registers. */
 #define BURN_RESIDENT (sizeof(C) == 4 && V > 0 ? (N <= 16 ? 1280 : 1024) / BURN_BLOCK : 1)
@@ -32,33 +35,35 @@ static __device__ inline int64_t burn_row() { return (int64_t)blockIdx.x * (BURN
 static __device__ inline bool burn_is_row(const GpuRows &p, int64_t row) { return T > 32 || row < p.outer; }
 static __device__ inline int64_t burn_row_size(const GpuRows &p, int64_t row) { return burn_is_row(p, row) ? p.size : 0; }
 
-struct alignas(16) Vector { IN0 at[W]; };
+template <class S> struct alignas(sizeof(S) * W) Vector { S at[W]; };
 
 /* Elements c * W .. of a row, `fill` beyond its end. `whole`: rows begin where vectors can be read at once. */
-static __device__ inline void burn_read(C *v, const IN0 *row, int64_t size, int64_t c, bool whole, C fill) {
+template <class S>
+static __device__ inline void burn_read(C *v, const S *row, int64_t size, int64_t c, bool whole, C fill) {
   if (whole && c * W + W <= size) {
-    const Vector vector = *(const Vector *)(row + c * W);
+    const Vector<S> vector = *(const Vector<S> *)(row + c * W);
     for (int k = 0; k < W; k++) v[k] = burn_get(vector.at[k]);
     return;
   }
   for (int k = 0; k < W; k++) v[k] = c * W + k < size ? burn_get(row[c * W + k]) : fill;
 }
-static __device__ inline void burn_write(IN0 *row, const C *v, int64_t size, int64_t c, bool whole) {
+template <class S>
+static __device__ inline void burn_write(S *row, const C *v, int64_t size, int64_t c, bool whole) {
   if (whole && c * W + W <= size) {
-    Vector vector;
+    Vector<S> vector;
     for (int k = 0; k < W; k++) burn_put(vector.at[k], v[k]);
-    *(Vector *)(row + c * W) = vector;
+    *(Vector<S> *)(row + c * W) = vector;
     return;
   }
   for (int k = 0; k < W && c * W + k < size; k++) burn_put(row[c * W + k], v[k]);
 }
 
 /* The vectors of a thread; its i-th is the vector i * T + lane of the row. */
-static __device__ inline void burn_take(C *v, const IN0 *row, int64_t size, bool whole, C fill) {
+template <class S> static __device__ inline void burn_take(C *v, const S *row, int64_t size, bool whole, C fill) {
 #pragma unroll
   for (int i = 0; i < V; i++) burn_read(v + i * W, row, size, i * T + burn_lane(), whole, fill);
 }
-static __device__ inline void burn_give(IN0 *row, const C *v, int64_t size, bool whole) {
+template <class S> static __device__ inline void burn_give(S *row, const C *v, int64_t size, bool whole) {
 #pragma unroll
   for (int i = 0; i < V; i++) burn_write(row, v + i * W, size, i * T + burn_lane(), whole);
 }

@@ -19,7 +19,7 @@ typedef struct BurnFusionStatistics {
   uint64_t kernels;   /* runs of compiled bodies ... */
   uint64_t fused_ops; /* ... and the ops in them */
   uint64_t calls;     /* ops that were called one by one */
-  uint64_t dead_ops;  /* whose results were never read: not computed */
+  uint64_t dead_ops;  /* not computed: nobody read their results, or a mixed call did without them (mixed.h) */
 #if BURN_TARGET_MINOR >= 5
   uint64_t recordings; /* of plans that repeat (replay.h) ... */
   uint64_t replays;    /* ... and flushes that were run by one; their ops count as if they had been run one by one */
