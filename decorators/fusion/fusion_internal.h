@@ -20,6 +20,7 @@
 #include <burn/plugin/calls.h>
 #include <burn/plugin/fused.h>
 #include <burn/plugin/fusion_statistics.h>
+#include <burn/plugin/mixed.h>
 #include <burn/plugin/replay.h>
 
 #include <pthread.h>
@@ -81,6 +82,7 @@ typedef struct FusionValue {
   FusionFailure *failure; /* likewise */
   uint32_t producer;      /* number of the op, or FUSION_NONE */
   uint32_t dead;          /* 1: nobody outside the queue holds the tensor */
+  uint32_t made_as;       /* the slot that the op's result goes to: this one, or that of a cast that is left out */
 } FusionValue;
 
 /* Memory of attributes: blocks that stay, and are used again after each flush. */
@@ -118,6 +120,15 @@ typedef struct FusionLaunch {
   uint32_t release_count, releases; /* slots that nobody reads afterwards */
 } FusionLaunch;
 
+/* A cast that a call does without (fusion_casts.c): what the plan changes in the queue. */
+typedef struct FusionFold {
+  uint32_t is_result; /* 1: a result is made as what it is cast to; 0: an input is what has been cast */
+  uint32_t op;        /* the call's */
+  uint32_t at;        /* in queue->slots; the slot of the result */
+  uint32_t was;       /* the slot that is read; the number of the cast */
+  uint32_t becomes;   /* a slot */
+} FusionFold;
+
 typedef struct FusionPlan {
   _Atomic uint32_t references;
   uint32_t key_count;
@@ -125,6 +136,7 @@ typedef struct FusionPlan {
   uint32_t *key;
   FusionList launches;      /* FusionLaunch */
   FusionList words;         /* uint32_t */
+  FusionList folds;         /* FusionFold */
   struct FusionPlan *next;  /* in its bucket */
   _Atomic uint32_t is_busy; /* 1: a thread uses what follows */
   FusionReplay *replay;     /* NULL: not yet */
@@ -147,6 +159,12 @@ static inline bool fusion_joins(const bool *joins, const FusionOp *op) {
   return op->op < BURN_OP_LIMIT && joins[op->op] && op->input_count <= BURN_MAX_FIXED_INPUTS;
 }
 
+/* What may be halves in calls of an op, by dtype: bits as burn.mixed gives them. */
+enum { FUSION_F16, FUSION_BF16, FUSION_HALVES };
+typedef struct FusionMixed {
+  uint64_t inputs[FUSION_HALVES], outputs[FUSION_HALVES];
+} FusionMixed;
+
 typedef struct FusionCache {
   pthread_mutex_t mutex;
   FusionPlan *buckets[FUSION_BUCKETS];
@@ -168,6 +186,7 @@ struct FusionLayer {
   const BurnCallsInterface *calls; /* NULL: calls are made one by one */
   BurnCallsInterface calls_table;
   bool joins[BURN_OP_LIMIT];         /* ops whose calls `calls` takes together */
+  FusionMixed mixed[BURN_OP_LIMIT];  /* all 0 where the level below has no burn.mixed */
   const BurnReplayInterface *replay; /* NULL: nothing is recorded */
   BurnReplayInterface replay_table;
   void *replay_self;
@@ -254,6 +273,11 @@ static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const Fusi
   return op->input_count ? fusion_slots(queue) + op->first_input : NULL;
 }
 
+/* The slot that a result of an op goes to. */
+static inline uint32_t fusion_output(const FusionQueue *queue, const FusionOp *op, uint32_t number) {
+  return fusion_values(queue)[op->first_output + number].made_as;
+}
+
 /* -- fusion_run.c ----------------------------------------------------------------------------- */
 
 /* Makes one launch. In a trial a failure is kept in the queue, and changes no tensor. */
@@ -270,6 +294,18 @@ bool burn__fusion_replay(FusionQueue *queue, FusionPlan *plan);
 void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan);
 /* Their memory goes back. True if there were any that were not in use. */
 bool burn__fusion_replay_drop_all(FusionLayer *decorator);
+
+/* -- fusion_casts.c --------------------------------------------------------------------------- */
+
+/* Asks the level below which ops take halves. */
+void burn__fusion_find_mixed(FusionLayer *decorator);
+/* Finds what calls can do without casts, among the ops that are needed and that no body can have; changes the queue and
+ * notes the changes in the plan. False without memory. */
+bool burn__fusion_fold_casts(FusionQueue *queue, FusionPlan *plan, const uint8_t *needed, const uint8_t *role);
+/* Changes the queue as the plan has it; the same change twice is one. */
+void burn__fusion_apply_folds(FusionQueue *queue, const FusionPlan *plan);
+/* Takes all changes back. */
+void burn__fusion_undo_folds(FusionQueue *queue, const FusionPlan *plan);
 
 /* -- fusion_plan.c, fusion_body.c ------------------------------------------------------------- */
 

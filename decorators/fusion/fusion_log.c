@@ -41,6 +41,8 @@ void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, con
   for (uint32_t i = 0; i < plan->launches.count; i++) run += fusion_launches(plan)[i].op_count;
   fprintf(stderr, "fusion: new plan: %u ops in, %u launches out, %u ops whose results nobody wants\n", queue->ops.count,
           plan->launches.count, queue->ops.count - run);
+  if (plan->folds.count > 0)
+    fprintf(stderr, "fusion:   calls read or write %u halves without a cast\n", plan->folds.count);
   for (uint32_t i = 0; i < plan->launches.count; i++) print_launch(decorator, queue, plan, &fusion_launches(plan)[i]);
 }
 

@@ -7,6 +7,8 @@
  * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
  * their last ops were recorded, or earlier where another one needs them.
  *
+ * Before that, casts that calls can do without are left out (fusion_casts.c).
+ *
  * Ops whose calls the backend makes together (burn.calls) join the first group of the same op that they do not need. */
 #include "fusion_internal.h"
 
@@ -46,6 +48,9 @@ static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) {
 }
 static const FusionOp *op_at(const Planner *p, uint32_t i) { return &fusion_ops(p->queue)[i]; }
 static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_inputs(p->queue, op); }
+static uint32_t output_of(const Planner *p, const FusionOp *op, uint32_t number) {
+  return fusion_output(p->queue, op, number);
+}
 static uint64_t *row(const Planner *p, uint32_t group) { return p->before + (uint64_t)group * p->row_words; }
 static bool has(const Planner *p, uint32_t group, uint32_t other) {
   return row(p, group)[other / 64u] >> other % 64u & 1u;
@@ -61,9 +66,10 @@ static uint32_t maker(const Planner *p, uint32_t slot) {
 /* -- which ops are needed --------------------------------------------------------------------- */
 
 static void find_needed(Planner *p) {
+  memset(p->needed, 0, p->op_count);
   for (uint32_t i = p->op_count; i-- > 0;) {
     const FusionOp *op = op_at(p, i);
-    for (uint32_t k = 0; k < op->output_count; k++) p->needed[i] |= !fusion_values(p->queue)[op->first_output + k].dead;
+    for (uint32_t k = 0; k < op->output_count; k++) p->needed[i] |= !fusion_values(p->queue)[output_of(p, op, k)].dead;
     if (!p->needed[i]) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
       const uint32_t slot = inputs_of(p, op)[k];
@@ -98,7 +104,7 @@ static void start_group(Planner *p, uint32_t i) {
   const FusionOp *op = op_at(p, i);
   Group *group = &p->groups[i];
   p->group_of[i] = i;
-  *group = (Group){.shape = op->output_count ? desc_of(p, op->first_output) : NULL,
+  *group = (Group){.shape = op->output_count ? desc_of(p, output_of(p, op, 0)) : NULL,
                    .op_count = 1,
                    .input_slots = op->input_count,
                    .reduce_axis = NO_AXIS,
@@ -113,7 +119,7 @@ static void start_group(Planner *p, uint32_t i) {
   }
   if (p->role[i] != BURN_FUSED_REDUCE) return;
   group->shape = desc_of(p, inputs_of(p, op)[0]);
-  group->reduce_axis = reduced_axis(group->shape, desc_of(p, op->first_output));
+  group->reduce_axis = reduced_axis(group->shape, desc_of(p, output_of(p, op, 0)));
   group->fusable = group->reduce_axis != NO_AXIS;
 }
 
@@ -216,7 +222,7 @@ static void list_calls(const Planner *p, FusionBody *body) {
   for (uint32_t i = 0; i < body->op_count; i++) {
     const FusionOp *op = op_at(p, body->ops[i]);
     for (uint32_t k = 0; k < op->input_count; k++) body->inputs[body->input_count++] = inputs_of(p, op)[k];
-    for (uint32_t k = 0; k < op->output_count; k++) body->outputs[body->output_count++] = op->first_output + k;
+    for (uint32_t k = 0; k < op->output_count; k++) body->outputs[body->output_count++] = output_of(p, op, k);
   }
 }
 
@@ -237,8 +243,8 @@ static FusionBody body_of(const Planner *p, uint32_t group) {
       if (slot != FUSION_NONE && maker(p, slot) != group) add_unique(body.inputs, &body.input_count, slot);
     }
     for (uint32_t k = 0; k < op->output_count; k++)
-      if (body.op_count == 1 || leaves(p, group, op->first_output + k))
-        body.outputs[body.output_count++] = op->first_output + k;
+      if (body.op_count == 1 || leaves(p, group, output_of(p, op, k)))
+        body.outputs[body.output_count++] = output_of(p, op, k);
   }
   return body;
 }
@@ -444,6 +450,7 @@ void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan) {
       decorator->fused->release(decorator->fused_self, fusion_launches(plan)[i].kernel);
   burn__fusion_list_free(decorator, &plan->launches, sizeof(FusionLaunch));
   burn__fusion_list_free(decorator, &plan->words, sizeof(uint32_t));
+  burn__fusion_list_free(decorator, &plan->folds, sizeof(FusionFold));
   decorator->host->free(plan->key, plan->key_count * sizeof *plan->key);
   decorator->host->free(plan, sizeof *plan);
 }
@@ -453,6 +460,8 @@ static bool make_launches(Planner *p) {
   find_needed(p);
   for (uint32_t i = 0; i < p->op_count; i++)
     if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->decorator, p->queue, op_at(p, i));
+  if (!burn__fusion_fold_casts(p->queue, p->plan, p->needed, p->role)) return false;
+  if (p->plan->folds.count > 0) find_needed(p);
   Outcome outcome = AGAIN;
   while (outcome == AGAIN) {
     make_groups(p);
@@ -468,6 +477,7 @@ FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash) {
   const bool ready = take_memory(&p) && make_launches(&p);
   queue->decorator->host->free(p.memory, p.bytes);
   if (ready) return p.plan;
+  burn__fusion_undo_folds(queue, p.plan);
   burn__fusion_plan_release(queue->decorator, p.plan);
   return NULL;
 }

@@ -244,6 +244,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   if (replays) find_replay(decorator);
   choose_lengths(decorator);
   find_joins(decorator);
+  burn__fusion_find_mixed(decorator);
   fill_table(decorator, out);
   return BURN_OK;
 }

@@ -119,7 +119,7 @@ static uint64_t bytes_of(const BurnTensorDesc *desc) {
 /* A new slot for a tensor, one of whose references the queue takes over. There is room. */
 static uint32_t add_value(FusionQueue *queue, FusionTensor *x, uint32_t producer) {
   const uint32_t slot = queue->values.count++;
-  fusion_values(queue)[slot] = (FusionValue){.tensor = x, .producer = producer};
+  fusion_values(queue)[slot] = (FusionValue){.tensor = x, .producer = producer, .made_as = slot};
   atomic_store_explicit(&x->mark, queue->serial << FUSION_SLOT_BITS | slot, memory_order_relaxed);
   queue->bytes += bytes_of(&x->desc);
   return slot;

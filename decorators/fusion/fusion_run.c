@@ -67,7 +67,7 @@ void burn__fusion_fail_value(FusionQueue *queue, uint32_t slot, BurnStatus statu
 
 static void fail_op(FusionQueue *queue, const FusionOp *op, FusionFailure *failure) {
   uint32_t outputs[BURN_MAX_OUTPUTS];
-  for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = op->first_output + i;
+  for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = fusion_output(queue, op, i);
   set_failure(queue, outputs, op->output_count, failure);
 }
 
@@ -87,7 +87,7 @@ static BurnOpCall call_of(const FusionQueue *queue, const FusionOp *op, BurnPrim
     inputs[i] = slots[i] == FUSION_NONE ? NULL : fusion_values(queue)[slots[i]].inner;
   for (uint32_t i = 0; i < op->output_count; i++) {
     outputs[i] = NULL;
-    descs[i] = fusion_values(queue)[op->first_output + i].tensor->desc;
+    descs[i] = fusion_values(queue)[fusion_output(queue, op, i)].tensor->desc;
   }
   return (BurnOpCall){.struct_size = (uint32_t)sizeof(BurnOpCall),
                       .flags = op->flags,
@@ -103,7 +103,7 @@ static BurnOpCall call_of(const FusionQueue *queue, const FusionOp *op, BurnPrim
 }
 
 static void take_outputs(FusionQueue *queue, const FusionOp *op, BurnPrimitive *const *outputs) {
-  for (uint32_t i = 0; i < op->output_count; i++) fusion_values(queue)[op->first_output + i].inner = outputs[i];
+  for (uint32_t i = 0; i < op->output_count; i++) fusion_values(queue)[fusion_output(queue, op, i)].inner = outputs[i];
 }
 
 static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
@@ -305,6 +305,7 @@ void burn__fusion_flush_locked(FusionQueue *queue) {
   load_values(queue);
   FusionPlan *plan = mark_dead(queue) ? burn__fusion_cache_get(decorator, queue) : NULL;
   if (plan) {
+    burn__fusion_apply_folds(queue, plan);
     run_plan(queue, plan);
   } else {
     run_unplanned(queue);
