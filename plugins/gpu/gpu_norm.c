@@ -77,8 +77,6 @@ static BurnStatus layer_norm_gradients(const GpuRun *run, BurnPrimitive *const *
                .x = gpu_address(in[1]),
                .y = gpu_address(in[0]),
                .gamma = gpu_address(in[2]),
-               .gamma_out = gpu_address(run->out[1]),
-               .beta_out = gpu_address(run->out[2]),
                .outer = rows,
                .size = size,
                .part_size = rows > most ? (rows + most - 1) / most : 1,

@@ -79,7 +79,7 @@ typedef struct GpuIndex {
 /* Rows of [outer, size], or lines along the middle of [outer, size, inner]. What a kind of kernels/softmax.cu,
  * layer_norm.cu or loss.cu does not have is 0; `y` is the second of x's shape, or the targets of losses. */
 typedef struct GpuRows {
-  uint64_t out, x, y, grad, gamma, beta, gamma_out, beta_out, partial, complaint;
+  uint64_t out, x, y, grad, gamma, beta, partial, complaint;
   int64_t outer, size, inner;
   int64_t parts, part_size, count;
   double epsilon;
