@@ -12,6 +12,7 @@ static const struct {
     {BURN_OP_layer_norm_backward, FIRST | SECOND, FIRST}, /* grad, x; the gradient of x */
     {BURN_OP_cross_entropy, FIRST, 0},                    /* logits */
     {BURN_OP_cross_entropy_backward, SECOND, FIRST},      /* logits; their gradient */
+    {BURN_OP_adam_step, SECOND, 0},                       /* gradient */
 };
 
 static uint32_t BURN_API_CALL takes(void *self, uint32_t op, BurnDType half, uint64_t *inputs, uint64_t *outputs) {

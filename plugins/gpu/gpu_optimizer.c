@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ADAM, SGD }; /* variants of kernels/optimizer.cu */
+enum { ADAM, SGD, WITH_HALVES }; /* variants of kernels/optimizer.cu; the last one is added to another */
 enum { MAX_INPUTS = 4, MAX_OUTPUTS = 3, NUMBERS = 8, THREADS = 256 };
 #define SAME 0x100u /* a home: the result is that input as it is */
 
@@ -111,12 +111,32 @@ static BurnStatus launch(Table *table) {
   return status;
 }
 
+/* Has its gradient another dtype than all else (burn.mixed)? */
+static bool is_mixed(const BurnOpCall *call) { return call->inputs[1]->dtype != call->inputs[0]->dtype; }
+
 static GpuKernelKey key_of(const BurnOpCall *call) {
-  const BurnDType dtype = call->inputs[0]->dtype;
+  const BurnDType dtype = call->inputs[0]->dtype, gradient = call->inputs[1]->dtype;
+  const uint32_t variant = call->op == BURN_OP_adam_step ? ADAM : SGD;
   return (GpuKernelKey){.text = GPU_TEXT_OPTIMIZER,
                         .out = dtype,
-                        .in = {dtype, dtype, dtype},
-                        .variant = call->op == BURN_OP_adam_step ? ADAM : SGD};
+                        .in = {dtype, gradient, dtype},
+                        .variant = variant + (is_mixed(call) ? WITH_HALVES : 0)};
+}
+
+static bool same_kernel(const GpuKernelKey *a, const GpuKernelKey *b) {
+  return a->out == b->out && a->in[1] == b->in[1];
+}
+
+/* The kernel for gradients of another dtype does the other tensors, too. False if no kernel does all of them. */
+static bool widen(Table *table, const BurnOpCall *call) {
+  const GpuKernelKey key = key_of(call);
+  if (table->p.count == 0 || same_kernel(&key, &table->key)) {
+    table->key = key;
+    return true;
+  }
+  if (key.out != table->key.out || (key.variant >= WITH_HALVES && table->key.variant >= WITH_HALVES)) return false;
+  if (key.variant >= WITH_HALVES) table->key = key;
+  return true;
 }
 
 /* The set with these numbers, or the next free one. */
@@ -132,16 +152,17 @@ static BurnStatus add(Table *table, const BurnOpCall *call, const Step *step) {
   const uint64_t blocks = (uint64_t)(count + GPU_STEP_CHUNK - 1) / GPU_STEP_CHUNK;
   uint32_t set = find_set(table, step->numbers);
   if (blocks == 0) return BURN_OK;
-  if (table->p.count == GPU_STEP_TENSORS || set == GPU_STEP_SETS || table->key.out != call->inputs[0]->dtype ||
-      table->blocks + blocks > INT32_MAX) {
+  if (table->p.count == GPU_STEP_TENSORS || set == GPU_STEP_SETS || table->blocks + blocks > INT32_MAX ||
+      !widen(table, call)) {
     const BurnStatus status = launch(table);
     if (status != BURN_OK) return status;
+    (void)widen(table, call);
     set = 0;
   }
-  table->key = key_of(call);
   if (set == table->sets) memcpy(table->p.numbers[table->sets++], step->numbers, sizeof step->numbers);
   GpuStepTensor *tensor = &table->p.tensors[table->p.count++];
-  *tensor = (GpuStepTensor){.count = count, .first_block = (uint32_t)table->blocks, .set = set};
+  *tensor = (GpuStepTensor){
+      .count = count, .first_block = (uint32_t)table->blocks, .set = set + (is_mixed(call) ? GPU_STEP_HALF : 0)};
   for (uint32_t i = 0; i < call->input_count; i++)
     if (step->in[i]) tensor->in[i] = gpu_address(step->in[i]);
   for (uint32_t i = 0; i < call->output_count; i++)
@@ -161,9 +182,9 @@ static BurnStatus start(Gpu *gpu, const BurnOpCall *const *calls, const Step *st
 static BurnStatus compile(Gpu *gpu, const BurnOpCall *const *calls, uint64_t count) {
   BurnStatus status = BURN_OK;
   for (uint64_t i = 0; i < count && status == BURN_OK; i++) {
-    const GpuKernelKey key = key_of(calls[i]);
+    const GpuKernelKey key = key_of(calls[i]), before = key_of(calls[i == 0 ? 0 : i - 1]);
     GpuFunction *function = NULL;
-    if (i == 0 || key.out != calls[i - 1]->inputs[0]->dtype) status = burn__gpu_kernel(gpu, &key, NULL, &function);
+    if (i == 0 || !same_kernel(&key, &before)) status = burn__gpu_kernel(gpu, &key, NULL, &function);
   }
   return status;
 }

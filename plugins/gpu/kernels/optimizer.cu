@@ -1,18 +1,19 @@
-/* optimizer.cu - a step of an optimizer on many tensors: a block takes a chunk of one of them. BURN_VARIANT 0: adam_step,
- * 1: sgd_step, as ops.def defines them; halves compute in f32 and are rounded once.
+/* optimizer.cu - a step of an optimizer on many tensors: a block takes a chunk of one of them. BURN_VARIANT % 2, 0:
+ * adam_step, 1: sgd_step, as ops.def defines them; halves compute in f32 and are rounded once. BURN_VARIANT / 2: tensors
+ * that say so have a gradient of dtype IN1.
  *
  * Results may lie in the memory of the inputs. An element is computed from elements at its place alone, so how the
  * tensors are cut changes nothing. */
 typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
-template <int W> struct alignas(sizeof(IN0) * W) Group { IN0 at[W]; };
+template <class S, int W> struct alignas(sizeof(S) * W) Group { S at[W]; };
 
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 static __device__ inline float burn_root(float x) { return sqrtf(x); }
 static __device__ inline double burn_root(double x) { return sqrt(x); }
 
-#if BURN_VARIANT == 0
+#if BURN_VARIANT % 2 == 0
 #define BURN_INPUTS 4
 #define BURN_OUTPUTS 3
 struct Numbers { C beta_1, rest_1, beta_2, rest_2, step_size, epsilon, decay, penalty; };
@@ -43,21 +44,31 @@ static __device__ inline void burn_step(const Numbers &n, const C *in, C *out) {
 }
 #endif
 
-/* Elements i .. i + W - 1. */
+/* Elements i .. i + W - 1 of input k. */
+template <class S, int W> static __device__ inline void burn_read(C *to, const GpuStepTensor &tensor, int k, int64_t i) {
+  const Group<S, W> group = *(const Group<S, W> *)((const S *)tensor.in[k] + i);
+  for (int w = 0; w < W; w++) to[w] = (C)burn_get(group.at[w]);
+}
+
+/* The step of those elements. */
 template <int W>
 static __device__ inline void burn_elements(const GpuStepTensor &tensor, const Numbers &numbers, int64_t i) {
-  Group<W> in[BURN_INPUTS], out[BURN_OUTPUTS];
-  for (int k = 0; k < BURN_INPUTS; k++)
-    if (k < 2 || tensor.in[k] != 0u) in[k] = *(const Group<W> *)((const IN0 *)tensor.in[k] + i);
+  const bool has_half = BURN_VARIANT / 2 == 1 && tensor.set >= GPU_STEP_HALF;
+  C in[BURN_INPUTS][W];
+  Group<IN0, W> out[BURN_OUTPUTS];
+  for (int k = 0; k < BURN_INPUTS; k++) {
+    for (int w = 0; w < W; w++) in[k][w] = (C)0;
+    if (k == 1 && has_half) burn_read<IN1, W>(in[k], tensor, k, i);
+    else if (k < 2 || tensor.in[k] != 0u) burn_read<IN0, W>(in[k], tensor, k, i);
+  }
   for (int w = 0; w < W; w++) {
     C from[BURN_INPUTS], to[BURN_OUTPUTS];
-    for (int k = 0; k < BURN_INPUTS; k++)
-      from[k] = k < 2 || tensor.in[k] != 0u ? (C)burn_get(in[k].at[w]) : (C)0;
+    for (int k = 0; k < BURN_INPUTS; k++) from[k] = in[k][w];
     burn_step(numbers, from, to);
     for (int k = 0; k < BURN_OUTPUTS; k++) burn_put(out[k].at[w], to[k]);
   }
   for (int k = 0; k < BURN_OUTPUTS; k++)
-    if (k < 1 || tensor.out[k] != 0u) *(Group<W> *)((IN0 *)tensor.out[k] + i) = out[k];
+    if (k < 1 || tensor.out[k] != 0u) *(Group<IN0, W> *)((IN0 *)tensor.out[k] + i) = out[k];
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuSteps p) {
@@ -68,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuSteps p) {
     else high = middle;
   }
   const GpuStepTensor tensor = p.tensors[low];
-  const Numbers numbers = burn_numbers(p.numbers[tensor.set], tensor);
+  const Numbers numbers = burn_numbers(p.numbers[tensor.set % GPU_STEP_HALF], tensor);
   const int64_t begin = (int64_t)(blockIdx.x - tensor.first_block) * GPU_STEP_CHUNK;
   const int64_t end = begin + GPU_STEP_CHUNK < tensor.count ? begin + GPU_STEP_CHUNK : tensor.count;
   uint64_t places = 0;

@@ -153,11 +153,12 @@ typedef struct GpuScaled {
 #define GPU_STEP_TENSORS 52
 #define GPU_STEP_SETS 4
 #define GPU_STEP_CHUNK 8192 /* elements per block */
+#define GPU_STEP_HALF 256u
 
 typedef struct GpuStepTensor {
   uint64_t in[4], out[3]; /* 0: not there */
   int64_t count;
-  uint32_t first_block, set; /* set: which numbers */
+  uint32_t first_block, set; /* set: which numbers; with GPU_STEP_HALF added, in[1] is of another dtype */
 } GpuStepTensor;
 
 typedef struct GpuSteps {

@@ -1,28 +1,43 @@
-/* cuda_emulated_casts_test.c - norms and losses between casts, on the CPU (tests/plugins/emulated_cuda): under fusion
+/* cuda_emulated_casts_test.c - norms, losses and steps of optimizers between casts, on the CPU (tests/plugins/emulated_cuda): under fusion
  * they read and write halves themselves (burn/plugin/mixed.h), with the very bits that the casts and the op give. On
  * the backend that BURN_CASTS_ON names, or on cuda. */
 #include "forked.h"
 
 #include <burn/op_call.h>
+#include <burn/ops_optimizer.h>
 #include <burn/plugin/fusion_statistics.h>
 
-enum { ROWS = 5, MOST_SIZE = 20000, MOST_INPUTS = 3, MOST_OUTPUTS = 3, MOST = 3 * ROWS * MOST_SIZE };
+enum { ROWS = 5, MOST_SIZE = 20000, MOST_INPUTS = 4, MOST_OUTPUTS = 3, MOST_ATTRS = 4, MOST = 3 * ROWS * MOST_SIZE };
 
-/* What an input has: numbers [rows, size], [size] or [1], or classes [rows]. */
-typedef enum Kind { MATRIX, VECTOR, NUMBER, CLASSES } Kind;
+/* What an input has: numbers [rows, size], [size] or [1], none of them negative [rows, size], or classes [rows]. */
+typedef enum Kind { MATRIX, VECTOR, NUMBER, SQUARES, CLASSES } Kind;
 
 typedef struct Case {
   const char *op;
   uint32_t inputs, outputs;
   Kind in[MOST_INPUTS];
   uint32_t half_inputs, half_outputs; /* bits of those that are halves, with casts */
+  uint32_t attr_count;
+  BurnAttr attrs[MOST_ATTRS];
 } Case;
 
+#define NUMBER_ATTR(number)                           \
+  {                                                   \
+    .tag = BURN_ATTR_F64, .value = {.f64 = (number) } \
+  }
 static const Case cases[] = {
-    {"layer_norm", 3, 1, {MATRIX, VECTOR, VECTOR}, 1, 1},
-    {"layer_norm_backward", 3, 3, {MATRIX, MATRIX, VECTOR}, 3, 1},
-    {"cross_entropy", 2, 1, {MATRIX, CLASSES}, 1, 0},
-    {"cross_entropy_backward", 3, 1, {NUMBER, MATRIX, CLASSES}, 2, 1},
+    {"layer_norm", 3, 1, {MATRIX, VECTOR, VECTOR}, 1, 1, 0, {{0}}},
+    {"layer_norm_backward", 3, 3, {MATRIX, MATRIX, VECTOR}, 3, 1, 0, {{0}}},
+    {"cross_entropy", 2, 1, {MATRIX, CLASSES}, 1, 0, 0, {{0}}},
+    {"cross_entropy_backward", 3, 1, {NUMBER, MATRIX, CLASSES}, 2, 1, 0, {{0}}},
+    {"adam_step",
+     4,
+     3,
+     {MATRIX, MATRIX, MATRIX, SQUARES},
+     2,
+     0,
+     4,
+     {NUMBER_ATTR(0.9), NUMBER_ATTR(0.999), NUMBER_ATTR(0.01), NUMBER_ATTR(1e-8)}},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -58,12 +73,14 @@ static BurnFusionStatistics statistics(const BurnDevice *device) {
 
 static BurnTensor *numbers(BurnDevice *device, Kind kind, int64_t size, BurnDType dtype, uint32_t seed) {
   static float data[ROWS * MOST_SIZE];
-  const int64_t count = kind == MATRIX ? ROWS * size : kind == VECTOR ? size : kind == CLASSES ? ROWS : 1;
+  const bool is_matrix = kind == MATRIX || kind == SQUARES;
+  const int64_t count = is_matrix ? ROWS * size : kind == VECTOR ? size : kind == CLASSES ? ROWS : 1;
   for (int64_t i = 0; i < count; i++) {
     seed = seed * 1664525u + 1013904223u;
     data[i] = kind == CLASSES ? (float)(seed % (uint32_t)size) : (float)(seed >> 8) / (float)(1 << 22) - 2.0f;
+    if (kind == SQUARES) data[i] *= data[i];
   }
-  const BurnShape shape = kind == MATRIX ? BURN_SHAPE(ROWS, size) : BURN_SHAPE(count);
+  const BurnShape shape = is_matrix ? BURN_SHAPE(ROWS, size) : BURN_SHAPE(count);
   BurnTensor *x = burn_cast(burn_tensor_f32(device, data, shape), kind == CLASSES ? BURN_DTYPE_I32 : dtype);
   CHECK(burn_read_f32(burn_cast(burn_clone(x), BURN_DTYPE_F32), data, (size_t)count) == BURN_OK, "no input");
   return x; /* the queue is empty */
@@ -78,7 +95,7 @@ static void call_between_casts(BurnDevice *device, const Case *c, int64_t size, 
     inputs[i] = numbers(device, c->in[i], size, c->half_inputs >> i & 1u ? half : (BurnDType)BURN_DTYPE_F32, i + 1u);
   for (uint32_t i = 0; i < c->inputs; i++)
     if (c->half_inputs >> i & 1u) inputs[i] = burn_cast(inputs[i], BURN_DTYPE_F32);
-  burn_op_call(device, op, inputs, c->inputs, NULL, 0, outputs);
+  burn_op_call(device, op, inputs, c->inputs, c->attrs, c->attr_count, outputs);
   for (uint32_t i = 0; i < c->outputs; i++)
     if (c->half_outputs >> i & 1u) outputs[i] = burn_cast(outputs[i], half);
 }
@@ -177,6 +194,27 @@ static Program norms(BurnDevice *device) {
   return (Program){{two, half}, 2};
 }
 
+/* More steps than a launch takes, some with gradients in f32, others in either half. */
+static Program steps(BurnDevice *device) {
+  enum { STEPS = 60 };
+  BurnTensor *out[MOST_OUTPUTS], *all[MOST_OUTPUTS][STEPS], *inputs[STEPS][MOST_INPUTS];
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F16};
+  for (uint32_t i = 0; i < STEPS; i++) {
+    const BurnDType dtype = dtypes[i < 20 ? i % 2 : i % 3];
+    for (uint32_t k = 0; k < MOST_INPUTS; k++)
+      inputs[i][k] =
+          numbers(device, k == 3 ? SQUARES : MATRIX, 1 + i % 9, k == 1 ? dtype : (BurnDType)BURN_DTYPE_F32, i + k);
+  }
+  for (uint32_t i = 0; i < STEPS; i++) {
+    BurnTensor *const *in = inputs[i];
+    burn_adam_step(in[0], burn_cast(in[1], BURN_DTYPE_F32), in[2], in[3], 0.9, 0.999, i % 3 ? 0.01 : 0.02, 1e-8, 1, 0,
+                   out);
+    for (int k = 0; k < MOST_OUTPUTS; k++) all[k][i] = out[k];
+  }
+  for (int k = 0; k < MOST_OUTPUTS; k++) out[k] = burn_cat(all[k], STEPS, 1);
+  return (Program){{out[0], out[1], out[2]}, 3};
+}
+
 static void same_bits(Program (*make)(BurnDevice *device), uint64_t left_out) {
   static float by_casts[MOST], mixed[MOST];
   BurnDevice *plain = open_stack("%s"), *fusion = open_stack("fusion<%s>");
@@ -199,6 +237,7 @@ static void several_readers(void *context) {
   use_emulation();
   same_bits(shared_by_several, 0);
   same_bits(norms, 3);
+  same_bits(steps, 37);
 }
 
 /* A decorator that sees every call sees the casts. */

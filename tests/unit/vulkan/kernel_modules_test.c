@@ -40,7 +40,7 @@ static const Row rows[] = {
     {GPU_TEXT_COLUMNS, ALL, 1, 6, {0, 1, 2, 4, 8, 10}},
     {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
     {GPU_TEXT_POOL, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 32, 68}},
-    {GPU_TEXT_OPTIMIZER, FLOATS, 1, 2, {0, 1}},
+    {GPU_TEXT_OPTIMIZER, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_SOFTMAX, FLOATS, 1, 8, {0, 3, 5, 327936, 328192, 655360, 459268, 590848}},
     {GPU_TEXT_LAYER_NORM, FLOATS, 1, 5, {327936, 327937, 655361, 524289, 459265}},
     {GPU_TEXT_BATCH_NORM, FLOATS, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
