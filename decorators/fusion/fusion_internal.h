@@ -68,7 +68,7 @@ typedef struct FusionOp {
   uint32_t input_count, output_count, attr_count;
   uint32_t first_input; /* in queue->slots */
   uint32_t first_output;
-  uint32_t reserved;
+  uint32_t first_word;   /* in queue->key */
   const BurnAttr *attrs; /* in the queue's arena */
 } FusionOp;
 
@@ -91,6 +91,14 @@ typedef struct FusionArena {
   uint64_t used; /* of the current block */
 } FusionArena;
 
+/* Calls between capture_begin and capture_end: a flush at its end, and none before unless somebody asks. */
+typedef struct FusionRegion {
+  _Atomic uint32_t owner; /* number of the thread whose region is open; 0: there is none */
+  bool is_split;          /* the reason says by what */
+  FusionList last_key;    /* uint32_t: of the region before */
+  BurnFusionRegion found; /* so far */
+} FusionRegion;
+
 struct FusionQueue {
   pthread_mutex_t mutex;
   FusionLayer *decorator;
@@ -100,10 +108,11 @@ struct FusionQueue {
   FusionList values; /* FusionValue */
   FusionList key;    /* uint32_t: what a plan depends on, see fusion_queue.c */
   FusionArena arena;
-  uint64_t bytes;         /* of all values */
-  uint32_t window;        /* hash of the last four ops */
-  uint32_t joined;        /* how many of the last ops are steps of optimizers, for burn.calls */
-  bool cut;               /* flush before the next op */
+  uint64_t bytes;  /* of all values */
+  uint32_t window; /* hash of the last four ops */
+  uint32_t joined; /* how many of the last ops are steps of optimizers, for burn.calls */
+  bool cut;        /* flush before the next op */
+  FusionRegion region;
   BurnRecording *trial;   /* launches are made with stand-ins to record or patch it; NULL: they are meant */
   char trial_reason[200]; /* why the trial, or running a recording, has failed; "": it has not */
 };
@@ -189,6 +198,7 @@ struct FusionLayer {
   FusionMixed mixed[BURN_OP_LIMIT];  /* all 0 where the level below has no burn.mixed */
   const BurnReplayInterface *replay; /* NULL: nothing is recorded */
   BurnReplayInterface replay_table;
+  char no_replay[128]; /* why not */
   void *replay_self;
   FusionReplays replays;
   uint32_t owner;
@@ -198,6 +208,7 @@ struct FusionLayer {
   bool log;           /* BURN_FUSION_LOG=1 or option log=true */
   char name[64];
   _Atomic uint64_t serial;
+  _Atomic uint32_t open_regions;
   _Atomic(FusionFailure *) unreported; /* the first failure since the last sync */
   FusionFailure out_of_memory;         /* for when there is no memory to say so */
   FusionCache cache;
@@ -239,8 +250,9 @@ void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *f
 BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure);
 /* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
 BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrimitive *x, const char *what);
-/* Has the tensor computed if it is not yet; its failure if it has one. */
-BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x);
+/* Has the tensor computed if it is not yet; its failure if it has one. `how` it is asked for, for regions that this
+ * splits: "a read". */
+BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x, const char *how);
 
 BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
                                              BurnPrimitive **out);
@@ -254,9 +266,12 @@ BurnStatus BURN_API_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, Bu
 
 void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue);
 void burn__fusion_queue_close(FusionQueue *queue);
-/* Runs all that is recorded. */
-void burn__fusion_flush(FusionQueue *queue);
-void burn__fusion_flush_all(FusionLayer *decorator);
+/* The queue that the calling thread records into; locked. */
+FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator);
+/* A number of the calling thread that no other thread ever has; never 0. */
+uint32_t burn__fusion_thread(void);
+/* Runs all that is recorded, also in the middle of a region. `why`: what asks, such as "a sync". */
+void burn__fusion_flush_all(FusionLayer *decorator, const char *why);
 /* The same with the mutex held by the caller. fusion_run.c */
 void burn__fusion_flush_locked(FusionQueue *queue);
 /* Forgets everything recorded, after its values have been settled. */
@@ -268,6 +283,8 @@ bool burn__fusion_varies(const FusionLayer *decorator, uint32_t op, uint32_t num
 static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
 static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
 static inline uint32_t *fusion_slots(const FusionQueue *queue) { return (uint32_t *)queue->slots.items; }
+/* Words of the key that say what is held of the results; they are its last. */
+static inline uint32_t fusion_held_words(const FusionQueue *queue) { return queue->values.count / 32u + 1u; }
 /* The slots of an op's inputs; NULL if it has none. */
 static inline const uint32_t *fusion_inputs(const FusionQueue *queue, const FusionOp *op) {
   return op->input_count ? fusion_slots(queue) + op->first_input : NULL;
@@ -287,10 +304,31 @@ void burn__fusion_release_dead(FusionQueue *queue, const uint32_t *slots, uint32
 /* A result could not be had. */
 void burn__fusion_fail_value(FusionQueue *queue, uint32_t slot, BurnStatus status);
 
+/* -- fusion_capture.c ------------------------------------------------------------------------- */
+
+static inline bool fusion_in_region(const FusionQueue *queue) {
+  return atomic_load_explicit(&queue->region.owner, memory_order_relaxed) != 0;
+}
+/* Why the region of a queue, if it has one, is not replayed as one; the first reason counts. */
+void burn__fusion_region_why(FusionQueue *queue, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The name of the first call that reads a value. */
+const char *burn__fusion_reader_name(const FusionQueue *queue, uint32_t value);
+/* Somebody asks for results inside the region. */
+void burn__fusion_region_split(FusionQueue *queue, const char *why);
+/* A flush of the queue of a region has run by this plan, or by none. */
+void burn__fusion_region_count(FusionQueue *queue, const FusionPlan *plan, uint32_t outcome);
+void burn__fusion_region_close(FusionQueue *queue);
+void burn__fusion_region_free(FusionQueue *queue);
+BurnStatus BURN_API_CALL burn__fusion_capture_begin(void *self);
+BurnStatus BURN_API_CALL burn__fusion_capture_end(void *self, BurnFusionRegion *out);
+
 /* -- fusion_replay.c -------------------------------------------------------------------------- */
 
-/* Runs the plan by its recording, which is made where it is time. False: nothing has run, and nothing has changed. */
-bool burn__fusion_replay(FusionQueue *queue, FusionPlan *plan);
+/* Runs the plan by its recording, which is made where it is time. BURN_FUSION_SINGLE: nothing has run, and nothing has
+ * changed. */
+uint32_t burn__fusion_replay(FusionQueue *queue, FusionPlan *plan);
+/* How often recordings of the plan were run that were there. */
+uint64_t burn__fusion_replay_count(const FusionPlan *plan);
 void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan);
 /* Their memory goes back. True if there were any that were not in use. */
 bool burn__fusion_replay_drop_all(FusionLayer *decorator);

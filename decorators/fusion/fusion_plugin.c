@@ -27,7 +27,7 @@ static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
 /* Reports the first failure since the last sync. */
 static BurnStatus BURN_API_CALL layer_sync(void *self) {
   FusionLayer *decorator = self;
-  burn__fusion_flush_all(decorator);
+  burn__fusion_flush_all(decorator, "a sync");
   FusionFailure *failure = atomic_exchange(&decorator->unreported, NULL);
   const BurnStatus status = burn__fusion_failure_status(decorator, failure);
   burn__fusion_failure_release(decorator, failure);
@@ -42,13 +42,13 @@ static uint32_t BURN_API_CALL layer_dtype_usage(void *self, BurnDType dtype) {
 /* What is queued counts as done, as it would without this decorator. */
 static BurnStatus BURN_API_CALL layer_query(void *self, uint32_t key, int64_t *out) {
   FusionLayer *decorator = self;
-  burn__fusion_flush_all(decorator);
+  burn__fusion_flush_all(decorator, "a question about memory");
   return decorator->next->query(decorator->next->self, key, out);
 }
 
 static BurnStatus BURN_API_CALL layer_trim(void *self) {
   FusionLayer *decorator = self;
-  burn__fusion_flush_all(decorator);
+  burn__fusion_flush_all(decorator, "a trim of memory");
   burn__fusion_cache_clear(decorator, &decorator->cache);
   return decorator->next->trim(decorator->next->self);
 }
@@ -82,15 +82,18 @@ BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
 }
 
 static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
-  burn__fusion_flush_all(self);
+  burn__fusion_flush_all(self, "a question about what fusion has done");
   const BurnFusionStatistics all = burn__fusion_statistics(self);
   const uint32_t bytes = out->struct_size;
   memcpy(out, &all, bytes < sizeof all ? bytes : sizeof all);
   out->struct_size = bytes;
 }
 
-static const BurnFusionInterface fusion_interface = {
-    .struct_size = (uint32_t)sizeof(BurnFusionInterface), .version = 1, .statistics = layer_statistics};
+static const BurnFusionInterface fusion_interface = {.struct_size = (uint32_t)sizeof(BurnFusionInterface),
+                                                     .version = 1,
+                                                     .statistics = layer_statistics,
+                                                     .capture_begin = burn__fusion_capture_begin,
+                                                     .capture_end = burn__fusion_capture_end};
 
 static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
                                                  BurnInterface *out) {
@@ -177,6 +180,8 @@ static void choose_lengths(FusionLayer *decorator) {
 /* A decorator that only passes the question on goes on seeing every call. */
 static void find_replay(FusionLayer *decorator) {
   BurnInterface found = {NULL, NULL};
+  (void)snprintf(decorator->no_replay, sizeof decorator->no_replay, "%.64s has no " BURN_REPLAY_INTERFACE,
+                 decorator->next->name);
   if (!decorator->next->get_interface(decorator->next->self, BURN_REPLAY_INTERFACE, 1, &found) ||
       found.self != decorator->next->self)
     return;
@@ -241,6 +246,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
   (void)pthread_mutex_init(&decorator->replays.mutex, NULL);
   find_bodies(decorator);
+  (void)snprintf(decorator->no_replay, sizeof decorator->no_replay, "fusion was opened with replay=false");
   if (replays) find_replay(decorator);
   choose_lengths(decorator);
   find_joins(decorator);

@@ -13,6 +13,13 @@
 
 /* -- queues ----------------------------------------------------------------------------------- */
 
+static void flush(FusionQueue *queue, const char *why) {
+  pthread_mutex_lock(&queue->mutex);
+  if (queue->ops.count > 0) burn__fusion_region_split(queue, why);
+  burn__fusion_flush_locked(queue);
+  pthread_mutex_unlock(&queue->mutex);
+}
+
 void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue) {
   pthread_mutex_init(&queue->mutex, NULL);
   queue->decorator = decorator;
@@ -21,7 +28,8 @@ void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue) {
 
 void burn__fusion_queue_close(FusionQueue *queue) {
   const FusionLayer *decorator = queue->decorator;
-  burn__fusion_flush(queue);
+  flush(queue, "the end of the device");
+  burn__fusion_region_free(queue);
   burn__fusion_list_free(decorator, &queue->ops, sizeof(FusionOp));
   burn__fusion_list_free(decorator, &queue->slots, sizeof(uint32_t));
   burn__fusion_list_free(decorator, &queue->values, sizeof(FusionValue));
@@ -39,22 +47,55 @@ void burn__fusion_queue_reset(FusionQueue *queue) {
   queue->cut = false;
 }
 
-void burn__fusion_flush(FusionQueue *queue) {
-  pthread_mutex_lock(&queue->mutex);
-  burn__fusion_flush_locked(queue);
-  pthread_mutex_unlock(&queue->mutex);
+void burn__fusion_flush_all(FusionLayer *decorator, const char *why) {
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) flush(&decorator->queues[i], why);
 }
 
-void burn__fusion_flush_all(FusionLayer *decorator) {
-  for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_flush(&decorator->queues[i]);
+uint32_t burn__fusion_thread(void) {
+  static _Atomic uint32_t threads;
+  static _Thread_local uint32_t number;
+  if (number == 0) number = atomic_fetch_add(&threads, 1u) + 1u;
+  return number;
+}
+
+static uint32_t owner_of(const FusionQueue *queue) {
+  return atomic_load_explicit(&queue->region.owner, memory_order_relaxed);
+}
+
+/* The queue of the thread's region, else one that nobody has a region in, else that of its number. */
+static FusionQueue *queue_among_regions(FusionLayer *decorator, uint32_t thread) {
+  FusionQueue *unowned = NULL;
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++) {
+    FusionQueue *queue = &decorator->queues[(thread + i) % FUSION_QUEUES];
+    const uint32_t owner = owner_of(queue);
+    if (owner == thread) return queue;
+    if (owner == 0 && !unowned) unowned = queue;
+  }
+  return unowned ? unowned : &decorator->queues[thread % FUSION_QUEUES];
 }
 
 /* Threads are numbered as they come; with more threads than queues some share one, which is only slower. */
 static FusionQueue *queue_of_thread(FusionLayer *decorator) {
-  static _Atomic uint32_t threads;
-  static _Thread_local uint32_t number;
-  if (number == 0) number = atomic_fetch_add(&threads, 1u) + 1u;
-  return &decorator->queues[number % FUSION_QUEUES];
+  const uint32_t thread = burn__fusion_thread();
+  if (atomic_load_explicit(&decorator->open_regions, memory_order_relaxed) > 0)
+    return queue_among_regions(decorator, thread);
+  return &decorator->queues[thread % FUSION_QUEUES];
+}
+
+/* Where every queue has a region, the one in the thread's own ends: most likely its thread has ended, too. */
+FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator) {
+  for (;;) {
+    FusionQueue *queue = queue_of_thread(decorator);
+    pthread_mutex_lock(&queue->mutex);
+    const uint32_t owner = owner_of(queue);
+    if (owner == 0 || owner == burn__fusion_thread()) return queue;
+    if (queue_of_thread(decorator) == queue) {
+      burn__fusion_flush_locked(queue);
+      burn__fusion_region_close(queue);
+      return queue;
+    }
+    pthread_mutex_unlock(&queue->mutex); /* its region has been opened since it was chosen */
+  }
 }
 
 /* -- the key ---------------------------------------------------------------------------------- */
@@ -82,9 +123,15 @@ static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool varies) {
   for (uint32_t i = 0; attr->tag == BURN_ATTR_I64S && i < attr->count; i++) put_i64(queue, attr->value.i64s[i]);
 }
 
+/* What the key of a region begins with, and no other: no op has such a number. Each queue has regions of its own, so
+ * that threads with the same step do not quarrel about one recording. */
+static uint32_t region_word(const FusionQueue *queue) {
+  return 1u << 31 | (uint32_t)(queue - queue->decorator->queues);
+}
+
 /* Words that a call adds at most. */
 static uint32_t key_words(const BurnOpCall *call) {
-  uint32_t words = 4u + call->input_count * (4u + 2u * BURN_MAX_RANK) + call->output_count * (1u + 2u * BURN_MAX_RANK);
+  uint32_t words = 5u + call->input_count * (4u + 2u * BURN_MAX_RANK) + call->output_count * (1u + 2u * BURN_MAX_RANK);
   for (uint32_t i = 0; i < call->attr_count; i++) words += 3u + 2u * call->attrs[i].count;
   return words;
 }
@@ -180,8 +227,12 @@ static uint32_t kind_of(const BurnOpCall *call) {
   return kind >> 24;
 }
 
+/* Of a region: when slots get scarce. */
+static bool is_full(const FusionQueue *queue) { return queue->values.count >= 1u << (FUSION_SLOT_BITS - 1); }
+
 static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
   const FusionLayer *decorator = queue->decorator;
+  if (fusion_in_region(queue)) return is_full(queue);
   queue->window = queue->window << 8 | kind_of(call);
   if (queue->ops.count >= decorator->max_ops || queue->bytes >= decorator->max_bytes) return true;
   if (call->op < BURN_OP_LIMIT && decorator->joins[call->op]) return false; /* those after it may join it */
@@ -191,6 +242,7 @@ static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
 /* What follows several steps of an optimizer is the next round of a loop: cut there, each round is the same plans. */
 static bool ends_round(const FusionQueue *queue, const BurnOpCall *call) {
   const FusionLayer *decorator = queue->decorator;
+  if (fusion_in_region(queue)) return false;
   return queue->joined >= 2 && (call->op >= BURN_OP_LIMIT || !decorator->joins[call->op]);
 }
 
@@ -203,6 +255,7 @@ static void count_joined(FusionQueue *queue, const BurnOpCall *call) {
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
   FusionLayer *decorator = queue->decorator;
   const bool in_table = call->op < BURN_OP_LIMIT;
+  if (queue->ops.count == 0 && fusion_in_region(queue)) put(queue, region_word(queue));
   const uint32_t number = queue->ops.count++;
   FusionOp *op = &fusion_ops(queue)[number];
   *op = (FusionOp){.op = call->op,
@@ -211,6 +264,7 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
                    .output_count = call->output_count,
                    .attr_count = call->attr_count,
                    .first_input = queue->slots.count,
+                   .first_word = queue->key.count,
                    .attrs = attrs};
   put(queue, call->op);
   put(queue, call->flags);
@@ -252,15 +306,26 @@ static BurnStatus prepare_inputs(FusionLayer *decorator, const FusionQueue *mine
     FusionTensor *x = fusion_tensor(call->inputs[i]);
     const FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
     if (queue == mine) continue;
-    const BurnStatus status = burn__fusion_settle(decorator, x);
+    const BurnStatus status = burn__fusion_settle(decorator, x, "a use by another thread");
     if (status != BURN_OK) return status;
   }
   return BURN_OK;
 }
 
+/* The thread's queue, locked, and the call's inputs in it or computed. */
+static BurnStatus lock_prepared(FusionLayer *decorator, const BurnOpCall *call, FusionQueue **out) {
+  for (;;) {
+    const FusionQueue *mine = queue_of_thread(decorator);
+    const BurnStatus status = prepare_inputs(decorator, mine, call);
+    if (status != BURN_OK) return status;
+    *out = burn__fusion_queue_lock(decorator);
+    if (*out == mine) return BURN_OK;
+    pthread_mutex_unlock(&(*out)->mutex); /* another thread has opened a region there, or ended one */
+  }
+}
+
 BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call) {
   FusionLayer *decorator = self;
-  FusionQueue *queue = queue_of_thread(decorator);
   if (call->output_count > BURN_MAX_OUTPUTS)
     return FUSION_FAIL(decorator, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
                        burn__fusion_op_name(decorator, call->op), call->output_count, BURN_MAX_OUTPUTS);
@@ -268,9 +333,10 @@ BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call)
     if (!call->inputs[i] || call->inputs[i]->owner == decorator->owner) continue;
     return burn__fusion_check_owner(decorator, call->inputs[i], burn__fusion_op_name(decorator, call->op));
   }
-  BurnStatus status = prepare_inputs(decorator, queue, call);
+  FusionQueue *queue = NULL;
+  BurnStatus status = lock_prepared(decorator, call, &queue);
   if (status != BURN_OK) return status;
-  pthread_mutex_lock(&queue->mutex);
+  if (queue->cut && fusion_in_region(queue)) burn__fusion_region_split(queue, "the number of its tensors");
   if (queue->cut || ends_round(queue, call)) burn__fusion_flush_locked(queue);
   status = record(queue, call);
   pthread_mutex_unlock(&queue->mutex);

@@ -16,7 +16,8 @@
 #include <string.h>
 
 enum {
-  RUNS_BEFORE = 3,        /* the run that is recorded */
+  RUNS_BEFORE = 3,        /* the run that is recorded ... */
+  REGION_RUNS_BEFORE = 2, /* ... of a region, which the program says will come again */
   LEAST_LAUNCHES = 3,     /* below, starting a recording gains nothing */
   WINDOW = 16,            /* runs ... */
   MOST_MISSES = 3,        /* ... in which so many misses end it */
@@ -49,6 +50,7 @@ struct FusionReplay {
   BurnAttr *attrs;             /* of all ops, one after the other, as they are in the recording */
   BurnPrimitive **stand_ins;   /* of the inputs of all launches; belong to the recording */
   uint64_t used;               /* time stamp */
+  uint64_t replays;            /* runs of recordings that were there */
   uint32_t seen;               /* runs with inputs given away alike */
   uint32_t runs, misses;       /* in this window */
   bool is_refused, is_blocked; /* blocked: a result of the last run was still held when the plan came again */
@@ -186,11 +188,12 @@ static BurnReplayPlace where(const FusionLayer *decorator, BurnPrimitive *x) {
   return place;
 }
 
-/* Is it given away as before, with the strides that it had? */
-static bool is_alike(const Input *input, const FusionValue *value, const BurnReplayPlace *place) {
+/* Is it given away as before, with the strides that it had? Who else holds it is nothing to a recording that has a copy
+ * of it. */
+static bool is_alike(const Input *input, const FusionValue *value, const BurnReplayPlace *place, bool is_copied) {
   const BurnPrimitive *x = value->inner;
-  return input->dead == value->dead && input->place.holders == place->holders &&
-         memcmp(input->strides, x->strides, x->rank * sizeof *x->strides) == 0;
+  const bool held_alike = input->dead == value->dead && input->place.holders == place->holders;
+  return (is_copied || held_alike) && memcmp(input->strides, x->strides, x->rank * sizeof *x->strides) == 0;
 }
 
 static bool is_there(const Input *input, const BurnReplayPlace *place) {
@@ -205,14 +208,17 @@ static void remember(Input *input, const FusionValue *value, const BurnReplayPla
 }
 
 /* Counts a run whose inputs are given away as at the last one; others start again. */
-static void observe(const FusionQueue *queue, FusionReplay *r) {
+static void observe(FusionQueue *queue, FusionReplay *r) {
   bool alike = true;
   for (uint32_t i = 0; i < r->input_count && r->seen > 0; i++) {
     const FusionValue *value = &fusion_values(queue)[r->inputs[i].value];
     const BurnReplayPlace place = where(queue->decorator, value->inner);
-    alike = alike && is_alike(&r->inputs[i], value, &place);
+    alike = alike && is_alike(&r->inputs[i], value, &place, r->inputs[i].varies);
   }
-  if (!alike) r->seen = 0;
+  if (!alike) {
+    r->seen = 0;
+    burn__fusion_region_why(queue, "an input is held, or laid out, in another way than in the last run");
+  }
   for (uint32_t i = 0; i < r->input_count; i++) {
     Input *input = &r->inputs[i];
     const FusionValue *value = &fusion_values(queue)[input->value];
@@ -224,18 +230,22 @@ static void observe(const FusionQueue *queue, FusionReplay *r) {
   r->seen++;
 }
 
-/* Why the recording cannot be run with these inputs; NULL if it can. */
-static const char *misfit(const FusionQueue *queue, FusionReplay *r) {
+/* Why the recording cannot be run with these inputs, in the queue; false if it can. */
+static bool misfits(FusionQueue *queue, FusionReplay *r) {
+  char *why = queue->trial_reason;
   for (uint32_t i = 0; i < r->input_count; i++) {
     Input *input = &r->inputs[i];
     const FusionValue *value = &fusion_values(queue)[input->value];
     const BurnReplayPlace place = where(queue->decorator, value->inner);
-    if (!is_alike(input, value, &place)) return "an input is held, or laid out, in another way";
-    if (input->slot != BURN_REPLAY_NONE || is_there(input, &place)) continue;
-    input->moves++;
-    return "an input lies elsewhere";
+    const bool alike = is_alike(input, value, &place, input->slot != BURN_REPLAY_NONE);
+    if (alike && (input->slot != BURN_REPLAY_NONE || is_there(input, &place))) continue;
+    input->moves += alike;
+    (void)snprintf(why, sizeof queue->trial_reason, "an input %s (input %u of %u, read by %.40s)",
+                   alike ? "has moved" : "is held, or laid out, in another way", i + 1u, r->input_count,
+                   burn__fusion_reader_name(queue, input->value));
+    return true;
   }
-  return NULL;
+  return false;
 }
 
 /* -- recording -------------------------------------------------------------------------------- */
@@ -452,7 +462,7 @@ static bool patch(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
 /* -- running ---------------------------------------------------------------------------------- */
 
 /* False if a result of the last run is still held: it keeps its memory, and gets copies from now on. */
-static bool results_are_free(const FusionQueue *queue, const FusionReplay *r) {
+static bool results_are_free(FusionQueue *queue, const FusionReplay *r) {
   const FusionLayer *decorator = queue->decorator;
   bool all = true;
   for (uint32_t i = 0; i < r->output_count; i++) {
@@ -460,6 +470,9 @@ static bool results_are_free(const FusionQueue *queue, const FusionReplay *r) {
     if (output->input != BURN_REPLAY_NONE ||
         decorator->replay->is_free(decorator->replay_self, r->recording, output->held))
       continue;
+    const FusionOp *op = &fusion_ops(queue)[fusion_values(queue)[output->value].producer];
+    burn__fusion_region_why(queue, "a result of the last run is still held (of %.60s)",
+                            burn__fusion_op_name(decorator, op->op));
     output->copies = true;
     all = false;
   }
@@ -516,12 +529,14 @@ static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
 /* -- the flush -------------------------------------------------------------------------------- */
 
 /* The recording goes; after too many in a short time there will be no other. */
-static void miss(FusionLayer *decorator, FusionPlan *plan, const char *why) {
+static void miss(FusionQueue *queue, FusionPlan *plan, const char *why) {
+  FusionLayer *decorator = queue->decorator;
   FusionReplay *r = plan->replay;
   drop(decorator, plan);
   r->seen = 0;
   r->is_refused = ++r->misses >= MOST_MISSES;
   burn__fusion_log_replay(decorator, plan, r->is_refused ? "not replayed any more" : "not replayed", why);
+  burn__fusion_region_why(queue, "%s", why);
 }
 
 /* Of the inputs that move, with what else lies in their memory. */
@@ -531,16 +546,28 @@ static uint64_t copied_bytes(const FusionReplay *r) {
   return bytes;
 }
 
-static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
-  FusionLayer *decorator = queue->decorator;
+/* Is it time to record the plan? */
+static bool is_due(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  const bool in_region = fusion_in_region(queue);
   observe(queue, r);
-  if (r->seen < RUNS_BEFORE || is_full(decorator)) return false;
-  if (copied_bytes(r) > MOST_COPIED) {
-    miss(decorator, plan, "inputs that move are too large to be copied");
+  if (r->seen < (in_region ? REGION_RUNS_BEFORE : RUNS_BEFORE)) {
+    if (r->misses > 0) burn__fusion_region_why(queue, "it is recorded again the next time");
     return false;
   }
+  if (is_full(queue->decorator)) {
+    burn__fusion_region_why(queue, "there are %d recordings in use", FUSION_RECORDINGS);
+    return false;
+  }
+  if (in_region || copied_bytes(r) <= MOST_COPIED) return true;
+  miss(queue, plan, "inputs that move are too large to be copied");
+  return false;
+}
+
+static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
+  FusionLayer *decorator = queue->decorator;
+  if (!is_due(queue, plan, r)) return false;
   if (!record(queue, plan, r)) {
-    miss(decorator, plan, queue->trial_reason);
+    miss(queue, plan, queue->trial_reason);
     return false;
   }
   uint32_t slots = 0;
@@ -553,11 +580,9 @@ static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
 }
 
 static bool further_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
-  const char *why = misfit(queue, r);
   queue->trial_reason[0] = '\0';
-  if (!why && run(queue, plan, r)) return true;
-  if (!why && queue->trial_reason[0]) why = queue->trial_reason;
-  if (why) miss(queue->decorator, plan, why);
+  if (!misfits(queue, r) && run(queue, plan, r)) return true;
+  if (queue->trial_reason[0]) miss(queue, plan, queue->trial_reason);
   return false;
 }
 
@@ -567,18 +592,43 @@ static bool has_failed_input(const FusionQueue *queue, const FusionReplay *r) {
   return false;
 }
 
-static bool replay(FusionQueue *queue, FusionPlan *plan) {
-  if (!plan->replay) plan->replay = replay_new(queue, plan);
-  FusionReplay *r = plan->replay;
-  if (!r || r->is_refused || has_failed_input(queue, r)) return false;
-  if (++r->runs >= WINDOW) r->runs = r->misses = 0;
-  return r->recording ? further_run(queue, plan, r) : first_run(queue, plan, r);
+/* A program that marks a region gets another try after each window. */
+static bool is_refused(FusionQueue *queue, FusionReplay *r) {
+  if (++r->runs >= WINDOW) {
+    r->runs = r->misses = 0;
+    if (fusion_in_region(queue)) r->is_refused = false;
+  }
+  if (r->is_refused) burn__fusion_region_why(queue, "the last %d recordings of it soon were of no use", MOST_MISSES);
+  return r->is_refused;
 }
 
-bool burn__fusion_replay(FusionQueue *queue, FusionPlan *plan) {
-  if (!queue->decorator->replay || plan->launches.count < LEAST_LAUNCHES) return false;
-  if (atomic_exchange(&plan->is_busy, 1u)) return false;
-  const bool done = replay(queue, plan);
+static uint32_t replay(FusionQueue *queue, FusionPlan *plan) {
+  if (!plan->replay) plan->replay = replay_new(queue, plan);
+  FusionReplay *r = plan->replay;
+  if (!r || is_refused(queue, r)) return BURN_FUSION_SINGLE;
+  if (has_failed_input(queue, r)) {
+    burn__fusion_region_why(queue, "an input has failed");
+    return BURN_FUSION_SINGLE;
+  }
+  if (!r->recording) return first_run(queue, plan, r) ? BURN_FUSION_RECORDED : BURN_FUSION_SINGLE;
+  if (!further_run(queue, plan, r)) return BURN_FUSION_SINGLE;
+  r->replays++;
+  return BURN_FUSION_REPLAYED;
+}
+
+uint64_t burn__fusion_replay_count(const FusionPlan *plan) { return plan->replay ? plan->replay->replays : 0; }
+
+uint32_t burn__fusion_replay(FusionQueue *queue, FusionPlan *plan) {
+  if (!queue->decorator->replay) {
+    burn__fusion_region_why(queue, "%s", queue->decorator->no_replay);
+    return BURN_FUSION_SINGLE;
+  }
+  if (plan->launches.count < (fusion_in_region(queue) ? 1 : LEAST_LAUNCHES)) {
+    burn__fusion_region_why(queue, "nothing of it is wanted");
+    return BURN_FUSION_SINGLE;
+  }
+  if (atomic_exchange(&plan->is_busy, 1u)) return BURN_FUSION_SINGLE;
+  const uint32_t outcome = replay(queue, plan);
   atomic_store(&plan->is_busy, 0u);
-  return done;
+  return outcome;
 }

@@ -9,15 +9,16 @@
 /* Who is still wanted? A tensor that only the queue holds can never be asked for again. This is part of the key. */
 static bool mark_dead(FusionQueue *queue) {
   const uint32_t count = queue->values.count;
-  if (!burn__fusion_list_reserve(queue->decorator, &queue->key, count / 32u + 1u, sizeof(uint32_t))) return false;
+  const uint32_t more = fusion_held_words(queue);
+  if (!burn__fusion_list_reserve(queue->decorator, &queue->key, more, sizeof(uint32_t))) return false;
   uint32_t *words = (uint32_t *)queue->key.items + queue->key.count;
-  memset(words, 0, (count / 32u + 1u) * sizeof *words);
+  memset(words, 0, more * sizeof *words);
   for (uint32_t i = 0; i < count; i++) {
     FusionValue *value = &fusion_values(queue)[i];
     value->dead = atomic_load_explicit(&value->tensor->references, memory_order_acquire) == 1u;
     if (value->producer != FUSION_NONE && value->dead) words[i / 32u] |= 1u << i % 32u;
   }
-  queue->key.count += count / 32u + 1u;
+  queue->key.count += more;
   return true;
 }
 
@@ -272,10 +273,11 @@ static void run_launches(FusionQueue *queue, const FusionPlan *plan) {
 }
 
 static void run_plan(FusionQueue *queue, FusionPlan *plan) {
-  const bool replayed = burn__fusion_replay(queue, plan);
-  if (!replayed) run_launches(queue, plan);
-  add(&queue->decorator->statistics.replays, replayed);
+  const uint32_t outcome = burn__fusion_replay(queue, plan);
+  if (outcome == BURN_FUSION_SINGLE) run_launches(queue, plan);
+  add(&queue->decorator->statistics.replays, outcome != BURN_FUSION_SINGLE);
   count_launches(queue, plan);
+  burn__fusion_region_count(queue, plan, outcome);
 }
 
 /* Without memory for a plan: everything in the order of recording. */
@@ -309,6 +311,7 @@ void burn__fusion_flush_locked(FusionQueue *queue) {
     run_plan(queue, plan);
   } else {
     run_unplanned(queue);
+    burn__fusion_region_count(queue, NULL, BURN_FUSION_SINGLE);
   }
   burn__fusion_plan_release(decorator, plan);
   add(&decorator->statistics.ops, queue->ops.count);

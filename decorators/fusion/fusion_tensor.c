@@ -61,9 +61,28 @@ BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrim
                      decorator->owner);
 }
 
-BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x) {
+/* Says, before a flush in the middle of a region, which result is asked for. */
+static void name_use(FusionQueue *queue, const FusionTensor *x, const char *how) {
+  const uint64_t mark = atomic_load_explicit(&x->mark, memory_order_relaxed);
+  const char *name = "a call";
+  if (mark >> FUSION_SLOT_BITS == queue->serial) {
+    const uint32_t producer = fusion_values(queue)[mark & ((UINT64_C(1) << FUSION_SLOT_BITS) - 1u)].producer;
+    name = burn__fusion_op_name(queue->decorator, fusion_ops(queue)[producer].op);
+  }
+  char why[128];
+  (void)snprintf(why, sizeof why, "%s of the result of %.40s", how, name);
+  burn__fusion_region_split(queue, why);
+}
+
+BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x, const char *how) {
   FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
-  if (queue) burn__fusion_flush(queue);
+  if (queue) {
+    pthread_mutex_lock(&queue->mutex);
+    const bool is_queued = atomic_load_explicit(&x->queue, memory_order_acquire) != NULL;
+    if (is_queued && fusion_in_region(queue)) name_use(queue, x, how);
+    if (is_queued) burn__fusion_flush_locked(queue);
+    pthread_mutex_unlock(&queue->mutex);
+  }
   return burn__fusion_failure_status(decorator, x->failure);
 }
 
@@ -93,7 +112,7 @@ BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *d
 BurnStatus BURN_API_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
   FusionLayer *decorator = self;
   BurnStatus status = burn__fusion_check_owner(decorator, x, "read");
-  if (status == BURN_OK) status = burn__fusion_settle(decorator, fusion_tensor(x));
+  if (status == BURN_OK) status = burn__fusion_settle(decorator, fusion_tensor(x), "a read");
   return status == BURN_OK ? decorator->next->read(decorator->next->self, fusion_tensor(x)->inner, data, bytes)
                            : status;
 }
@@ -116,7 +135,7 @@ void BURN_API_CALL burn__fusion_release(void *self, BurnPrimitive *x) {
 
 /* NULL for a tensor that failed: it has no primitive below. */
 BurnPrimitive *BURN_API_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x) {
-  const BurnStatus status = burn__fusion_settle(self, fusion_tensor(x));
+  const BurnStatus status = burn__fusion_settle(self, fusion_tensor(x), "a hand-over to the backend");
   return status == BURN_OK ? fusion_tensor(x)->inner : NULL;
 }
 

@@ -24,7 +24,7 @@ GROWING = {
                   "BurnKernelsInterface"],
     "autodiff.h": ["BurnAutodiffInterface"],
     "fused.h": ["BurnFusedBody", "BurnFusedCall", "BurnFusedInterface"],
-    "fusion_statistics.h": ["BurnFusionStatistics", "BurnFusionInterface"],
+    "fusion_statistics.h": ["BurnFusionStatistics", "BurnFusionRegion", "BurnFusionInterface"],
     "options.h": ["BurnOptionInfo", "BurnOptionsInterface"],
     "dlpack.h": ["BurnDlpackInterface"],
     "calls.h": ["BurnCallsInterface"],

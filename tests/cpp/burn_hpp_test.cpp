@@ -167,6 +167,30 @@ static void test_checkpoints() {
   EXPECT(equals(x.grad(gradients), {2, 4, 6}));
 }
 
+/* The guard's end submits the region, or end() does with a report; without fusion there is none. */
+static void test_captures() {
+  const Device device("fusion<ndarray>");
+  const Tensor x(device, {1.0f, 2.0f, 3.0f});
+  Tensor y = x;
+  {
+    const burn::Capture capture(device);
+    y = (x * x).exp();
+    EXPECT(message_of([&] { return burn::Capture(device), x; }, BURN_STATUS_FAILED_PRECONDITION)
+               .find("regions do not nest") != std::string::npos);
+  }
+  burn::Capture second(device);
+  y = (x * x) + 1;
+  const BurnCaptureReport report = second.end();
+  EXPECT(report.calls == 2 && report.parts == 1);
+  EXPECT(message_of([&] { return burn::check(burn_capture_end(device, nullptr)), x; }, BURN_STATUS_FAILED_PRECONDITION)
+             .find("call capture_begin before") != std::string::npos);
+  EXPECT(equals(y, {2, 5, 10}));
+  const Device plain("ndarray");
+  EXPECT(
+      message_of([&] { return burn::Capture(plain), x; }, BURN_STATUS_FAILED_PRECONDITION).find("put fusion on it") !=
+      std::string::npos);
+}
+
 /* A callback's exception passes through libburn to the caller: its functions have unwind tables. */
 struct Holder {
   BurnParam weight;
@@ -214,6 +238,7 @@ int main() {
     test_exceptions_of_callbacks();
     test_gradients();
     test_checkpoints();
+    test_captures();
   } catch (const std::exception &error) {
     std::cerr << "unexpected: " << error.what() << "\n";
     return 1;

@@ -177,6 +177,19 @@ readme_part() {
   [ -s mlp.mpk ] || fail "the network of the README is not saved"
 }
 
+# The program of the page about GPUs, on the CPU.
+capture_part() {
+  new_folder capture
+  export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+  block "$prefix/share/burn/guide/gpu.md" c >steps.c
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" -std=c11 $CFLAGS steps.c $(pkg-config --cflags --libs burn) -o steps
+  BURN_BACKEND='fusion<ndarray>' ./steps | tee output
+  grep -q '^step 99: loss 0\.0[0-9]*, ' output || fail "the network of the page does not learn"
+  if BURN_BACKEND=ndarray ./steps >refused 2>&1; then fail "a region without fusion"; fi
+  grep -q 'put fusion on it' refused || { cat refused; fail "no word about fusion"; }
+}
+
 # Commands and what they print, as they stand in the page.
 debugging_part() {
   ldconfig -p 2>/dev/null | grep -q 'libdw\.so\.1' || { echo "skipped: no libdw"; exit 77; }
@@ -210,6 +223,7 @@ case "$part" in
   readme) readme_part ;;
   rust) rust_part ;;
   cpp) cpp_part ;;
+  capture) capture_part ;;
   debugging) debugging_part ;;
   *) fail "there is no part '$part'" ;;
 esac

@@ -5,6 +5,7 @@
 
 #include <burn/activation.h>
 #include <burn/autodiff.h>
+#include <burn/capture.h>
 #include <burn/config.h>
 #include <burn/device.h>
 #include <burn/dlpack.h>

@@ -419,6 +419,33 @@ class Checkpoint {
   BurnDevice *device_; /* borrowed */
 };
 
+/* What this thread calls on the device while the guard is there is one piece of work, replayed where it comes again; see
+ * burn/capture.h. Its end, or end(), submits it; end() tells what became of it.
+ *
+ *   burn::Capture capture(device);
+ *   Tensor loss = train_step(model, batch);
+ *   if (capture.end().outcome != BURN_CAPTURE_REPLAYED) .. */
+class Capture {
+ public:
+  explicit Capture(BurnDevice *device) : device_(device) { check(burn_capture_begin(device)); }
+  Capture(const Capture &) = delete;
+  Capture &operator=(const Capture &) = delete;
+  ~Capture() {
+    if (!device_) return;
+    const BurnStatus ended = burn_capture_end(device_, nullptr); /* refused only on another thread */
+    (void)ended;
+  }
+  BurnCaptureReport end() {
+    BurnCaptureReport report{};
+    report.struct_size = sizeof report;
+    check(burn_capture_end(std::exchange(device_, nullptr), &report));
+    return report;
+  }
+
+ private:
+  BurnDevice *device_; /* borrowed; null: ended */
+};
+
 inline Gradients Tensor::backward() const {
   BurnGradients *gradients = nullptr;
   check(burn_backward(clone_handle(), &gradients));

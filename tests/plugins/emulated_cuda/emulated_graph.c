@@ -4,6 +4,7 @@
 #include "emulated_run.h"
 #include "fake_cuda.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,9 +72,18 @@ int fake_is_capturing(void *stream) {
   return s && s->recording;
 }
 
-int fake_submit(void *stream, int (*run)(const void *arguments), const void *arguments, size_t bytes) {
-  Stream *s = stream;
+/* What threads submit runs one after the other, and nothing in the middle of a graph. */
+static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
+
+static int submit(Stream *s, int (*run)(const void *arguments), const void *arguments, size_t bytes) {
   return fake_is_capturing(s) ? append(s->recording, run, arguments, bytes) : run(arguments);
+}
+
+int fake_submit(void *stream, int (*run)(const void *arguments), const void *arguments, size_t bytes) {
+  (void)pthread_mutex_lock(&order);
+  const int error = submit(stream, run, arguments, bytes);
+  (void)pthread_mutex_unlock(&order);
+  return error;
 }
 
 /* What waits cannot be captured, and spoils the capture. */
@@ -224,8 +234,10 @@ FAKE(cuGraphLaunch, (void *executable, void *stream)) {
   const Executable *e = executable;
   int error = CUDA_OK;
   FAILS(999);
+  (void)pthread_mutex_lock(&order);
   for (size_t i = 0; i < e->graph.count && error == CUDA_OK; i++)
-    error = fake_submit(stream, e->graph.works[i]->run, e->graph.works[i]->arguments, e->graph.works[i]->bytes);
+    error = submit(stream, e->graph.works[i]->run, e->graph.works[i]->arguments, e->graph.works[i]->bytes);
+  (void)pthread_mutex_unlock(&order);
   return error;
 }
 

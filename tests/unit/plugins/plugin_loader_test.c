@@ -45,11 +45,11 @@ typedef struct Fault {
 
 static const Fault faults[] = {
     {"no_symbol", "no_entry", "has no symbol burn_plugin_query_v0: not a Burn plugin, or one of another major version"},
-    {"wrong_major", "abi_too_new", "it is built for plugin ABI 1.5, this host has 0.5: update Burn"},
+    {"wrong_major", "abi_too_new", "it is built for plugin ABI 1.6, this host has 0.6: update Burn"},
     {"new_host", "abi_too_new",
-     "it is built for plugin ABI 0.99, this host has 0.5: update Burn, or build the plugin with BURN_TARGET_MINOR=5"},
+     "it is built for plugin ABI 0.99, this host has 0.6: update Burn, or build the plugin with BURN_TARGET_MINOR=6"},
     {"old_minor", "abi_too_old",
-     "it is built for plugin ABI 0.3, this host has 0.5 and serves none before 0.4: rebuild it with the headers of "
+     "it is built for plugin ABI 0.3, this host has 0.6 and serves none before 0.4: rebuild it with the headers of "
      "Burn "},
     {"short_descriptor", "bad_descriptor", "its descriptor has 16 bytes, at least"},
     {"unknown_kind", "unknown_kind", "its kind 7 is unknown"},

@@ -19,7 +19,7 @@
 /* The version of these headers. The major is part of the entry symbol's name. A host serves plugins that target
  * BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR. */
 #define BURN_ABI_MAJOR 0u
-#define BURN_ABI_MINOR 5u
+#define BURN_ABI_MINOR 6u
 #define BURN_ABI_OLDEST_MINOR 4u
 
 /* The oldest host that a plugin wants to run on, by its minor; the plugin keeps to the meanings of that version. Define
@@ -28,7 +28,7 @@
 #if !defined(BURN_TARGET_MINOR)
 #define BURN_TARGET_MINOR BURN_ABI_MINOR
 #endif
-#if BURN_TARGET_MINOR < 4 || BURN_TARGET_MINOR > 5 /* BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR */
+#if BURN_TARGET_MINOR < 4 || BURN_TARGET_MINOR > 6 /* BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR */
 #error "BURN_TARGET_MINOR is outside what these headers can target: BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR"
 #endif
 
@@ -38,6 +38,11 @@
 #define BURN_SINCE_5(...) __VA_ARGS__
 #else
 #define BURN_SINCE_5(...)
+#endif
+#if BURN_TARGET_MINOR >= 6
+#define BURN_SINCE_6(...) __VA_ARGS__
+#else
+#define BURN_SINCE_6(...)
 #endif
 
 /* Structs that start with `struct_size` grow at their end, each new member inside `#if BURN_TARGET_MINOR >= N`. Whoever

@@ -1,5 +1,5 @@
-/* fusion_statistics.h - the interface "burn.fusion" of the decorator that queues ops: what it has done so far. For
- * tools and tests. */
+/* fusion_statistics.h - the interface "burn.fusion" of the decorator that queues ops: what it has done so far, for
+ * tools and tests, and regions that are submitted as one (burn/capture.h). */
 #ifndef BURN_PLUGIN_FUSION_STATISTICS_H
 #define BURN_PLUGIN_FUSION_STATISTICS_H
 
@@ -26,12 +26,36 @@ typedef struct BurnFusionStatistics {
 #endif
 } BurnFusionStatistics;
 
+#define BURN_FUSION_SINGLE 0u   /* launches were made one by one */
+#define BURN_FUSION_RECORDED 1u /* they were recorded, and the recording was run */
+#define BURN_FUSION_REPLAYED 2u /* a recording was run that was there */
+
+/* What became of a region. */
+typedef struct BurnFusionRegion {
+  uint32_t struct_size; /* set by the caller: no more than that is filled */
+  uint32_t outcome;     /* BURN_FUSION_..: the least of its parts */
+  uint32_t parts;       /* 1; more if something asked for results inside; 0: nothing was called */
+  uint32_t reserved;
+  uint64_t calls;    /* that were queued */
+  uint64_t launches; /* that they are */
+  uint64_t replays;  /* of this region so far, of its last part if there are several */
+  char reason[256];  /* why it was not replayed as one; "": it was */
+} BurnFusionRegion;
+
 /* Interface "burn.fusion", version 1. */
 typedef struct BurnFusionInterface {
   uint32_t struct_size;
   uint32_t version;
   /* Flushes what is queued, and fills out. */
   void(BURN_API_CALL *statistics)(void *self, BurnFusionStatistics *out);
+#if BURN_TARGET_MINOR >= 6
+  /* From begin to end, which are optional, the calls of this thread are one region: nothing but a question about their
+   * results, or memory, has them run before its end. begin runs what was queued before. FAILED_PRECONDITION for begin
+   * in a region and for end without. A thread that ends in a region loses it. end fills out unless it is NULL; failures
+   * of calls are reported where their results are read. */
+  BurnStatus(BURN_API_CALL *capture_begin)(void *self);
+  BurnStatus(BURN_API_CALL *capture_end)(void *self, BurnFusionRegion *out);
+#endif
 } BurnFusionInterface;
 
 #endif
