@@ -13,8 +13,12 @@ static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
 }
 #endif
 
+/* Of rows that are read again two are at work at once in a unit of the device: one is read while the other's threads
+ * wait for each other. */
+#define BURN_AT_ONCE (BURN_V == 0 && BURN_T == 1024 && sizeof(C) == 4 ? 2 : 1)
+
 #if BURN_KIND == 0
-extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {
   const int64_t row = burn_row();
   const IN0 *x = (const IN0 *)p.x + row * p.size;
   const Exponentials all = burn_row_exponentials(x, burn_row_size(p, row), p.whole);
@@ -30,7 +34,13 @@ static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor
   for (int k = 0; k < W; k++) v[k] = k == (int)(target % W) ? v[k] - factor : v[k];
 }
 
-extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+/* The last vector of the thread in a row; negative: it has none. */
+static __device__ inline int64_t burn_last_vector(int64_t size) {
+  const int64_t vectors = (size + W - 1) / W - burn_lane();
+  return vectors <= 0 ? -1 : burn_lane() + (vectors - 1) / T * T;
+}
+
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {
   const int64_t row = burn_row(), size = burn_row_size(p, row);
   const IN0 *x = (const IN0 *)p.x + row * p.size;
   OUT *out = (OUT *)p.out + row * p.size;
@@ -54,17 +64,14 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p)
 #else
   const Exponentials all = burn_row_exponentials(x, size, p.whole);
   const C share = factor / all.sum;
-  C v[STRETCH * W];
+  C v[W];
   /* backwards: what was read last is still in the cache */
-  for (int64_t c = burn_last_stretch(size); c >= 0; c -= STRETCH * T) {
+  for (int64_t c = burn_last_vector(size); c >= 0; c -= T) {
+    burn_read(v, x, size, c, p.whole, (C)0);
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, (C)0);
-#pragma unroll
-    for (int k = 0; k < STRETCH * W; k++) v[k] = burn_decay(v[k] - all.most) * share;
-#pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_hit(v + i * W, c + i * T, target, factor);
-#pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_write(out, v + i * W, size, c + i * T, p.whole);
+    for (int k = 0; k < W; k++) v[k] = burn_decay(v[k] - all.most) * share;
+    burn_hit(v, c, target, factor);
+    burn_write(out, v, size, c, p.whole);
   }
 #endif
 }
