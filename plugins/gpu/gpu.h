@@ -40,7 +40,19 @@ typedef struct GpuStorage {
   void *memory; /* the backend's: what the address lies in, as GpuSegments.take has given it */
   void *owner;  /* the backend's, of a shared one: to whom it goes back; NULL: it is ours */
   void *reader; /* likewise: the queue of another library that reads it; NULL: none that is known */
+  _Atomic uint64_t read_after, written_after; /* the backend's: the barrier after which that was done last */
 } GpuStorage;
+
+/* The storages that a launch reads, and those that it may write. */
+enum { GPU_MOST_TOUCHED = 40 };
+typedef struct GpuTouched {
+  const Gpu *gpu; /* NULL: nothing is known */
+  uint32_t count;
+  struct {
+    GpuStorage *storage;
+    bool is_written;
+  } items[GPU_MOST_TOUCHED];
+} GpuTouched;
 
 /* A tensor: the public header, then ours. */
 typedef struct GpuTensor {
@@ -196,6 +208,7 @@ struct Gpu {
   uint32_t shared_bytes;        /* of memory that the threads of a group may share */
   bool has_tensor_cores;        /* attention multiplies by them, in PTX */
   bool has_f64;                 /* else the instance has no tensors of f64 */
+  bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
   bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */
   GpuMemory *memory;            /* by burn__gpu_memory_create */
   GpuComplaint *complaint;      /* memory that kernels and the host see, cleared: what was wrong */
@@ -213,9 +226,7 @@ struct Gpu {
 
 static inline BurnStatus burn__gpu_enter(Gpu *gpu) { return gpu->backend->enter(gpu); }
 static inline void burn__gpu_leave(Gpu *gpu) { gpu->backend->leave(gpu); }
-static inline BurnStatus burn__gpu_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out) {
-  return gpu->backend->storage_new(gpu, bytes, out);
-}
+BurnStatus burn__gpu_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out);
 static inline void burn__gpu_storage_release(Gpu *gpu, GpuStorage *storage) {
   gpu->backend->storage_release(gpu, storage);
 }
@@ -239,6 +250,19 @@ BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what);
 BurnStatus burn__gpu_wait(Gpu *gpu);
 /* Remembers ops for messages of late failures. */
 void burn__gpu_note_op(Gpu *gpu, uint32_t op);
+
+/* -- gpu_touched.c ----------------------------------------------------------------------------- */
+
+/* From begin to end, this thread makes a call with these inputs (NULL: absent): its launches read them and whatever
+ * storages it makes, and write those that it makes. A call within another one has no say. */
+void burn__gpu_touch_begin(Gpu *gpu, BurnPrimitive *const *inputs, uint32_t count);
+void burn__gpu_touch_end(const Gpu *gpu);
+/* The call has made a storage; it may write into one; one goes, and may be another one's soon. */
+void burn__gpu_touch_made(const Gpu *gpu, GpuStorage *storage);
+void burn__gpu_touch_writes(const GpuStorage *storage);
+void burn__gpu_touch_gone(const GpuStorage *storage);
+/* What a launch of this thread touches at most; NULL where that is not known. */
+const GpuTouched *burn__gpu_touched(const Gpu *gpu);
 
 /* -- gpu_tensor.c ------------------------------------------------------------------------------ */
 

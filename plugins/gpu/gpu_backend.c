@@ -28,7 +28,9 @@ static BurnStatus BURN_API_CALL submit(void *self, const BurnOpCall *call) {
   BurnStatus status = burn__gpu_enter(gpu);
   if (status != BURN_OK) return status;
   burn__gpu_note_op(gpu, call->op);
+  burn__gpu_touch_begin(gpu, call->inputs, call->input_count);
   status = run_call(gpu, call);
+  burn__gpu_touch_end(gpu);
   burn__gpu_leave(gpu);
   return status;
 }

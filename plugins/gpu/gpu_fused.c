@@ -390,7 +390,9 @@ static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call)
   burn__gpu_fused_lay_out(run.kernel, call->inputs, &run.layout);
   find_choices(&run);
   measure(&run);
+  burn__gpu_touch_begin(run.gpu, call->inputs, run.kernel->body.input_count);
   status = start(&run);
+  burn__gpu_touch_end(run.gpu);
   if (status != BURN_OK) drop_outputs(&run);
   burn__gpu_leave(run.gpu);
   return status;

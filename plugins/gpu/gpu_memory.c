@@ -132,6 +132,18 @@ static Block *find_free(GpuCache *cache, bool is_large, uint64_t size) {
 
 /* -- blocks ----------------------------------------------------------------------------------- */
 
+static void take_later(_Atomic uint64_t *use, const _Atomic uint64_t *other) {
+  const uint64_t number = atomic_load_explicit(other, memory_order_relaxed);
+  if (number > atomic_load_explicit(use, memory_order_relaxed))
+    atomic_store_explicit(use, number, memory_order_relaxed);
+}
+
+/* Memory keeps what was done there last, whatever block it belongs to. */
+static void remember_use(Block *block, const Block *other) {
+  take_later(&block->storage.read_after, &other->storage.read_after);
+  take_later(&block->storage.written_after, &other->storage.written_after);
+}
+
 /* The front of a block becomes `size` long where the rest is worth a block, which is then free. */
 static void split(GpuMemory *memory, GpuCache *cache, Block *block, uint64_t size) {
   const uint64_t rest = block->size - size;
@@ -143,6 +155,7 @@ static void split(GpuMemory *memory, GpuCache *cache, Block *block, uint64_t siz
   behind->size = rest;
   behind->is_large = block->is_large;
   behind->cache = cache;
+  remember_use(behind, block);
   behind->before = block;
   behind->after = block->after;
   if (block->after) block->after->before = behind;
@@ -154,6 +167,7 @@ static void split(GpuMemory *memory, GpuCache *cache, Block *block, uint64_t siz
 /* `behind` becomes a part of the block before it. */
 static void join(GpuMemory *memory, Block *block, Block *behind) {
   block->size += behind->size;
+  remember_use(block, behind);
   block->after = behind->after;
   if (behind->after) behind->after->before = block;
   put_spare(memory, behind);
@@ -333,6 +347,7 @@ bool burn__gpu_memory_drop(GpuStorage *storage) {
 void burn__gpu_memory_put(Gpu *gpu, GpuStorage *storage) {
   GpuMemory *memory = gpu->memory;
   Block *block = block_of(storage);
+  burn__gpu_touch_gone(storage);
   (void)pthread_mutex_lock(&memory->mutex);
   if (block->is_counted) memory->figures.in_use -= storage->bytes;
   if (block->cache) {

@@ -5,6 +5,12 @@
 
 /* -- tensors ---------------------------------------------------------------------------------- */
 
+BurnStatus burn__gpu_storage_new(Gpu *gpu, uint64_t bytes, GpuStorage **out) {
+  const BurnStatus status = gpu->backend->storage_new(gpu, bytes, out);
+  if (status == BURN_OK) burn__gpu_touch_made(gpu, *out);
+  return status;
+}
+
 /* Takes the reference to the storage, also on failure. */
 static BurnStatus tensor_new(Gpu *gpu, const BurnTensorDesc *desc, GpuStorage *storage, BurnPrimitive **out) {
   GpuTensor *x = gpu->host->allocate(sizeof *x);
@@ -78,6 +84,7 @@ bool burn__gpu_may_overwrite(const BurnOpCall *call, uint32_t i) {
   if (atomic_load(&x->references) != 1 || atomic_load(&x->storage->references) != 1) return false;
   for (uint32_t k = 0; k < call->input_count; k++)
     if (k != i && call->inputs[k] == call->inputs[i]) return false;
+  burn__gpu_touch_writes(x->storage);
   return true;
 }
 

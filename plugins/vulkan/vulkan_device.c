@@ -25,15 +25,21 @@ BurnStatus burn__vulkan_check(Vulkan *vulkan, VkResult result, const char *what)
 
 /* -- around calls ----------------------------------------------------------------------------- */
 
-BurnStatus burn__vulkan_enter(Gpu *gpu) {
+BurnStatus burn__vulkan_works(Vulkan *vulkan) {
   char text[32];
-  const uint32_t broken = atomic_load_explicit(&vulkan_of(gpu)->broken, memory_order_relaxed);
+  const uint32_t broken = atomic_load_explicit(&vulkan->broken, memory_order_relaxed);
   if (broken == 0) return BURN_OK;
-  return GPU_FAIL(gpu, FAILED_PRECONDITION, "the device has failed before: %s; open it anew",
-                  burn__vulkan_result_text((VkResult)broken, text));
+  return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "the device has failed before: %s; open it anew",
+                     burn__vulkan_result_text((VkResult)broken, text));
 }
 
-void burn__vulkan_leave(Gpu *gpu) { (void)gpu; }
+BurnStatus burn__vulkan_enter(Gpu *gpu) {
+  const BurnStatus status = burn__vulkan_works(vulkan_of(gpu));
+  if (status == BURN_OK) burn__gpu_call_begin(gpu);
+  return status;
+}
+
+void burn__vulkan_leave(Gpu *gpu) { burn__gpu_call_end(gpu); }
 
 BurnStatus burn__vulkan_finish(Gpu *gpu) { return burn__vulkan_drain(vulkan_of(gpu)); }
 

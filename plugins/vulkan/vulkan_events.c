@@ -49,12 +49,12 @@ BurnStatus burn__vulkan_event_new(Gpu *gpu, bool is_timed, BurnEvent **out) {
 
 BurnStatus burn__vulkan_event_query(Gpu *gpu, BurnEvent *event, bool *done) {
   *done = false;
-  const BurnStatus status = burn__vulkan_enter(gpu);
+  const BurnStatus status = burn__vulkan_works(vulkan_of(gpu));
   return status == BURN_OK ? burn__vulkan_is_done(vulkan_of(gpu), event_of(event)->value, done) : status;
 }
 
 BurnStatus burn__vulkan_event_wait(Gpu *gpu, BurnEvent *event) {
-  const BurnStatus status = burn__vulkan_enter(gpu);
+  const BurnStatus status = burn__vulkan_works(vulkan_of(gpu));
   return status == BURN_OK ? burn__vulkan_wait_for(vulkan_of(gpu), event_of(event)->value) : status;
 }
 
@@ -92,7 +92,7 @@ BurnStatus burn__vulkan_event_elapsed(Gpu *gpu, BurnEvent *first, BurnEvent *sec
 /* What was recorded is submitted, so that work which others submit comes after it. */
 static BurnStatus flush(Vulkan *vulkan) {
   uint64_t value = 0;
-  const BurnStatus status = burn__vulkan_enter(&vulkan->gpu);
+  const BurnStatus status = burn__vulkan_works(vulkan);
   return status == BURN_OK ? burn__vulkan_submit(vulkan, &value) : status;
 }
 

@@ -10,6 +10,7 @@
 
 #include <gpu_backend.h>
 #include <gpu_memory.h>
+#include <gpu_replay.h>
 
 /* A buffer of its own memory. */
 typedef struct VulkanBuffer {
@@ -35,7 +36,7 @@ typedef struct VulkanSettings {
   uint64_t memory_limit, wait_seconds;
   uint64_t shared_limit, group_limit, allocation_limit; /* to cut capabilities down */
   bool subgroups, float_controls;                       /* false: not used though they are there */
-  bool cache, primitives;
+  bool cache, primitives, all_barriers;
   char dump[512]; /* folder; "": none */
 } VulkanSettings;
 
@@ -53,7 +54,9 @@ typedef struct Vulkan {
   VulkanMemory *memory;
   VulkanQueue *queue;
   VulkanTransfers *transfers;
-  VulkanBuffer complaint; /* where kernels say what was wrong */
+  GpuWork *recorded;         /* of the thread that alone is inside; NULL: nobody records */
+  _Atomic uint64_t barriers; /* put so far, by number */
+  VulkanBuffer complaint;    /* where kernels say what was wrong */
   VkPipelineLayout layout;
   VkPipelineCache pipelines;
   _Atomic uint64_t cache_bytes;   /* of `pipelines` when it was last read or written */
@@ -76,6 +79,9 @@ void burn__vulkan_device_close(Vulkan *vulkan);
 BurnStatus burn__vulkan_check(Vulkan *vulkan, VkResult result, const char *what);
 /* Marks the instance, and fails with the reason and the last ops. */
 BurnStatus burn__vulkan_break(Vulkan *vulkan, VkResult result, const char *why);
+
+/* BURN_OK unless the device has failed. */
+BurnStatus burn__vulkan_works(Vulkan *vulkan);
 
 /* Of the table that the floor calls. */
 BurnStatus burn__vulkan_enter(Gpu *gpu);
@@ -105,10 +111,27 @@ BurnStatus burn__vulkan_memory_create(Vulkan *vulkan);
 /* With all work done. What is still handed out goes, too. */
 void burn__vulkan_memory_destroy(Vulkan *vulkan);
 
-/* Where the first element of a tensor lies. */
+/* Where an address lies, with the `memory` of its storage; and the first element of a tensor. */
+VulkanSpan burn__vulkan_span_at(GpuAddress address, const void *memory);
 VulkanSpan burn__vulkan_span(const BurnPrimitive *x);
 /* The same as the host sees it; NULL where it does not. */
 char *burn__vulkan_mapped(const BurnPrimitive *x);
+
+/* -- vulkan_order.c --------------------------------------------------------------------------- */
+
+/* What is recorded: a barrier knows it. */
+typedef enum VulkanWork { VULKAN_KERNELS, VULKAN_COPIES, VULKAN_HOST, VULKAN_ANYTHING } VulkanWork;
+
+/* What comes one after the other, as far as barriers have ordered it. */
+typedef struct VulkanOrder {
+  VulkanWork last;  /* whatever came before is ordered before it */
+  bool is_unknown;  /* which memory was touched since the last barrier */
+  uint64_t barrier; /* the number of that */
+} VulkanOrder;
+
+/* Adds work that touches this, or any memory (NULL); true if it needs a barrier before it, from order->last as it was. */
+bool burn__vulkan_needs_barrier(Vulkan *vulkan, VulkanOrder *order, VulkanWork work, const GpuTouched *touched);
+void burn__vulkan_put_barrier(Vulkan *vulkan, VkCommandBuffer commands, VulkanWork first, VulkanWork then);
 
 /* -- vulkan_queue.c --------------------------------------------------------------------------- */
 
@@ -116,11 +139,8 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan);
 void burn__vulkan_queue_destroy(Vulkan *vulkan);
 VkQueue burn__vulkan_queue_handle(const Vulkan *vulkan);
 
-/* What is recorded: a barrier knows it. */
-typedef enum VulkanWork { VULKAN_KERNELS, VULKAN_COPIES, VULKAN_HOST } VulkanWork;
-
-/* From begin to end this thread alone records, kernels or copies. begin gives the command buffer, behind a barrier that
- * orders what follows after all that was recorded. */
+/* From begin to end this thread alone records copies. begin gives the command buffer, behind a barrier that orders what
+ * follows after all that was recorded. */
 BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out);
 /* `weight`: what counts towards the next submission, as dispatches. */
 BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight);
@@ -133,9 +153,16 @@ typedef struct VulkanDispatch {
   uint32_t bytes;
   uint32_t group_count;
   bool in_push_constants;
+  const GpuTouched *touched; /* NULL: any memory */
 } VulkanDispatch;
+/* Into the queue, or into what is recorded. */
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch);
+/* Into a command buffer, with parameters at an address unless they are push constants; *bound: the pipeline there. */
+void burn__vulkan_put_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, GpuAddress parameters, VkPipeline *bound,
+                               VkCommandBuffer commands);
 
+/* Submits what is recorded, and then a command buffer that waits for nothing and has a barrier for the host. */
+BurnStatus burn__vulkan_submit_recorded(Vulkan *vulkan, VkCommandBuffer commands, uint64_t *value);
 /* Submits what is recorded; *value: what the timeline has when it is done. */
 BurnStatus burn__vulkan_submit(Vulkan *vulkan, uint64_t *value);
 /* True if all that was recorded is done, so that the host may touch memory of tensors. */
@@ -162,10 +189,19 @@ BurnStatus burn__vulkan_stage(Vulkan *vulkan, VulkanDirection direction, uint64_
  * False without memory of the host. */
 bool burn__vulkan_copy_later(Vulkan *vulkan, const VulkanStaged *staged, void *to, uint64_t bytes);
 
+/* -- vulkan_replay.c -------------------------------------------------------------------------- */
+
+extern const GpuReplayWork burn__vulkan_replay_work;
+/* While vulkan->recorded is set, instead of the queue. */
+BurnStatus burn__vulkan_record_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch);
+
 /* -- vulkan_transfer.c ------------------------------------------------------------------------ */
 
 BurnStatus burn__vulkan_transfers_create(Vulkan *vulkan);
 void burn__vulkan_transfers_destroy(Vulkan *vulkan);
+
+/* A copy in the queue. */
+BurnStatus burn__vulkan_copy(Vulkan *vulkan, VulkanSpan from, VulkanSpan to, uint64_t bytes);
 
 /* Of the table that the floor calls. */
 BurnStatus burn__vulkan_write(Gpu *gpu, const BurnPrimitive *to, const void *data, uint64_t bytes);

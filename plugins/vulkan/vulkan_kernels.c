@@ -250,6 +250,7 @@ BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups,
                                    .parameters = parameters,
                                    .bytes = (uint32_t)bytes,
                                    .group_count = groups,
-                                   .in_push_constants = function->in_push_constants};
+                                   .in_push_constants = function->in_push_constants,
+                                   .touched = burn__gpu_touched(gpu)};
   return burn__vulkan_dispatch(vulkan_of(gpu), &dispatch);
 }

@@ -28,9 +28,13 @@ struct VulkanMemory {
 
 /* -- where a storage lies --------------------------------------------------------------------- */
 
+VulkanSpan burn__vulkan_span_at(GpuAddress address, const void *memory) {
+  const VulkanChunk *chunk = memory;
+  return (VulkanSpan){chunk->buffer.buffer, address - chunk->buffer.address};
+}
+
 VulkanSpan burn__vulkan_span(const BurnPrimitive *x) {
-  const VulkanChunk *chunk = gpu_const_tensor(x)->storage->memory;
-  return (VulkanSpan){chunk->buffer.buffer, gpu_address(x) - chunk->buffer.address};
+  return burn__vulkan_span_at(gpu_address(x), gpu_const_tensor(x)->storage->memory);
 }
 
 char *burn__vulkan_mapped(const BurnPrimitive *x) {

@@ -47,7 +47,10 @@ BurnStatus BURN_API_CALL burn__vulkan_pack_load(void *self, const BurnDeviceCode
   BurnStatus status = burn__gpu_enter(&vulkan->gpu);
   if (status != BURN_OK) return status;
   PackKernel *kernel = vulkan->gpu.host->allocate(sizeof *kernel);
-  if (!kernel) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory for a kernel");
+  if (!kernel) {
+    burn__gpu_leave(&vulkan->gpu);
+    return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory for a kernel");
+  }
   *kernel = (PackKernel){.mutex = PTHREAD_MUTEX_INITIALIZER};
   if (snprintf(kernel->entry, sizeof kernel->entry, "%s", entry) >= (int)sizeof kernel->entry)
     status = VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "the name of the kernel %s is too long", entry);
@@ -62,7 +65,10 @@ BurnStatus BURN_API_CALL burn__vulkan_pack_load(void *self, const BurnDeviceCode
 /* What runs needs its code. */
 void BURN_API_CALL burn__vulkan_pack_unload(void *self, BurnLoadedKernel *loaded) {
   Vulkan *vulkan = self;
-  if (burn__gpu_enter(&vulkan->gpu) == BURN_OK) (void)burn__gpu_wait(&vulkan->gpu);
+  if (burn__gpu_enter(&vulkan->gpu) == BURN_OK) {
+    (void)burn__gpu_wait(&vulkan->gpu);
+    burn__gpu_leave(&vulkan->gpu);
+  }
   drop(&vulkan->gpu, (PackKernel *)(void *)loaded);
 }
 

@@ -15,6 +15,8 @@
     "leave composite ops to their decompositions")                                                      \
   X(WAIT, "wait_limit", "1..86400", "300", BURN_OPTION_HARMLESS,                                        \
     "seconds after which a device that does not answer counts as lost")                                 \
+  X(BARRIERS, "barriers", "needed|all", "needed", BURN_OPTION_HARMLESS,                                 \
+    "all: no kernel begins before those before it have ended")                                          \
   X(CACHE, "cache", "true|false", "true", 0, "keep the driver's compiled kernels on disk")              \
   X(DUMP, "dump", "path", "", 0, "a folder that gets each kernel: <hash>.spv and its source <hash>.cu") \
   X(SUBGROUPS, "subgroups", "true|false", "true", BURN_OPTION_HARMLESS,                                 \
@@ -55,6 +57,7 @@ static BurnStatus read_limits(const BurnCommonSettings *given, VulkanSettings *s
 static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, VulkanSettings *settings) {
   const char *values[OPTION_COUNT];
   const BurnCommonSettings given = {host, "vulkan", &options_interface, values};
+  uint32_t barriers = 0;
   burn_options_ask(host, options, &options_interface, values);
   *settings = (VulkanSettings){.memory_limit = UINT64_MAX,
                                .wait_seconds = 300,
@@ -68,6 +71,8 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives);
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_WAIT, &settings->wait_seconds);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_CACHE, &settings->cache);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
+  settings->all_barriers = barriers == 1;
   if (status == BURN_OK) status = read_folder(&given, settings);
   return status == BURN_OK ? read_limits(&given, settings) : status;
 }
@@ -86,7 +91,7 @@ static void cut_down(VulkanCaps *caps, const VulkanSettings *settings) {
 
 static const GpuBackend functions = {.enter = burn__vulkan_enter,
                                      .leave = burn__vulkan_leave,
-                                     .storage_new = burn__gpu_memory_take,
+                                     .storage_new = burn__gpu_replay_storage_new,
                                      .storage_release = burn__gpu_memory_release,
                                      .load = burn__vulkan_load,
                                      .function = burn__vulkan_function,
@@ -101,13 +106,15 @@ static const GpuBackend functions = {.enter = burn__vulkan_enter,
                                      .event_wait = burn__vulkan_event_wait,
                                      .event_release = burn__vulkan_event_release,
                                      .event_elapsed = burn__vulkan_event_elapsed,
-                                     .pack_start = burn__vulkan_pack_start};
+                                     .pack_start = burn__vulkan_pack_start,
+                                     .replay = &burn__vulkan_replay_work};
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__vulkan_device_interface},
                                              {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
                                              {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
-                                             {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface}};
+                                             {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface},
+                                             {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
 
@@ -141,6 +148,7 @@ static BurnStatus start(Vulkan *vulkan) {
   cut_down(&vulkan->caps, &vulkan->settings);
   vulkan->gpu.shared_bytes = vulkan->caps.shared_bytes;
   vulkan->gpu.is_processor = vulkan->caps.is_cpu;
+  vulkan->gpu.tracks_memory = !vulkan->settings.all_barriers;
   vulkan->gpu.unit_count = units_of(vulkan->gpu.host, &vulkan->caps);
   BurnStatus status = burn__gpu_begin(&vulkan->gpu, vulkan->settings.primitives);
   if (status == BURN_OK) status = burn__vulkan_device_open(vulkan);

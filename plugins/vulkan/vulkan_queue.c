@@ -40,7 +40,7 @@ struct VulkanQueue {
   uint32_t weight;             /* of what it has */
   uint32_t most_weight;        /* with which it is submitted */
   VkPipeline bound;            /* in it */
-  VulkanWork last;             /* what was recorded last, in it or before */
+  VulkanOrder order;           /* of what it has, and of all before */
   _Atomic uint64_t next, done; /* the value of `current`; that which the timeline has come to at least */
   Ring rings[VULKAN_DIRECTIONS];
   Later *first, **end; /* in the order of their values */
@@ -78,7 +78,9 @@ static VkResult make_rings(Vulkan *vulkan) {
 BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
   VulkanQueue *queue = vulkan->gpu.host->allocate(sizeof *queue);
   if (!queue) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a queue");
-  *queue = (VulkanQueue){.mutex = PTHREAD_MUTEX_INITIALIZER, .most_weight = FIRST_WEIGHT};
+  *queue = (VulkanQueue){.mutex = PTHREAD_MUTEX_INITIALIZER,
+                         .most_weight = FIRST_WEIGHT,
+                         .order = {.last = VULKAN_ANYTHING, .is_unknown = true}};
   queue->end = &queue->first;
   atomic_init(&queue->next, 1);
   vulkan->queue = queue;
@@ -187,34 +189,6 @@ BurnStatus burn__vulkan_wait_for(Vulkan *vulkan, uint64_t value) {
 
 /* -- batches ---------------------------------------------------------------------------------- */
 
-/* The stages of a kind of work, how it writes, and how it touches memory at all. */
-static const struct {
-  VkPipelineStageFlags2 stages;
-  VkAccessFlags2 writes, accesses;
-} scopes[] = {
-    [VULKAN_KERNELS] = {VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_WRITE_BIT,
-                        VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT},
-    [VULKAN_COPIES] = {VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
-                       VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT},
-    [VULKAN_HOST] = {VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT,
-                     VK_ACCESS_2_HOST_READ_BIT | VK_ACCESS_2_HOST_WRITE_BIT},
-};
-
-/* A barrier between all that was recorded and what follows: kernels get addresses, so which memory they touch is not
- * known here. As there is one before each command, it is enough that it begins with the kind of the last one: that came
- * after all others. */
-static void put_barrier(Vulkan *vulkan, VkCommandBuffer commands, VulkanWork then) {
-  const VulkanWork last = vulkan->queue->last;
-  const VkMemoryBarrier2 barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
-                                    .srcStageMask = scopes[last].stages,
-                                    .srcAccessMask = scopes[last].writes,
-                                    .dstStageMask = scopes[then].stages,
-                                    .dstAccessMask = scopes[then].accesses};
-  const VkDependencyInfo info = {
-      .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
-  vulkan->calls.CmdPipelineBarrier2(commands, &info);
-}
-
 /* With the mutex. */
 static BurnStatus begin_batch(Vulkan *vulkan) {
   VulkanQueue *queue = vulkan->queue;
@@ -234,34 +208,62 @@ static BurnStatus begin_batch(Vulkan *vulkan) {
   return BURN_OK;
 }
 
-/* With the mutex: what is recorded goes to the device. */
-static BurnStatus submit_batch(Vulkan *vulkan) {
+/* With the mutex: command buffers go to the device, which signals the next value. */
+static BurnStatus submit_commands(Vulkan *vulkan, const VkCommandBuffer *commands, uint32_t count) {
   VulkanQueue *queue = vulkan->queue;
-  Batch *batch = &queue->batches[queue->current];
   const uint64_t value = atomic_load(&queue->next);
-  const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
-                                              .commandBuffer = batch->commands};
+  VkCommandBufferSubmitInfo infos[2];
+  for (uint32_t i = 0; i < count; i++)
+    infos[i] = (VkCommandBufferSubmitInfo){.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
+                                           .commandBuffer = commands[i]};
   const VkSemaphoreSubmitInfo signal = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
                                         .semaphore = queue->timeline,
                                         .value = value,
                                         .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT};
   const VkSubmitInfo2 info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
-                              .commandBufferInfoCount = 1,
-                              .pCommandBufferInfos = &commands,
+                              .commandBufferInfoCount = count,
+                              .pCommandBufferInfos = infos,
                               .signalSemaphoreInfoCount = 1,
                               .pSignalSemaphoreInfos = &signal};
-  if (!queue->is_open) return BURN_OK;
-  put_barrier(vulkan, batch->commands, VULKAN_HOST);
-  VkResult result = vulkan->calls.EndCommandBuffer(batch->commands);
-  if (result == VK_SUCCESS) result = vulkan->calls.QueueSubmit2(queue->handle, 1, &info, VK_NULL_HANDLE);
+  const VkResult result = vulkan->calls.QueueSubmit2(queue->handle, 1, &info, VK_NULL_HANDLE);
   if (result != VK_SUCCESS) return burn__vulkan_break(vulkan, result, "submit"); /* what was recorded is gone */
+  atomic_store(&queue->next, value + 1);
+  return BURN_OK;
+}
+
+/* With the mutex: what is recorded goes to the device, and then another command buffer (NULL: none). */
+static BurnStatus submit_with(Vulkan *vulkan, VkCommandBuffer other) {
+  VulkanQueue *queue = vulkan->queue;
+  Batch *batch = &queue->batches[queue->current];
+  const uint64_t value = atomic_load(&queue->next);
+  VkCommandBuffer commands[2] = {other, NULL};
+  if (!queue->is_open) return other ? submit_commands(vulkan, commands, 1) : BURN_OK;
+  burn__vulkan_put_barrier(vulkan, batch->commands, VULKAN_ANYTHING, VULKAN_HOST);
+  const VkResult result = vulkan->calls.EndCommandBuffer(batch->commands);
+  if (result != VK_SUCCESS) return burn__vulkan_break(vulkan, result, "submit");
+  commands[0] = batch->commands;
+  commands[1] = other;
+  const BurnStatus status = submit_commands(vulkan, commands, other ? 2 : 1);
+  if (status != BURN_OK) return status;
   batch->value = value;
   for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) batch->staged_until[i] = queue->rings[i].end;
   queue->is_open = false;
   queue->current = (queue->current + 1) % BATCHES;
   if (queue->most_weight < MOST_WEIGHT) queue->most_weight *= 2;
-  atomic_store(&queue->next, value + 1);
   return BURN_OK;
+}
+
+static BurnStatus submit_batch(Vulkan *vulkan) { return submit_with(vulkan, NULL); }
+
+BurnStatus burn__vulkan_submit_recorded(Vulkan *vulkan, VkCommandBuffer commands, uint64_t *value) {
+  VulkanQueue *queue = vulkan->queue;
+  (void)pthread_mutex_lock(&queue->mutex);
+  BurnStatus status = burn__vulkan_works(vulkan);
+  if (status == BURN_OK) status = submit_with(vulkan, commands);
+  queue->order = (VulkanOrder){.last = VULKAN_ANYTHING, .is_unknown = true};
+  *value = atomic_load(&queue->next) - 1;
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return status;
 }
 
 BurnStatus burn__vulkan_submit(Vulkan *vulkan, uint64_t *value) {
@@ -283,27 +285,37 @@ bool burn__vulkan_is_idle(Vulkan *vulkan) {
   return is_idle;
 }
 
+/* Memory may change hands now, so what was written into it is not known any more. */
 BurnStatus burn__vulkan_drain(Vulkan *vulkan) {
   uint64_t value = 0;
   const BurnStatus status = burn__vulkan_submit(vulkan, &value);
+  (void)pthread_mutex_lock(&vulkan->queue->mutex);
+  vulkan->queue->order.is_unknown = true;
+  (void)pthread_mutex_unlock(&vulkan->queue->mutex);
   return status == BURN_OK ? burn__vulkan_wait_for(vulkan, value) : status;
 }
 
 /* -- recording -------------------------------------------------------------------------------- */
 
-BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out) {
+/* Takes the mutex, unless it fails. */
+static BurnStatus begin_work(Vulkan *vulkan, VulkanWork work, const GpuTouched *touched, VkCommandBuffer *out) {
   VulkanQueue *queue = vulkan->queue;
   (void)pthread_mutex_lock(&queue->mutex);
-  BurnStatus status = burn__vulkan_enter(&vulkan->gpu); /* another thread may have broken it meanwhile */
+  BurnStatus status = burn__vulkan_works(vulkan); /* another thread may have broken it meanwhile */
   if (status == BURN_OK) status = begin_batch(vulkan);
   if (status != BURN_OK) {
     (void)pthread_mutex_unlock(&queue->mutex);
     return status;
   }
   *out = queue->batches[queue->current].commands;
-  put_barrier(vulkan, *out, work);
-  queue->last = work;
+  const VulkanWork last = queue->order.last;
+  if (burn__vulkan_needs_barrier(vulkan, &queue->order, work, touched))
+    burn__vulkan_put_barrier(vulkan, *out, last, work);
   return BURN_OK;
+}
+
+BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out) {
+  return begin_work(vulkan, work, NULL, out);
 }
 
 BurnStatus burn__vulkan_record_end(Vulkan *vulkan, uint32_t weight) {
@@ -331,10 +343,7 @@ static BurnStatus make_room(Vulkan *vulkan) {
   BurnStatus status = oldest == atomic_load(&queue->next) ? submit_batch(vulkan) : BURN_OK;
   if (status == BURN_OK) status = wait_timeline(vulkan, oldest);
   if (status == BURN_OK) reach(vulkan, oldest);
-  if (status != BURN_OK || queue->is_open) return status;
-  status = begin_batch(vulkan);
-  if (status == BURN_OK) put_barrier(vulkan, queue->batches[queue->current].commands, queue->last);
-  return status;
+  return status == BURN_OK ? begin_batch(vulkan) : status;
 }
 
 BurnStatus burn__vulkan_stage(Vulkan *vulkan, VulkanDirection direction, uint64_t bytes, VulkanStaged *out,
@@ -376,38 +385,43 @@ typedef struct Pushed {
   } rest;
 } Pushed;
 
-static BurnStatus prepare(Vulkan *vulkan, const VulkanDispatch *dispatch, Pushed *pushed, VkCommandBuffer *commands) {
-  VulkanStaged staged;
-  *pushed = (Pushed){.group_count = dispatch->group_count};
+void burn__vulkan_put_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, GpuAddress parameters, VkPipeline *bound,
+                               VkCommandBuffer commands) {
+  const VulkanCalls *calls = &vulkan->calls;
+  const uint32_t rest = dispatch->in_push_constants ? (dispatch->bytes + 3) / 4 * 4 : 8;
+  Pushed pushed = {.group_count = dispatch->group_count};
   if (dispatch->in_push_constants) {
-    memcpy(pushed->rest.parameters, dispatch->parameters, dispatch->bytes);
-    return BURN_OK;
+    memcpy(pushed.rest.parameters, dispatch->parameters, dispatch->bytes);
+  } else {
+    pushed.rest.address = parameters;
   }
+  if (*bound != dispatch->pipeline)
+    calls->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
+  *bound = dispatch->pipeline;
+  calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, &pushed);
+  calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
+}
+
+/* Parameters that are no push constants wait in staged memory. */
+static BurnStatus stage_parameters(Vulkan *vulkan, const VulkanDispatch *dispatch, GpuAddress *address,
+                                   VkCommandBuffer *commands) {
+  VulkanStaged staged;
+  if (dispatch->in_push_constants) return BURN_OK;
   const BurnStatus status = burn__vulkan_stage(vulkan, VULKAN_UP, dispatch->bytes, &staged, commands);
   if (status != BURN_OK) return status;
   memcpy(staged.mapped, dispatch->parameters, dispatch->bytes);
-  pushed->rest.address = staged.address;
+  *address = staged.address;
   return BURN_OK;
-}
-
-static void record_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, const Pushed *pushed,
-                            VkCommandBuffer commands) {
-  const VulkanCalls *calls = &vulkan->calls;
-  const uint32_t rest = dispatch->in_push_constants ? (dispatch->bytes + 3) / 4 * 4 : 8;
-  if (vulkan->queue->bound != dispatch->pipeline)
-    calls->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
-  vulkan->queue->bound = dispatch->pipeline;
-  calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, pushed);
-  calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
 }
 
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch) {
   VkCommandBuffer commands = NULL;
-  Pushed pushed;
-  BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_KERNELS, &commands);
+  GpuAddress parameters = 0;
+  if (vulkan->recorded) return burn__vulkan_record_dispatch(vulkan, dispatch);
+  BurnStatus status = begin_work(vulkan, VULKAN_KERNELS, dispatch->touched, &commands);
   if (status != BURN_OK) return status;
-  status = prepare(vulkan, dispatch, &pushed, &commands);
-  if (status == BURN_OK) record_dispatch(vulkan, dispatch, &pushed, commands);
+  status = stage_parameters(vulkan, dispatch, &parameters, &commands);
+  if (status == BURN_OK) burn__vulkan_put_dispatch(vulkan, dispatch, parameters, &vulkan->queue->bound, commands);
   const BurnStatus ended = burn__vulkan_record_end(vulkan, 1);
   return status == BURN_OK ? ended : status;
 }

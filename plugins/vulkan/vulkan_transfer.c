@@ -49,7 +49,7 @@ void burn__vulkan_transfers_destroy(Vulkan *vulkan) {
 BurnStatus BURN_API_CALL burn__vulkan_staging_allocate(void *self, uint64_t bytes, void **out) {
   Vulkan *vulkan = self;
   VulkanTransfers *transfers = vulkan->transfers;
-  const BurnStatus status = burn__vulkan_enter(&vulkan->gpu);
+  const BurnStatus status = burn__vulkan_works(vulkan);
   if (status != BURN_OK) return status;
   Staging *staging = vulkan->gpu.host->allocate(sizeof *staging);
   if (!staging) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for staging memory");
@@ -103,7 +103,7 @@ static void put_copy(Vulkan *vulkan, VkCommandBuffer commands, VulkanSpan from, 
 
 static uint32_t weight_of(uint64_t bytes) { return bytes < UINT64_C(64) << 20 ? 1u + (uint32_t)(bytes >> 20) : 64u; }
 
-static BurnStatus record_copy(Vulkan *vulkan, VulkanSpan from, VulkanSpan to, uint64_t bytes) {
+BurnStatus burn__vulkan_copy(Vulkan *vulkan, VulkanSpan from, VulkanSpan to, uint64_t bytes) {
   VkCommandBuffer commands = NULL;
   const BurnStatus status = burn__vulkan_record_begin(vulkan, VULKAN_COPIES, &commands);
   if (status != BURN_OK) return status;
@@ -147,7 +147,7 @@ BurnStatus burn__vulkan_write(Gpu *gpu, const BurnPrimitive *x, const void *data
     memcpy(mapped, data, bytes);
     return BURN_OK;
   }
-  if (find_staging(vulkan, data, bytes, &from)) return record_copy(vulkan, from, to, bytes);
+  if (find_staging(vulkan, data, bytes, &from)) return burn__vulkan_copy(vulkan, from, to, bytes);
   if (bytes <= MOST_INLINE && bytes % 4 == 0 && to.offset % 4 == 0) return write_inline(vulkan, to, data, bytes);
   for (uint64_t at = 0; at < bytes && status == BURN_OK; at += PIECE)
     status = write_piece(vulkan, further(to, at), (const char *)data + at, bytes - at < PIECE ? bytes - at : PIECE);
@@ -186,7 +186,7 @@ BurnStatus burn__vulkan_read(Gpu *gpu, void *data, const BurnPrimitive *x, uint6
   if (mapped && vulkan->caps.types[VULKAN_PLACE_DEVICE].is_cached &&
       (bytes > MOST_LATER || burn__vulkan_is_idle(vulkan)))
     return read_mapped(vulkan, mapped, data, bytes);
-  if (find_staging(vulkan, data, bytes, &to)) return record_copy(vulkan, from, to, bytes);
+  if (find_staging(vulkan, data, bytes, &to)) return burn__vulkan_copy(vulkan, from, to, bytes);
   for (uint64_t at = 0; at < bytes && status == BURN_OK; at += PIECE)
     status = read_piece(vulkan, further(from, at), (char *)data + at, bytes - at < PIECE ? bytes - at : PIECE);
   return status;

@@ -1,21 +1,37 @@
-/* fake_barriers.c - order within a queue: all that was recorded comes before what follows, by one barrier or by a chain of
- * them. Kernels get addresses, so which memory they touch is not known, here as in the backend; validation layers say
- * nothing for the same reason. */
+/* fake_barriers.c - order within a queue: a copy comes after all that was recorded before, by one barrier or by a chain of
+ * them, and so does a kernel after copies. Kernels get addresses, so which memory they touch is not known; validation
+ * layers say nothing for the same reason. Whether kernels need an order among themselves shows when they are run the
+ * other way round: fake_backwards.c. What a command buffer has counts when it is submitted, each time. */
 #include "fake_vulkan.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, MOST_BUFFERS = 4096 };
+
+/* A barrier, or work. */
+typedef struct Event {
+  bool is_barrier;
+  VkMemoryBarrier2 barrier;
+  FakeWork work;
+} Event;
+
+typedef struct Recorded {
+  VkCommandBuffer commands;
+  Event *events;
+  size_t count, capacity;
+} Recorded;
 
 /* What barriers have ordered: work of the first kind before work of the second. */
 typedef struct Order {
   VkDevice device;
   bool has_worked[FAKE_WORKS], is_before[FAKE_WORKS][FAKE_WORKS];
-  bool is_open; /* something was recorded and not submitted */
 } Order;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static Order orders[MOST_DEVICES];
+static Recorded recorded[MOST_BUFFERS];
+static size_t recorded_count;
 
 static const char *const names[] = {"a kernel", "a copy", "the host"};
 static const VkPipelineStageFlags2 stages[] = {VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
@@ -60,52 +76,88 @@ static bool begins_after(const Order *order, const VkMemoryBarrier2 *b, int work
   return false;
 }
 
-static void add_barrier(Order *order, const VkMemoryBarrier2 *barrier) {
+static void order_by(Order *order, const VkMemoryBarrier2 *barrier) {
   const Order before = *order;
   for (int first = 0; first < FAKE_WORKS; first++)
     for (int then = 0; then < FAKE_WORKS; then++)
       if (begins_after(&before, barrier, first) && ends_with(barrier, then)) order->is_before[first][then] = true;
 }
 
-void fake_see_barrier(VkDevice device, const VkDependencyInfo *info) {
-  (void)pthread_mutex_lock(&mutex);
-  Order *order = order_of(device);
-  for (uint32_t i = 0; order && i < info->memoryBarrierCount; i++) add_barrier(order, &info->pMemoryBarriers[i]);
-  (void)pthread_mutex_unlock(&mutex);
-}
-
 /* -- work ------------------------------------------------------------------------------------- */
 
 static void check_order(const Order *order, FakeWork work) {
   for (int first = 0; first < FAKE_WORKS; first++)
-    if (order->has_worked[first] && !order->is_before[first][work])
+    if (order->has_worked[first] && !order->is_before[first][work] && !(first == FAKE_KERNEL && work == FAKE_KERNEL))
       fake_complain("%s follows %s without a barrier", names[work], names[first]);
 }
 
-void fake_see_work(VkDevice device, FakeWork work) {
+static void add_work(Order *order, FakeWork work) {
+  check_order(order, work);
+  order->has_worked[work] = true;
+  for (int then = 0; then < FAKE_WORKS; then++) order->is_before[work][then] = false;
+}
+
+/* -- command buffers -------------------------------------------------------------------------- */
+
+/* With the mutex; NULL where there are too many. */
+static Recorded *find(VkCommandBuffer commands) {
+  for (size_t i = 0; i < recorded_count; i++)
+    if (recorded[i].commands == commands) return &recorded[i];
+  if (recorded_count == MOST_BUFFERS) return NULL;
+  recorded[recorded_count] = (Recorded){.commands = commands};
+  return &recorded[recorded_count++];
+}
+
+static void add(VkCommandBuffer commands, const Event *event) {
   (void)pthread_mutex_lock(&mutex);
-  Order *order = order_of(device);
-  if (order) {
-    check_order(order, work);
-    order->is_open = true;
-    order->has_worked[work] = true;
-    for (int then = 0; then < FAKE_WORKS; then++) order->is_before[work][then] = false;
+  Recorded *list = find(commands);
+  if (list && list->count == list->capacity) {
+    const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+    Event *grown = realloc(list->events, capacity * sizeof *grown);
+    if (!grown) abort();
+    list->events = grown;
+    list->capacity = capacity;
   }
+  if (list) list->events[list->count++] = *event;
   (void)pthread_mutex_unlock(&mutex);
 }
 
+void fake_see_begin(VkCommandBuffer commands) {
+  (void)pthread_mutex_lock(&mutex);
+  Recorded *list = find(commands);
+  if (list) list->count = 0;
+  (void)pthread_mutex_unlock(&mutex);
+}
+
+void fake_see_barrier(VkCommandBuffer commands, const VkDependencyInfo *info) {
+  for (uint32_t i = 0; i < info->memoryBarrierCount; i++)
+    add(commands, &(Event){.is_barrier = true, .barrier = info->pMemoryBarriers[i]});
+}
+
+void fake_see_work(VkCommandBuffer commands, FakeWork work) { add(commands, &(Event){.work = work}); }
+
+static void replay(Order *order, const Recorded *list) {
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->events[i].is_barrier) order_by(order, &list->events[i].barrier);
+    if (!list->events[i].is_barrier) add_work(order, list->events[i].work);
+  }
+}
+
 /* The host reads when it has waited. */
-void fake_see_submission(VkDevice device) {
+void fake_see_submission(VkDevice device, const VkSubmitInfo2 *info) {
   (void)pthread_mutex_lock(&mutex);
   Order *order = order_of(device);
+  for (uint32_t i = 0; i < info->commandBufferInfoCount && order; i++) {
+    const Recorded *list = find(info->pCommandBufferInfos[i].commandBuffer);
+    if (list) replay(order, list);
+  }
   if (order) check_order(order, FAKE_HOST);
-  if (order) order->is_open = false;
   (void)pthread_mutex_unlock(&mutex);
 }
 
 void fake_see_end(VkDevice device, bool is_gone) {
   (void)pthread_mutex_lock(&mutex);
   Order *order = order_of(device);
-  if (order && (is_gone || !order->is_open)) *order = (Order){.device = is_gone ? NULL : device};
+  if (order) *order = (Order){.device = is_gone ? NULL : device};
   (void)pthread_mutex_unlock(&mutex);
 }

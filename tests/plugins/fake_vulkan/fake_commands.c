@@ -28,25 +28,30 @@ static VkResult VKAPI_CALL allocate(VkDevice device, const VkCommandBufferAlloca
 
 static VkResult VKAPI_CALL begin(VkCommandBuffer commands, const VkCommandBufferBeginInfo *info) {
   FAKE_FAILS("BeginCommandBuffer", commands);
+  fake_see_begin(commands);
   return fake_real.device.BeginCommandBuffer(commands, info);
 }
 
 static VkResult VKAPI_CALL end(VkCommandBuffer commands) {
   FAKE_FAILS("EndCommandBuffer", commands);
+  fake_let_go(commands);
   return fake_real.device.EndCommandBuffer(commands);
 }
 
 /* -- commands --------------------------------------------------------------------------------- */
 
 static void VKAPI_CALL put_barrier(VkCommandBuffer commands, const VkDependencyInfo *info) {
-  fake_see_barrier(fake_device_of(commands), info);
+  if (fake_skips(info)) return;
+  fake_let_go(commands);
+  fake_see_barrier(commands, info);
   fake_real.device.CmdPipelineBarrier2(commands, info);
 }
 
 static void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t count,
                             const VkBufferCopy *regions) {
   fake_note("vkCmdCopyBuffer", commands);
-  fake_see_work(fake_device_of(commands), FAKE_COPY);
+  fake_let_go(commands);
+  fake_see_work(commands, FAKE_COPY);
   fake_see_copy(from);
   fake_see_copy(to);
   fake_real.device.CmdCopyBuffer(commands, from, to, count, regions);
@@ -55,12 +60,12 @@ static void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to
 static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
   const uint64_t most = fake_device()->groups;
   fake_note("vkCmdDispatch", commands);
-  fake_see_work(fake_device_of(commands), FAKE_KERNEL);
+  fake_see_work(commands, FAKE_KERNEL);
   if (most > 0 && (x > most || y > most || z > most))
     fake_complain("a dispatch of %u x %u x %u workgroups, where %llu are allowed along an axis", x, y, z,
                   (unsigned long long)most);
   if (x == 0 || y == 0 || z == 0) fake_complain("a dispatch of %u x %u x %u workgroups", x, y, z);
-  fake_real.device.CmdDispatch(commands, x, y, z);
+  fake_keep_dispatch(commands, x, y, z);
 }
 
 static void VKAPI_CALL push(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages,
@@ -68,12 +73,13 @@ static void VKAPI_CALL push(VkCommandBuffer commands, VkPipelineLayout layout, V
   const uint64_t most = fake_device()->push ? fake_device()->push : 128;
   if ((uint64_t)offset + bytes > most || bytes % 4 != 0 || bytes == 0)
     fake_complain("%u bytes of push constants at %u, where %llu are allowed", bytes, offset, (unsigned long long)most);
-  fake_real.device.CmdPushConstants(commands, layout, stages, offset, bytes, values);
+  fake_keep_constants(commands, layout, stages, offset, bytes, values);
 }
 
 static void VKAPI_CALL update(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
                               const void *data) {
-  fake_see_work(fake_device_of(commands), FAKE_COPY);
+  fake_let_go(commands);
+  fake_see_work(commands, FAKE_COPY);
   if (bytes == 0 || bytes > 65536 || bytes % 4 != 0 || offset % 4 != 0)
     fake_complain("vkCmdUpdateBuffer of %llu bytes at %llu", (unsigned long long)bytes, (unsigned long long)offset);
   fake_real.device.CmdUpdateBuffer(commands, buffer, offset, bytes, data);
@@ -81,10 +87,22 @@ static void VKAPI_CALL update(VkCommandBuffer commands, VkBuffer buffer, VkDevic
 
 static void VKAPI_CALL fill(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes,
                             uint32_t value) {
-  fake_see_work(fake_device_of(commands), FAKE_COPY);
+  fake_let_go(commands);
+  fake_see_work(commands, FAKE_COPY);
   if (bytes == 0 || offset % 4 != 0 || (bytes != VK_WHOLE_SIZE && bytes % 4 != 0))
     fake_complain("vkCmdFillBuffer of %llu bytes at %llu", (unsigned long long)bytes, (unsigned long long)offset);
   fake_real.device.CmdFillBuffer(commands, buffer, offset, bytes, value);
+}
+
+static void VKAPI_CALL reset_queries(VkCommandBuffer commands, VkQueryPool pool, uint32_t first, uint32_t count) {
+  fake_let_go(commands);
+  fake_real.device.CmdResetQueryPool(commands, pool, first, count);
+}
+
+static void VKAPI_CALL write_time(VkCommandBuffer commands, VkPipelineStageFlags2 stage, VkQueryPool pool,
+                                  uint32_t query) {
+  fake_let_go(commands);
+  fake_real.device.CmdWriteTimestamp2(commands, stage, pool, query);
 }
 
 void fake_offer_commands(VulkanCalls *calls) {
@@ -95,6 +113,9 @@ void fake_offer_commands(VulkanCalls *calls) {
   calls->BeginCommandBuffer = begin;
   calls->EndCommandBuffer = end;
   calls->CmdPipelineBarrier2 = put_barrier;
+  calls->CmdBindPipeline = fake_keep_pipeline;
+  calls->CmdResetQueryPool = reset_queries;
+  calls->CmdWriteTimestamp2 = write_time;
   calls->CmdCopyBuffer = copy;
   calls->CmdDispatch = dispatch;
   calls->CmdPushConstants = push;

@@ -8,11 +8,14 @@
 
 enum { MOST_HELD = 64, MOST_TIMELINES = 64, PATIENCE = 3 };
 
-/* One command buffer that is held back, and the value that it signals. */
+enum { MOST_BUFFERS = 2 };
+
+/* Command buffers that are held back, and the value that they signal. */
 typedef struct Held {
   VkDevice device;
   VkQueue queue;
-  VkCommandBufferSubmitInfo commands;
+  VkCommandBufferSubmitInfo commands[MOST_BUFFERS];
+  uint32_t count;
   VkSemaphoreSubmitInfo signal;
 } Held;
 
@@ -86,8 +89,8 @@ static bool is_late(void) {
 static void let_go(void) {
   for (uint32_t i = 0; i < held_count; i++) {
     const VkSubmitInfo2 info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
-                                .commandBufferInfoCount = 1,
-                                .pCommandBufferInfos = &held[i].commands,
+                                .commandBufferInfoCount = held[i].count,
+                                .pCommandBufferInfos = held[i].commands,
                                 .signalSemaphoreInfoCount = 1,
                                 .pSignalSemaphoreInfos = &held[i].signal};
     if (fake_real.device.QueueSubmit2(held[i].queue, 1, &info, VK_NULL_HANDLE) != VK_SUCCESS)
@@ -105,7 +108,7 @@ static void begin_all(void) {
 
 /* What the plugin submits; anything else is passed on. */
 static bool can_hold(uint32_t count, const VkSubmitInfo2 *info, VkFence fence) {
-  return count == 1 && !fence && info->commandBufferInfoCount == 1 && info->signalSemaphoreInfoCount == 1 &&
+  return count == 1 && !fence && info->commandBufferInfoCount <= MOST_BUFFERS && info->signalSemaphoreInfoCount == 1 &&
          info->waitSemaphoreInfoCount == 0;
 }
 
@@ -116,14 +119,19 @@ static VkResult pass_on(VkQueue queue, uint32_t count, const VkSubmitInfo2 *info
   if (!holds || held_count == MOST_HELD) let_go();
   if (can) note_signal(device, infos->pSignalSemaphoreInfos);
   if (!holds) return fake_real.device.QueueSubmit2(queue, count, infos, fence);
-  held[held_count++] = (Held){device, queue, *infos->pCommandBufferInfos, *infos->pSignalSemaphoreInfos};
+  Held *last = &held[held_count++];
+  *last = (Held){.device = device,
+                 .queue = queue,
+                 .count = infos->commandBufferInfoCount,
+                 .signal = *infos->pSignalSemaphoreInfos};
+  for (uint32_t i = 0; i < last->count; i++) last->commands[i] = infos->pCommandBufferInfos[i];
   return VK_SUCCESS;
 }
 
 static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence) {
   FAKE_FAILS("QueueSubmit2", queue);
   atomic_fetch_add(&submissions, 1u);
-  fake_see_submission(fake_device_of(queue));
+  for (uint32_t i = 0; i < count; i++) fake_see_submission(fake_device_of(queue), &infos[i]);
   (void)pthread_mutex_lock(&mutex);
   const VkResult result = pass_on(queue, count, infos, fence);
   (void)pthread_mutex_unlock(&mutex);

@@ -121,12 +121,25 @@ uint64_t fake_submissions(void);
 /* -- fake_barriers.c ----------------------------------------------------------------------------- */
 
 typedef enum FakeWork { FAKE_KERNEL, FAKE_COPY, FAKE_HOST, FAKE_WORKS } FakeWork;
-/* What is recorded into command buffers of a device, in the order in which they are submitted. */
-void fake_see_barrier(VkDevice device, const VkDependencyInfo *info);
-void fake_see_work(VkDevice device, FakeWork work);
-void fake_see_submission(VkDevice device);
+/* What is recorded into command buffers, and what of it is submitted to a device. */
+void fake_see_begin(VkCommandBuffer commands);
+void fake_see_barrier(VkCommandBuffer commands, const VkDependencyInfo *info);
+void fake_see_work(VkCommandBuffer commands, FakeWork work);
+void fake_see_submission(VkDevice device, const VkSubmitInfo2 *info);
 /* All that was submitted is done; `is_gone`: the device was destroyed. */
 void fake_see_end(VkDevice device, bool is_gone);
+
+/* -- fake_backwards.c ---------------------------------------------------------------------------- */
+
+/* Between two barriers kernels may run in any order: with BURN_FAKE_VULKAN_BACKWARDS=1 the last one runs first. So they
+ * are kept, with their pipeline and push constants, until something else is recorded. */
+void fake_keep_pipeline(VkCommandBuffer commands, VkPipelineBindPoint point, VkPipeline pipeline);
+void fake_keep_constants(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
+                         uint32_t bytes, const void *values);
+void fake_keep_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z);
+void fake_let_go(VkCommandBuffer commands);
+/* True for the barrier that BURN_FAKE_VULKAN_SKIP names: the n-th between kernels, which is left out. */
+bool fake_skips(const VkDependencyInfo *info);
 
 /* -- fake_spirv.c -------------------------------------------------------------------------------- */
 
@@ -139,6 +152,8 @@ void fake_check_module(const VkShaderModuleCreateInfo *info);
 __attribute__((visibility("default"))) int fake_vulkan_calls(void);
 __attribute__((visibility("default"))) int fake_vulkan_complaints(void);
 __attribute__((visibility("default"))) int fake_vulkan_timed_out(void);
+/* Barriers between kernels that were recorded. */
+__attribute__((visibility("default"))) int fake_vulkan_barriers(void);
 __attribute__((visibility("default"))) int fake_vulkan_live(char *kinds, size_t bytes);
 /* From here on as BURN_FAKE_VULKAN_FAIL says, counting anew; NULL: nothing fails. */
 __attribute__((visibility("default"))) void fake_vulkan_fail(const char *which, const char *result);
