@@ -214,6 +214,8 @@ void burn__gpu_scalars(const Gpu *gpu, uint32_t op, BurnDType dtype, const BurnA
 
 /* -- the order in which a kernel walks -------------------------------------------------------- */
 
+enum { THREADS = 256, SHORT = 16 /* axes that are no part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
+
 static bool merges(const GpuElementwise *p, int inputs, int outer, int inner) {
   bool fits = p->out_strides[outer] == p->out_strides[inner] * p->shape[inner];
   for (int k = 0; k < inputs && fits; k++) fits = p->strides[k][outer] == p->strides[k][inner] * p->shape[inner];
@@ -252,26 +254,66 @@ static bool is_flat(const GpuElementwise *p, int inputs) {
   return flat;
 }
 
-/* Which kernel of kernels/elementwise.cu, and how many elements a thread takes there. */
-static uint32_t entry_of(const GpuElementwise *p, const GpuKernelKey *key, int inputs, int64_t *width) {
-  uint64_t largest = burn_dtype_bytes(key->out), odd = p->out;
-  *width = 1;
-  if (!is_flat(p, inputs)) return p->count < INT32_MAX ? 2 : 3;
-  for (int k = 0; k < 3; k++) {
-    const uint64_t bytes = burn_dtype_bytes(key->in[k]);
-    if (bytes > largest) largest = bytes;
-    if (k < inputs && p->strides[k][0] != 0) odd |= p->in[k];
-  }
-  if (odd % 16 != 0) return 1;
-  *width = (int64_t)(16 / largest);
-  return 0;
+/* The bytes of a vector of `width` elements divide where each row of a tensor begins. */
+static bool has_whole_rows(uint64_t address, const int64_t *strides, int last, BurnDType dtype, int64_t width) {
+  uint64_t odd = address;
+  for (int axis = 0; axis < last; axis++) odd |= (uint64_t)strides[axis] * burn_dtype_bytes(dtype);
+  return odd % ((uint64_t)width * burn_dtype_bytes(dtype)) == 0;
 }
 
-enum { THREADS = 256 };
+/* True if all rows along the last axis are made of vectors, or of one element. */
+static bool are_vectors(const GpuElementwise *p, const GpuKernelKey *key, int inputs, int64_t width) {
+  const int last = p->rank - 1;
+  bool fits = last > 0 && p->count < INT32_MAX && p->shape[last] % width == 0 && p->out_strides[last] == 1 &&
+              has_whole_rows(p->out, p->out_strides, last, key->out, width);
+  for (int k = 0; k < inputs && fits; k++)
+    fits = p->strides[k][last] == 0 ||
+           (p->strides[k][last] == 1 && has_whole_rows(p->in[k], p->strides[k], last, key->in[k], width));
+  return fits;
+}
 
-static BurnStatus start(Gpu *gpu, const GpuElementwise *p, GpuFunction *function, int64_t width) {
-  const int64_t threads = (p->count + width - 1) / width;
-  return burn__gpu_launch(gpu, function, (uint64_t)((threads + THREADS - 1) / THREADS), THREADS, p, sizeof *p);
+/* The axis before the last along which an input has no gaps, if both are long; -1: none. */
+static int32_t turned_axis(const GpuElementwise *p, int inputs) {
+  const int last = p->rank - 1;
+  if (inputs != 1 || p->count < LEAST_TURNED || p->out_strides[last] != 1 || p->shape[last] < SHORT) return -1;
+  for (int axis = 0; axis < last; axis++)
+    if (p->strides[0][axis] == 1 && p->shape[axis] >= SHORT) return axis;
+  return -1;
+}
+
+static int64_t groups_of(int64_t threads) { return (threads + THREADS - 1) / THREADS; }
+
+static int64_t tiles_of(const GpuElementwise *p, BurnDType dtype) {
+  const int last = p->rank - 1;
+  const int64_t tile = burn_dtype_bytes(dtype) <= 4 ? 64 : 32, rows = p->shape[p->turned], columns = p->shape[last];
+  return p->count / (rows * columns) * ((rows + tile - 1) / tile) * ((columns + tile - 1) / tile);
+}
+
+/* Chooses the text, and of kernels/elementwise.cu the kernel; the groups of its threads. */
+static int64_t choose(GpuElementwise *p, GpuKernelKey *key, int inputs) {
+  uint64_t largest = burn_dtype_bytes(key->out), odd = p->out;
+  key->entry = 0;
+  for (int k = 0; k < inputs; k++) {
+    const uint64_t bytes = burn_dtype_bytes(key->in[k]);
+    if (bytes > largest) largest = bytes;
+    if (p->strides[k][0] != 0) odd |= p->in[k];
+  }
+  const int64_t width = (int64_t)(16 / largest);
+  if (is_flat(p, inputs)) {
+    key->entry = odd % 16 != 0;
+    return groups_of(odd % 16 != 0 ? p->count : (p->count + width - 1) / width);
+  }
+  p->turned = turned_axis(p, inputs);
+  if (are_vectors(p, key, inputs, width)) {
+    key->text = GPU_TEXT_ELEMENTWISE_ROWS;
+    return groups_of(p->count / width);
+  }
+  if (p->turned >= 0 && tiles_of(p, key->in[0]) <= INT32_MAX) {
+    key->text = GPU_TEXT_ELEMENTWISE_TILES;
+    return tiles_of(p, key->in[0]);
+  }
+  key->entry = p->count < INT32_MAX ? 2 : 3;
+  return groups_of(p->count);
 }
 
 /* Fills places and key from the tensors; inputs that are not there have the type of the first. */
@@ -297,7 +339,6 @@ static BurnStatus elementwise(const GpuRun *run) {
   if (status != BURN_OK) return status;
   GpuElementwise p = {.rank = 0};
   GpuKernelKey key = {.op = call->op};
-  int64_t width = 1;
   bind(&p, &key, run->out[0], call->inputs, inputs);
   if (p.count == 0) return BURN_OK;
   if (call->attr_count > 0) {
@@ -306,7 +347,7 @@ static BurnStatus elementwise(const GpuRun *run) {
     p.s = numbers[0];
     p.q = numbers[1];
   }
-  key.entry = entry_of(&p, &key, inputs, &width);
+  const int64_t groups = choose(&p, &key, inputs);
   key.variant = call->op == BURN_OP_powf_scalar ? burn__gpu_power(call->attrs[0].value.f64) : 0;
   GpuFunction *function = burn__gpu_known_kernel(gpu, &key);
   if (!function) {
@@ -315,28 +356,27 @@ static BurnStatus elementwise(const GpuRun *run) {
     write_definition(definition, find_expression(call->op, key.variant, &room), key.in[0]);
     status = burn__gpu_kernel(gpu, &key, definition, &function);
   }
-  return status == BURN_OK ? start(gpu, &p, function, width) : status;
+  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
 }
 
 /* Elements of x, in the dtype of `to`, to the places of `to`. */
 static BurnStatus convert(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *x) {
   GpuElementwise p = {.rank = 0};
   GpuKernelKey key = {.op = BURN_OP_cast};
-  int64_t width = 1;
   BurnStatus status = BURN_OK;
   bind(&p, &key, to, &x, 1);
   if (p.count == 0) return BURN_OK;
   /* A copy of halves: through f32 a NaN would get other bits. */
   if (x->dtype == to->dtype && burn_dtype_bytes(x->dtype) == 2)
     key.out = key.in[0] = key.in[1] = key.in[2] = BURN_DTYPE_I16;
-  key.entry = entry_of(&p, &key, 1, &width);
+  const int64_t groups = choose(&p, &key, 1);
   GpuFunction *function = burn__gpu_known_kernel(gpu, &key);
   if (!function) {
     char definition[DEFINITION_BYTES];
     write_cast(definition, key.in[0], key.out);
     status = burn__gpu_kernel(gpu, &key, definition, &function);
   }
-  return status == BURN_OK ? start(gpu, &p, function, width) : status;
+  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
 }
 
 static BurnStatus cast(const GpuRun *run) {

@@ -22,6 +22,7 @@ static const struct {
     {BEFORE(REDUCE) | BEFORE(SCAN) | BEFORE(INDEX), burn__gpu_text_join},
     {BEFORE(INDEX) | BEFORE(LOSS), burn__gpu_text_complaint},
     {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__gpu_text_row},
+    {BEFORE(ELEMENTWISE) | BEFORE(ELEMENTWISE_ROWS) | BEFORE(ELEMENTWISE_TILES), burn__gpu_text_operands},
     {BEFORE(PRODUCT) | BEFORE(DIRECT_PRODUCT), burn__gpu_text_sums},
 };
 

@@ -26,7 +26,7 @@ typedef struct GpuNumber {
 typedef struct GpuElementwise {
   uint64_t out, in[GPU_MAX_INPUTS];
   int64_t count;
-  int32_t rank, reserved;
+  int32_t rank, turned; /* turned: along which the input has no gaps, in tiles */
   int64_t shape[GPU_MAX_RANK];
   int64_t out_strides[GPU_MAX_RANK];
   int64_t strides[GPU_MAX_INPUTS][GPU_MAX_RANK];

@@ -16,10 +16,30 @@ enum { WORD_BYTES = 40, PATH_BYTES = 600 };
 static const char image[] = "no image of a kernel: its text was recorded";
 
 /* From the simple to the hard. */
-static const char *const texts[] = {"row_copy", "elementwise", "quantization", "arg",        "scan",       "columns",
-                                    "matmul",   "reduce",      "optimizer",    "create",     "index",      "pool",
-                                    "vector",   "loss",        "softmax",      "layer_norm", "batch_norm", "conv",
-                                    "sort",     "lstm",        "attention",    "fused"};
+static const char *const texts[] = {"row_copy",
+                                    "elementwise",
+                                    "elementwise_rows",
+                                    "elementwise_tiles",
+                                    "quantization",
+                                    "arg",
+                                    "scan",
+                                    "columns",
+                                    "matmul",
+                                    "reduce",
+                                    "optimizer",
+                                    "create",
+                                    "index",
+                                    "pool",
+                                    "vector",
+                                    "loss",
+                                    "softmax",
+                                    "layer_norm",
+                                    "batch_norm",
+                                    "conv",
+                                    "sort",
+                                    "lstm",
+                                    "attention",
+                                    "fused"};
 
 #define RECORDING(name, parameters) \
   int name parameters;              \

@@ -269,6 +269,66 @@ static void test_reductions(void **state) {
   }
 }
 
+/* -- orders of elements ----------------------------------------------------------------------- */
+
+/* Reads f(x), made on each device, as f64, and compares. */
+static void compare_made(BurnTensor *(*make_result)(BurnDevice *, BurnDType, size_t), BurnDType dtype, size_t i) {
+  int64_t count = 0;
+  for (int k = 0; k < DEVICES; k++) {
+    BurnTensor *x = make_result(devices[k], dtype, i);
+    count = burn_element_count(x);
+    assert_true(count <= MOST);
+    assert_int_equal(burn_read(burn_cast(x, BURN_DTYPE_F64), found[k], (size_t)count * sizeof *found[k]), BURN_OK);
+  }
+  for (int64_t at = 0; at < count; at++)
+    if (found[CUDA][at] != found[NDARRAY][at])
+      fail_msg("%s, case %zu: element %lld is %.17g on cuda, %.17g on ndarray", burn_dtype_name(dtype), i,
+               (long long)at, found[CUDA][at], found[NDARRAY][at]);
+}
+
+/* Of each shape, along which axes the second factor repeats, in bits: rows, columns, one of all, an axis in the middle. */
+static const struct {
+  BurnShape shape;
+  uint32_t repeats;
+} products[] = {{{.rank = 2, .dims = {37, 64}}, 1},      {{.rank = 2, .dims = {37, 63}}, 1},
+                {{.rank = 2, .dims = {37, 64}}, 2},      {{.rank = 3, .dims = {5, 7, 32}}, 2},
+                {{.rank = 3, .dims = {5, 7, 32}}, 5},    {{.rank = 4, .dims = {3, 4, 5, 16}}, 6},
+                {{.rank = 4, .dims = {3, 4, 5, 16}}, 9}, {{.rank = 4, .dims = {3, 4, 5, 6}}, 10}};
+
+static BurnTensor *make_product(BurnDevice *device, BurnDType dtype, size_t i) {
+  const Input x = {products[i].shape, PLAIN, 0};
+  Input y = x;
+  for (uint32_t axis = 0; axis < y.shape.rank; axis++)
+    if (products[i].repeats >> axis & 1u) y.shape.dims[axis] = 1;
+  return burn_mul(make(&x, dtype, device, 1), make(&y, dtype, device, 2));
+}
+
+/* Axes in another order: tiles of which some are not whole, more axes around them, axes too short for tiles. */
+static const struct {
+  BurnShape shape;
+  int axes[4];
+} turns[] = {{{.rank = 2, .dims = {130, 200}}, {1, 0}},
+             {{.rank = 2, .dims = {64, 256}}, {1, 0}},
+             {{.rank = 4, .dims = {3, 70, 5, 40}}, {0, 3, 2, 1}},
+             {{.rank = 4, .dims = {3, 70, 5, 40}}, {3, 1, 2, 0}},
+             {{.rank = 4, .dims = {17, 5, 50, 16}}, {3, 0, 1, 2}},
+             {{.rank = 2, .dims = {4096, 5}}, {1, 0}}};
+
+static BurnTensor *make_turned(BurnDevice *device, BurnDType dtype, size_t i) {
+  const Input x = {turns[i].shape, PLAIN, 0};
+  BurnTensor *turned = burn_permute(make(&x, dtype, device, 1), turns[i].axes);
+  return burn_element_count(turned) % 3 == 0 ? burn_abs(turned) : burn_flatten(turned, 0, (int)x.shape.rank - 1);
+}
+
+static void test_orders_of_elements(void **state) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_I64, BURN_DTYPE_I8};
+  (void)state;
+  for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) compare_made(make_product, dtypes[k], i);
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) compare_made(make_turned, dtypes[k], i);
+  }
+}
+
 /* -- pools ------------------------------------------------------------------------------------ */
 
 static void test_pools(void **state) {
@@ -417,6 +477,7 @@ int main(void) {
                                      cmocka_unit_test(test_views_have_the_bits_of_copies),
                                      cmocka_unit_test(test_reductions),
                                      cmocka_unit_test(test_pools),
+                                     cmocka_unit_test(test_orders_of_elements),
                                      cmocka_unit_test(test_batch_norm),
                                      cmocka_unit_test(test_lstm),
                                      cmocka_unit_test(test_cat),

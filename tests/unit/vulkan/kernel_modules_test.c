@@ -30,6 +30,8 @@ typedef struct Row {
 /* Rows: what is computed + 256 * vectors + 65536 * the logarithm of threads (kernels/row.cu). */
 static const Row rows[] = {
     {GPU_TEXT_ELEMENTWISE, NUMBERS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
+    {GPU_TEXT_ELEMENTWISE_ROWS, NUMBERS, 1, 1, {0}},
+    {GPU_TEXT_ELEMENTWISE_TILES, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_CREATE, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_REDUCE, NUMBERS, 4, 5, {0, 1, 2, 3, 4}},
     {GPU_TEXT_SCAN, NUMBERS, 4, 2, {0, 1}},
@@ -68,7 +70,9 @@ static bool has_validator;
 static char *source_of(const GpuKernelKey *key) {
   BurnHost host = {.allocate = allocate};
   uint64_t bytes = 0;
-  char *text = burn__gpu_source(&host, key, key->text == GPU_TEXT_ELEMENTWISE ? elementwise : NULL, &bytes);
+  const bool is_elementwise = key->text == GPU_TEXT_ELEMENTWISE || key->text == GPU_TEXT_ELEMENTWISE_ROWS ||
+                              key->text == GPU_TEXT_ELEMENTWISE_TILES;
+  char *text = burn__gpu_source(&host, key, is_elementwise ? elementwise : NULL, &bytes);
   assert_non_null(text);
   char *whole = malloc(strlen(kernel_texts_prelude()) + (size_t)bytes);
   assert_non_null(whole);
