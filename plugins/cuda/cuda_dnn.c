@@ -262,12 +262,12 @@ bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, c
 /* -- choices of earlier runs ------------------------------------------------------------------- */
 
 /* What a choice depends on, as the name of its file. */
-static void name_choice(Cuda *cuda, const DnnPlans *plans, CudaImageName *name) {
+static void name_choice(Cuda *cuda, const DnnPlans *plans, uint32_t count, CudaImageName *name) {
   const unsigned char *bytes = (const unsigned char *)&plans->key;
   char text[2 * sizeof plans->key + 256], device[128] = "";
   (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
-  int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans, graph ", burn__dnn_version(cuda), device,
-                      cuda->gpu.unit_count, plans->count);
+  int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans of %u ways, graph ", burn__dnn_version(cuda),
+                      device, cuda->gpu.unit_count, plans->count, count);
   for (size_t i = 0; i < sizeof plans->key; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
   burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
   name->ending = "way";
@@ -278,7 +278,7 @@ bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count) {
   char *kept = NULL;
   uint64_t bytes = 0;
   uint32_t way = UINT32_MAX;
-  name_choice(cuda, plans, &name);
+  name_choice(cuda, plans, count, &name);
   if (!burn__cuda_image_load(cuda->gpu.host, &name, &kept, &bytes)) return false;
   if (bytes == sizeof way) memcpy(&way, kept, sizeof way);
   cuda->gpu.host->free(kept, bytes);
@@ -287,9 +287,9 @@ bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count) {
   return true;
 }
 
-void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans) {
+void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans, uint32_t count) {
   CudaImageName name;
-  name_choice(cuda, plans, &name);
+  name_choice(cuda, plans, count, &name);
   burn__cuda_image_save(&name, (const char *)&plans->way, sizeof plans->way);
 }
 

@@ -119,8 +119,8 @@ size_t burn__dnn_version(const Cuda *cuda);
 DnnPlans *burn__dnn_plans(Cuda *cuda, const DnnKey *key, const DnnWish *wish);
 /* Within the lock: the way, below `count`, that an earlier program has chosen on such a device; false if none has. */
 bool burn__dnn_load_way(Cuda *cuda, DnnPlans *plans, uint32_t count);
-/* Keeps plans->way for later programs. */
-void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans);
+/* Keeps plans->way, one of `count`, for later programs. */
+void burn__dnn_save_way(Cuda *cuda, const DnnPlans *plans, uint32_t count);
 /* Within the lock: runs a plan in the stream, with what its graph binds. False where cuDNN refuses. */
 bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, const int64_t *ids,
                    void *const *pointers);

@@ -111,10 +111,10 @@ static BurnStatus go(void *context, uint32_t way) {
 /* The choice stays for later programs, so that these have the same bits. */
 static void choose(Cuda *cuda, Ways *ways) {
   const uint32_t count = ways->plans->count + ways->work->way_count;
-  if (!cuda->gpu.timing) ways->plans->way = 0;
+  if (!cuda->gpu.timing) ways->plans->way = ways->work->is_ours ? ways->plans->count : 0;
   if (!cuda->gpu.timing || burn__dnn_load_way(cuda, ways->plans, count)) return;
   ways->plans->way = burn__cuda_fastest(cuda, go, ways, count);
-  burn__dnn_save_way(cuda, ways->plans);
+  burn__dnn_save_way(cuda, ways->plans, count);
 }
 
 BurnStatus burn__cuda_dnn_conv(Gpu *gpu, const GpuConvWork *work) {

@@ -153,6 +153,7 @@ typedef struct GpuConvWork {
   BurnPrimitive *const *inputs; /* of the call, row-major; absent ones are NULL */
   BurnStatus (*way)(const struct GpuConvWork *work, uint32_t number);
   uint32_t way_count; /* way 0 is the best by what is known of shapes; all are worth a try */
+  bool is_ours;       /* without a try, way 0 is a better guess than what a library has */
 } GpuConvWork;
 
 /* Libraries of the device's maker, in the queue; each may be NULL. One that returns false has done nothing. */
@@ -381,6 +382,13 @@ bool burn__gpu_columns_pay(const Gpu *gpu, const GpuConv *p, bool all_at_once);
 /* Adds a bias to each channel of x [batch, channels, places]. */
 BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddress bias, int64_t batch, int64_t channels,
                               int64_t places);
+
+/* -- gpu_small_conv.c -------------------------------------------------------------------------- */
+
+/* True if there are few channels, and taps and strides that kernels are compiled for; not where 32 bits do not count
+ * the elements. */
+bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p);
+BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 
 /* -- gpu_attention.c --------------------------------------------------------------------------- */
 

@@ -113,22 +113,37 @@ static int64_t products_of(const GpuConv *p) {
 
 /* -- the ways ---------------------------------------------------------------------------------- */
 
-/* Way 0 is our best by what is known of shapes, way 1 the definition. */
-static BurnStatus go(const GpuConvWork *work, uint32_t number) {
-  const bool by_columns_first =
-      number == 0 && burn__gpu_columns_pay(work->run->gpu, work->p, work->kind == GPU_CONV_WEIGHT);
-  return by_columns_first ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
-}
+typedef enum Way { SMALL, COLUMNS, DEFINITION } Way;
+enum { MOST_WAYS = 3 };
 
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
 static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
+/* Channels of a group up to which kernels of ours are a better guess than a library's engines. */
+static const int64_t FEW_CHANNELS = 16;
+
+/* The best by what is known of shapes comes first. */
+static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind, Way ways[MOST_WAYS]) {
+  uint32_t count = 0;
+  if (!is_wide(p) && burn__gpu_small_conv_pays(run->gpu, run->out[0]->dtype, p)) ways[count++] = SMALL;
+  if (burn__gpu_columns_pay(run->gpu, p, kind == GPU_CONV_WEIGHT)) ways[count++] = COLUMNS;
+  if (count == 0 || products_of(p) <= FEW_PRODUCTS) ways[count++] = DEFINITION;
+  return count;
+}
+
+static BurnStatus go(const GpuConvWork *work, uint32_t number) {
+  Way ways[MOST_WAYS];
+  (void)list_ways(work->run, work->p, work->kind, ways);
+  if (ways[number] == SMALL) return burn__gpu_small_conv(work->run, work->p, work->kind);
+  return ways[number] == COLUMNS ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
+}
 
 static BurnStatus compute(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
   const GpuLibraries *libraries = run->gpu->libraries;
   const GpuConvKind kind = (GpuConvKind)run->row->detail;
-  const bool two_of_ours =
-      burn__gpu_columns_pay(run->gpu, p, kind == GPU_CONV_WEIGHT) && products_of(p) <= FEW_PRODUCTS;
-  const GpuConvWork work = {run, p, kind, inputs->rows, go, two_of_ours ? 2 : 1};
+  Way ways[MOST_WAYS];
+  const uint32_t count = list_ways(run, p, kind, ways);
+  const bool few = p->in_channels / p->groups <= FEW_CHANNELS && p->out_channels / p->groups <= FEW_CHANNELS;
+  const GpuConvWork work = {run, p, kind, inputs->rows, go, count, ways[0] == SMALL && few};
   return libraries && libraries->conv ? libraries->conv(run->gpu, &work) : go(&work, 0);
 }
 

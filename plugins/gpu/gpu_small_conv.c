@@ -1,0 +1,74 @@
+/* gpu_small_conv.c - convolutions of few channels, by kernels that are compiled for their taps and stride. */
+#include "gpu.h"
+
+/* Variants of kernels/small_conv.cu; the first are those of GpuConvKind. */
+enum { WEIGHT = GPU_CONV_WEIGHT, PARTS };
+enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are multiplied by in a variant */
+enum { SHARED = 16 }; /* a form is the channels of a thread, and this where warps share what they read */
+enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
+enum { THREADS = 128, ROWS = 4 };
+enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32 };
+enum { MANY_TAPS = 9 }; /* more leave registers for the sums of 4 channels alone */
+
+static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+
+bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p) {
+  const bool is_taken = dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
+  const int64_t in_group = p->in_channels / p->groups, out_group = p->out_channels / p->groups;
+  const int64_t taps = p->kernel[0] * p->kernel[1], most = (in_group > out_group ? in_group : out_group) * taps;
+  bool fits = is_taken && !gpu->is_processor && taps > 1 && most <= MOST_CHANNELS * taps && most <= MOST_WEIGHTS;
+  for (int axis = 0; axis < 2; axis++)
+    fits = fits && p->kernel[axis] <= MOST_TAPS && p->stride[axis] <= MOST_STRIDE && p->dilation[axis] == 1;
+  return fits && p->stride[0] == p->stride[1] && in_group * out_group > 1;
+}
+
+/* `form`: 0 for the sum of parts. */
+static BurnStatus launch(const GpuRun *run, const GpuConv *p, uint32_t pass, int64_t form, int64_t groups,
+                         uint32_t threads) {
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  const int64_t shape =
+      pass == PARTS ? 0 : p->kernel[0] * TAPS_Y + p->kernel[1] * TAPS_X + p->stride[0] * STRIDE + form * FORM;
+  const GpuKernelKey key = {.text = GPU_TEXT_SMALL_CONV,
+                            .out = run->out[0]->dtype,
+                            .in = {dtype, dtype, dtype},
+                            .variant = pass + (uint32_t)shape};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
+  return status == BURN_OK ? burn__gpu_launch(run->gpu, function, (uint64_t)groups, threads, p, sizeof *p) : status;
+}
+
+/* How many warps of a block go down different places. */
+static int64_t slices_of(int64_t in_group) { return WARPS / rounded_up(in_group, rounded_up(in_group, WARPS)); }
+
+/* The parts are decided by the shape alone, so that the sums are the same on every device. */
+static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
+  const int64_t in_group = p.in_channels / p.groups, weights = p.out_channels * in_group * p.kernel[0] * p.kernel[1];
+  const int64_t channels = p.kernel[0] * p.kernel[1] > MANY_TAPS ? 4 : 8;
+  const int64_t form = slices_of(in_group) == 1 ? channels + SHARED : channels;
+  const int64_t sets = p.groups * rounded_up(in_group, WARPS) * rounded_up(p.out_channels / p.groups, channels);
+  const int64_t all = p.batch * rounded_up(p.windows[0], PART_ROWS) * p.windows[1];
+  const int64_t wanted = rounded_up(all, rounded_up(BLOCKS, sets)), at_once = slices_of(in_group) * LANES;
+  p.part_size = wanted < at_once ? at_once : rounded_up(wanted, at_once) * at_once;
+  p.parts = all == 0 ? 1 : rounded_up(all, p.part_size);
+  if (p.parts == 1) return launch(run, &p, WEIGHT, form, sets, PART_THREADS);
+  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {p.parts, weights}};
+  BurnPrimitive *sums = NULL;
+  BurnStatus status = burn__gpu_new(run->gpu, &desc, &sums);
+  if (status != BURN_OK) return status;
+  p.bias = gpu_address(sums);
+  status = launch(run, &p, WEIGHT, form, sets * p.parts, PART_THREADS);
+  if (status == BURN_OK) status = launch(run, &p, PARTS, 0, rounded_up(weights, WEIGHTS), PART_THREADS);
+  burn__gpu_release(run->gpu, sums);
+  return status;
+}
+
+BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind) {
+  if (kind == GPU_CONV_WEIGHT) return weight_gradient(run, *p);
+  const bool is_forward = kind == GPU_CONV_FORWARD;
+  const int64_t *results = is_forward ? p->windows : p->in, phases = is_forward ? 1 : p->stride[0];
+  const int64_t to_group = (is_forward ? p->out_channels : p->in_channels) / p->groups;
+  const int64_t channels = to_group > 4 ? 8 : 4;
+  const int64_t down = rounded_up(rounded_up(results[0], phases), ROWS), across = rounded_up(results[1], phases);
+  const int64_t blocks = rounded_up(p->batch * down * across, THREADS) * phases * phases;
+  return launch(run, p, (uint32_t)kind, channels, blocks * p->groups * rounded_up(to_group, channels), THREADS);
+}
