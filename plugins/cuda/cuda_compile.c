@@ -83,13 +83,26 @@ BurnStatus burn__cuda_function(Gpu *gpu, GpuModule *module, const char *name, Gp
 
 void burn__cuda_unload(Gpu *gpu, GpuModule *module) { (void)cuda_of(gpu)->driver->cuModuleUnload(module); }
 
-BurnStatus burn__cuda_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads, const void *parameters,
-                             size_t bytes) {
-  Cuda *cuda = cuda_of(gpu);
+static BurnStatus launch(Cuda *cuda, GpuFunction *function, const GpuLaunch *how, const void *parameters,
+                         size_t bytes) {
   size_t size = bytes;
   /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
   const void *const extra[] = {(void *)1, parameters, (void *)2, &size, NULL};
-  const int error = cuda->driver->cuLaunchKernel(function, groups, 1, 1, threads, 1, 1, 0, cuda->stream, NULL,
-                                                 (void **)(uintptr_t)extra);
+  const int error = cuda->driver->cuLaunchKernel(function, (uint32_t)how->groups, 1, 1, how->threads, 1, 1,
+                                                 how->shared_bytes, cuda->stream, NULL, (void **)(uintptr_t)extra);
   return burn__cuda_check(cuda, error, "start a kernel");
+}
+
+BurnStatus burn__cuda_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads, const void *parameters,
+                             size_t bytes) {
+  const GpuLaunch how = {groups, threads, 0};
+  return launch(cuda_of(gpu), function, &how, parameters, bytes);
+}
+
+BurnStatus burn__cuda_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLaunch *how, const void *parameters,
+                                     size_t bytes) {
+  Cuda *cuda = cuda_of(gpu);
+  const int error = cuda->driver->cuFuncSetAttribute(function, CUDA_MAX_DYNAMIC_SHARED, (int)how->shared_bytes);
+  if (error != CUDA_OK) return burn__cuda_check(cuda, error, "let a kernel share memory");
+  return launch(cuda, function, how, parameters, bytes);
 }

@@ -100,6 +100,8 @@ BurnStatus burn__cuda_function(Gpu *gpu, GpuModule *module, const char *name, Gp
 void burn__cuda_unload(Gpu *gpu, GpuModule *module);
 BurnStatus burn__cuda_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads, const void *parameters,
                              size_t bytes);
+BurnStatus burn__cuda_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLaunch *how, const void *parameters,
+                                     size_t bytes);
 
 /* -- cuda_blas.c ------------------------------------------------------------------------------ */
 

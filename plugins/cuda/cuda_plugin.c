@@ -34,6 +34,7 @@ static const GpuBackend gpu_backend = {.enter = burn__cuda_enter,
                                        .function = burn__cuda_function,
                                        .unload = burn__cuda_unload,
                                        .launch = burn__cuda_launch,
+                                       .launch_sharing = burn__cuda_launch_sharing,
                                        .finish = burn__cuda_finish,
                                        .complaint = burn__gpu_tell_complaint,
                                        .write = burn__cuda_write,
@@ -64,12 +65,10 @@ static BurnStatus BURN_API_CALL synchronise(void *self) {
 }
 
 static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
-  static const BurnCommonInterface rows[] = {{BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface},
-                                             {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
-                                             {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
-                                             {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface},
-                                             {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},
-                                             {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
+  static const BurnCommonInterface rows[] = {
+      {BURN_DEVICE_INTERFACE_NAME, &burn__cuda_device_interface}, {BURN_CALLS_INTERFACE, &burn__gpu_calls_interface},
+      {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},         {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface},
+      {BURN_DLPACK_INTERFACE, &burn__cuda_dlpack_interface},      {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
   return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
 }
 
@@ -124,12 +123,14 @@ static BurnStatus make_complaint(Cuda *cuda) {
 /* In the context. */
 static BurnStatus make_parts(Cuda *cuda) {
   const CudaDriver *d = cuda->driver;
-  int major = 0, minor = 0, units = 0;
+  int major = 0, minor = 0, units = 0, shared = 0;
   (void)d->cuDeviceGetAttribute(&major, CUDA_MAJOR, cuda->device);
   (void)d->cuDeviceGetAttribute(&minor, CUDA_MINOR, cuda->device);
   (void)d->cuDeviceGetAttribute(&units, CUDA_UNIT_COUNT, cuda->device);
+  (void)d->cuDeviceGetAttribute(&shared, CUDA_MOST_SHARED, cuda->device);
   cuda->architecture = 10 * major + minor;
   cuda->gpu.unit_count = (uint32_t)units;
+  cuda->gpu.most_shared_bytes = (uint32_t)shared;
   cuda->gpu.shared_bytes = 48 << 10; /* that a kernel has without asking for more */
   BurnStatus status =
       burn__cuda_check(cuda, d->cuStreamCreate(&cuda->stream, CUDA_STREAM_NON_BLOCKING), "make a stream");

@@ -75,6 +75,7 @@ static BurnStatus change(Gpu *gpu, GpuWork *work, void *node, const GpuStart *st
   const KernelNode kernel = {.function = start->function,
                              .groups = {start->groups, 1, 1},
                              .threads = {start->threads, 1, 1},
+                             .shared_bytes = start->shared_bytes,
                              .extra = (void **)(uintptr_t)extra};
   const int error = cuda->driver->cuGraphExecKernelNodeSetParams_v2(work->executable, node, &kernel);
   return burn__cuda_check(cuda, error, "change a recorded kernel");

@@ -85,6 +85,11 @@ struct GpuRow {
 #include "families.def"
 #undef GPU_FAMILY
 
+typedef struct GpuLaunch {
+  uint64_t groups;
+  uint32_t threads, shared_bytes; /* of a group */
+} GpuLaunch;
+
 /* -- what a backend does ----------------------------------------------------------------------- */
 
 /* The backend's functions, as a table: in static builds a program has several backends, so they have no common names.
@@ -109,6 +114,10 @@ typedef struct GpuBackend {
    * it returns. */
   BurnStatus (*launch)(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads, const void *parameters,
                        size_t bytes);
+  /* The same with memory that the threads of a group share beside what the kernel declares, at most
+   * gpu->most_shared_bytes in all. NULL where that is 0. */
+  BurnStatus (*launch_sharing)(Gpu *gpu, GpuFunction *function, const GpuLaunch *launch, const void *parameters,
+                               size_t bytes);
 
   /* Waits until the queue is empty. */
   BurnStatus (*finish)(Gpu *gpu);
@@ -207,6 +216,7 @@ struct Gpu {
 
   uint32_t unit_count;          /* multiprocessors: how much work is worth a launch */
   uint32_t shared_bytes;        /* of memory that the threads of a group may share */
+  uint32_t most_shared_bytes;   /* the same for launches that ask for it; 0: none can */
   bool has_tensor_cores;        /* attention multiplies by them, in PTX */
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
@@ -245,6 +255,9 @@ static inline BurnStatus burn__gpu_complaint(Gpu *gpu) { return gpu->backend->co
 /* Starts a function with one struct of parameters, in the queue; no groups are nothing to do. */
 BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, uint32_t threads, const void *parameters,
                             size_t bytes);
+/* The same with shared memory beside what the kernel declares. */
+BurnStatus burn__gpu_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLaunch *launch, const void *parameters,
+                                    size_t bytes);
 /* While work is recorded: FAILED_PRECONDITION, "what cannot be recorded". Else BURN_OK. */
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what);
 /* Waits for all work, counts that, and tells what a kernel complained about. */

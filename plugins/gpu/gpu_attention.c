@@ -109,6 +109,58 @@ static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass
          (takes_fours(p, dtype) ? 32u : 0u) + 64 * units;
 }
 
+/* -- f32 without mask, bias and cap: kernels/attention_plain.cu ---------------------------------- */
+
+/* What a block shares: rows of its own, tiles of the other side, what the text says of passes, weights on their way. */
+static uint32_t plain_bytes(uint32_t pass, bool on_tensor_cores, bool has_many, int64_t width) {
+  const int64_t rows = 16 * GPU_PLAIN_SHARES(pass, has_many) * GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many);
+  const int64_t tile = GPU_PLAIN_TILE(width), stages = GPU_PLAIN_STAGES(pass, on_tensor_cores, width);
+  int64_t count = (width + 4) * ((pass == FORWARD ? 1 : 2) * rows + 2 * tile * stages);
+  if (pass == OF_QUERIES) count += rows;
+  if (pass == OF_KEYS) count += 2 * tile * stages;
+  if (!on_tensor_cores) count += rows * (tile + 8);
+  return (uint32_t)count * 4u;
+}
+
+static bool takes_plain(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
+  const bool is_plain = dtype == BURN_DTYPE_F32 && !p->mask && !p->bias && p->cap == 0 && p->scale > 0;
+  const bool is_known =
+      p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
+  const bool is_counted = p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
+  if (!is_plain || !is_known || !is_counted || !takes_fours(p, dtype)) return false;
+  const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
+  uint32_t most = 0;
+  for (uint32_t pass = FORWARD; pass <= OF_KEYS; pass++) {
+    const uint32_t bytes = plain_bytes(pass, on_tensor_cores, true, p->width);
+    if (bytes > most) most = bytes;
+  }
+  return most <= gpu->most_shared_bytes;
+}
+
+static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries, heads = p->batch * p->heads;
+  const bool on_tensor_cores = takes_tensor_cores(gpu, BURN_DTYPE_F32);
+  const int64_t large = 16 * GPU_PLAIN_SHARES(pass, true) * GPU_PLAIN_WARPS(pass, on_tensor_cores, true);
+  const bool has_many = heads * ((rows + large - 1) / large) >= 2 * (int64_t)gpu->unit_count;
+  const int64_t warps = GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many);
+  const int64_t block = 16 * GPU_PLAIN_SHARES(pass, has_many) * warps;
+  if (rows == 0 || heads == 0) return BURN_OK;
+  p->tiles = (rows + block - 1) / block;
+  const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION_PLAIN,
+                            .out = BURN_DTYPE_F32,
+                            .in = {BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_F32},
+                            .variant = pass + (on_tensor_cores ? 4u : 0u) + (block == large ? 8u : 0u) +
+                                       16u * (uint32_t)(p->width / COLUMN_UNIT)};
+  const GpuLaunch launch = {.groups = (uint64_t)(heads * p->tiles),
+                            .threads = 32u * (uint32_t)warps,
+                            .shared_bytes = plain_bytes(pass, on_tensor_cores, has_many, p->width)};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  return status == BURN_OK ? burn__gpu_launch_sharing(gpu, function, &launch, p, sizeof *p) : status;
+}
+
+/* -- all else: kernels/attention.cu --------------------------------------------------------------- */
+
 static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
   const int64_t rows = pass == OF_KEYS ? p->keys : p->queries;
   const int64_t width = pass == FORWARD                                ? p->value_width
@@ -146,6 +198,7 @@ static BurnStatus attention(const GpuRun *run) {
   if (libraries && libraries->attention && libraries->attention(run, &p)) return BURN_OK;
   p.out = gpu_address(run->out[0]);
   memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
+  if (takes_plain(run->gpu, &p, in[0]->dtype)) return start_plain(run->gpu, FORWARD, &p);
   return start(run->gpu, in[0]->dtype, FORWARD, &p);
 }
 
@@ -191,19 +244,68 @@ static BurnStatus sum_bias(const GpuRun *run, const GpuAttention *p, const Notes
   return burn__gpu_launch(run->gpu, function, (uint64_t)groups, SUM_THREADS, &sum, sizeof sum);
 }
 
-/* By our kernels: queries first, which leave their notes for the keys. */
-static BurnStatus start_gradients(const GpuRun *run, GpuAttention *p, const Notes *notes) {
-  const BurnDType dtype = run->call->inputs[0]->dtype;
-  BurnPrimitive *const *out = run->out;
-  p->statistics = gpu_address(notes->statistics);
-  p->scores = notes->scores ? gpu_address(notes->scores) : 0;
+static void take_query_output(GpuAttention *p, BurnPrimitive *const *out) {
   p->out = gpu_address(out[0]);
   memcpy(p->out_strides, out[0]->strides, sizeof p->out_strides);
-  BurnStatus status = start(run->gpu, dtype, OF_QUERIES, p);
+}
+
+static void take_key_outputs(GpuAttention *p, BurnPrimitive *const *out) {
   p->out = gpu_address(out[1]);
   p->second_out = gpu_address(out[2]);
   memcpy(p->out_strides, out[1]->strides, sizeof p->out_strides);
   memcpy(p->second_out_strides, out[2]->strides, sizeof p->second_out_strides);
+}
+
+/* One number for each query: [n, heads, queries]. */
+static BurnStatus new_line(Gpu *gpu, const GpuAttention *p, BurnDType dtype, BurnPrimitive **out) {
+  const BurnTensorDesc desc = {.dtype = dtype, .rank = 3, .shape = {p->batch, p->heads, p->queries}};
+  return burn__gpu_new(gpu, &desc, out);
+}
+
+/* By the plain kernels, from the result and its logsumexp: queries first, which leave their hits for the keys. */
+static BurnStatus start_plain_gradients(const GpuRun *run, GpuAttention *p, const BurnPrimitive *result,
+                                        const BurnPrimitive *logsumexp) {
+  BurnPrimitive *hits = NULL;
+  BurnStatus status = new_line(run->gpu, p, BURN_DTYPE_F32, &hits);
+  if (status != BURN_OK) return status;
+  p->result = gpu_address(result);
+  memcpy(p->result_strides, result->strides, sizeof p->result_strides);
+  p->logsumexp = gpu_address(logsumexp);
+  p->hits = gpu_address(hits);
+  take_query_output(p, run->out);
+  status = start_plain(run->gpu, OF_QUERIES, p);
+  take_key_outputs(p, run->out);
+  if (status == BURN_OK) status = start_plain(run->gpu, OF_KEYS, p);
+  burn__gpu_release(run->gpu, hits);
+  return status;
+}
+
+/* The same where the op is not given the result: it is made again. */
+static BurnStatus plain_gradients(const GpuRun *run, GpuAttention *p) {
+  const BurnTensorDesc desc = burn_primitive_desc(run->call->inputs[1]);
+  BurnPrimitive *result = NULL, *logsumexp = NULL;
+  BurnStatus status = burn__gpu_new(run->gpu, &desc, &result);
+  if (status == BURN_OK) status = new_line(run->gpu, p, BURN_DTYPE_F32, &logsumexp);
+  if (status == BURN_OK) {
+    p->out = gpu_address(result);
+    memcpy(p->out_strides, result->strides, sizeof p->out_strides);
+    p->logsumexp = gpu_address(logsumexp);
+    status = start_plain(run->gpu, FORWARD, p);
+  }
+  if (status == BURN_OK) status = start_plain_gradients(run, p, result, logsumexp);
+  burn__gpu_release(run->gpu, result);
+  burn__gpu_release(run->gpu, logsumexp);
+  return status;
+}
+
+/* By our kernels: queries first, which leave their notes for the keys. */
+static BurnStatus start_gradients(const GpuRun *run, GpuAttention *p, const Notes *notes) {
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  p->statistics = gpu_address(notes->statistics);
+  p->scores = notes->scores ? gpu_address(notes->scores) : 0;
+  take_query_output(p, run->out);
+  BurnStatus status = start(run->gpu, dtype, OF_QUERIES, p);
+  take_key_outputs(p, run->out);
   if (status == BURN_OK) status = start(run->gpu, dtype, OF_KEYS, p);
   return status == BURN_OK ? sum_bias(run, p, notes) : status;
 }
@@ -220,6 +322,10 @@ static BurnStatus attention_backward(const GpuRun *run) {
   const GpuLibraries *libraries = run->gpu->libraries;
   if (status == BURN_OK && libraries && libraries->attention_backward && libraries->attention_backward(run, &p))
     return sum_bias(run, &p, &notes);
+  if (status == BURN_OK && takes_plain(run->gpu, &p, in[1]->dtype)) {
+    status = plain_gradients(run, &p);
+    return status == BURN_OK ? sum_bias(run, &p, &notes) : status;
+  }
   if (status == BURN_OK) status = make_notes(run, &p, &notes);
   if (status == BURN_OK) status = start_gradients(run, &p, &notes);
   burn__gpu_release(run->gpu, notes.statistics);

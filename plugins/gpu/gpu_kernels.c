@@ -24,6 +24,7 @@ static const struct {
     {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__gpu_text_row},
     {BEFORE(ELEMENTWISE) | BEFORE(ELEMENTWISE_ROWS) | BEFORE(ELEMENTWISE_TILES), burn__gpu_text_operands},
     {BEFORE(PRODUCT) | BEFORE(DIRECT_PRODUCT), burn__gpu_text_sums},
+    {BEFORE(ATTENTION) | BEFORE(ATTENTION_PLAIN), burn__gpu_text_tensor_cores},
 };
 
 /* The functions that expressions call, as text. */

@@ -14,7 +14,7 @@ BurnStatus burn__gpu_replay_change(Gpu *gpu, const GpuStart *start) {
   const Started *started = &r->started.items[r->next_started++];
   char *recorded = r->parameters.items + started->first;
   if (started->function != start->function || started->groups != start->groups || started->threads != start->threads ||
-      started->bytes != start->bytes)
+      started->shared_bytes != start->shared_bytes || started->bytes != start->bytes)
     return differ(gpu, "starts another kernel");
   if (memcmp(recorded, start->parameters, start->bytes) == 0) return BURN_OK;
   const BurnStatus status = gpu->backend->replay->change(gpu, r->work, started->node, start);

@@ -6,18 +6,38 @@
 #include <stdio.h>
 #include <string.h>
 
-BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, uint32_t threads, const void *parameters,
-                            size_t bytes) {
-  if (groups == 0) return BURN_OK;
-  if (groups > INT32_MAX)
-    return GPU_FAIL(gpu, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
-  const GpuStart start = {function, (uint32_t)groups, threads, parameters, bytes};
-  if (gpu->replays.is_patching) return burn__gpu_replay_change(gpu, &start);
-  const BurnStatus status = gpu->backend->launch(gpu, function, start.groups, threads, parameters, bytes);
+static BurnStatus check_groups(Gpu *gpu, uint64_t groups) {
+  if (groups <= INT32_MAX) return BURN_OK;
+  return GPU_FAIL(gpu, INVALID_ARGUMENT, "%llu blocks are more than a kernel can have", (unsigned long long)groups);
+}
+
+/* In a patch nothing runs. */
+static BurnStatus start_kernel(Gpu *gpu, const GpuStart *start) {
+  const GpuBackend *backend = gpu->backend;
+  if (gpu->replays.is_patching) return burn__gpu_replay_change(gpu, start);
+  const GpuLaunch launch = {start->groups, start->threads, start->shared_bytes};
+  const BurnStatus status =
+      start->shared_bytes > 0
+          ? backend->launch_sharing(gpu, start->function, &launch, start->parameters, start->bytes)
+          : backend->launch(gpu, start->function, start->groups, start->threads, start->parameters, start->bytes);
   if (status != BURN_OK) return status;
-  if (gpu->is_recorded) return burn__gpu_replay_started(gpu, &start);
+  if (gpu->is_recorded) return burn__gpu_replay_started(gpu, start);
   atomic_fetch_add_explicit(&gpu->replays.launches, 1, memory_order_relaxed);
   return BURN_OK;
+}
+
+BurnStatus burn__gpu_launch(Gpu *gpu, GpuFunction *function, uint64_t groups, uint32_t threads, const void *parameters,
+                            size_t bytes) {
+  const GpuLaunch launch = {groups, threads, 0};
+  return burn__gpu_launch_sharing(gpu, function, &launch, parameters, bytes);
+}
+
+BurnStatus burn__gpu_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLaunch *launch, const void *parameters,
+                                    size_t bytes) {
+  const BurnStatus status = check_groups(gpu, launch->groups);
+  if (status != BURN_OK || launch->groups == 0) return status;
+  const GpuStart start = {function, (uint32_t)launch->groups, launch->threads, launch->shared_bytes, parameters, bytes};
+  return start_kernel(gpu, &start);
 }
 
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what) {

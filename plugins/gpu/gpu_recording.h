@@ -10,7 +10,7 @@ enum { ALIGNMENT = 256 }; /* more than any kernel or library asks for */
 typedef struct Started {
   void *node;
   GpuFunction *function;
-  uint32_t groups, threads;
+  uint32_t groups, threads, shared_bytes;
   uint32_t first, bytes; /* of the parameters */
 } Started;
 

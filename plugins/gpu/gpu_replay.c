@@ -78,6 +78,7 @@ BurnStatus burn__gpu_replay_started(Gpu *gpu, const GpuStart *start) {
   Started started = {.function = start->function,
                      .groups = start->groups,
                      .threads = start->threads,
+                     .shared_bytes = start->shared_bytes,
                      .first = r->parameters.count,
                      .bytes = (uint32_t)start->bytes};
   const BurnStatus status = gpu->backend->replay->last(gpu, r->work, &started.node);

@@ -12,7 +12,7 @@ typedef struct GpuWork GpuWork; /* the backend's: what a recording starts */
 /* One start of a kernel, in one dimension. */
 typedef struct GpuStart {
   GpuFunction *function;
-  uint32_t groups, threads;
+  uint32_t groups, threads, shared_bytes;
   const void *parameters;
   size_t bytes;
 } GpuStart;

@@ -161,43 +161,7 @@ static __device__ inline Matrix burn_matrix(uint64_t address, const int64_t *str
 }
 
 #if ON_TENSOR_CORES
-#if defined(BURN_CUDA_EMULATED)
-static __device__ inline float burn_tf32(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
-#else
-static __device__ inline float burn_tf32(float x) {
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
-}
-#endif
 #define BURN_KEPT(x) burn_tf32(x)
-
-/* c[0 .. 1][0 .. 1] += a b, of fragments [16, 8] and [8, 8]: a warp's thread has rows g and g + 8 of a and c for
- * g = lane / 4, column g of b, and of the middle axis t and t + 4 for t = lane % 4. */
-static __device__ inline void burn_multiply(float &c0, float &c1, float &c2, float &c3, const float a[4], float b0,
-                                            float b1) {
-#if defined(BURN_CUDA_EMULATED)
-  __shared__ float given[THREADS][6];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x - lane, g = lane / 4, t = lane % 4;
-  for (int k = 0; k < 4; k++) given[threadIdx.x][k] = a[k];
-  given[threadIdx.x][4] = b0, given[threadIdx.x][5] = b1;
-  __syncwarp();
-  for (int k = 0; k < 8; k++) {
-    const float *left = given[warp + g * 4 + k % 4] + k / 4 * 2, *right = given[warp + 2 * t * 4 + k % 4] + 4 + k / 4;
-    c0 = burn_fused(left[0], right[0], c0);
-    c1 = burn_fused(left[0], right[24], c1);
-    c2 = burn_fused(left[1], right[0], c2);
-    c3 = burn_fused(left[1], right[24], c3);
-  }
-  __syncwarp();
-#else
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
-        "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-#endif
-}
 #else
 #define BURN_KEPT(x) (x)
 #endif

@@ -202,6 +202,21 @@ static void compile_gradients(void *architecture) {
   burn_device_close(device);
 }
 
+/* Those of kernels/attention_plain.cu: as they are, and on tensor cores. */
+static void compile_plain_attention(void *architecture) {
+  static const char *const stacks[] = {"autodiff<cuda>", "autodiff<cuda:tf32=true>"};
+  use_fake_driver();
+  setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+    BurnTensor *heads = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 1, 8, 64), BURN_DTYPE_F32));
+    differentiate(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, NULL,
+                                 (BurnAttentionOptions){.is_causal = true}));
+    burn_device_close(device);
+  }
+}
+
 static void compile_every_text(void *architecture) {
   use_fake_driver();
   setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
@@ -227,6 +242,7 @@ static void test_gradients_compile(void **state) {
   (void)state;
   if (!has_nvrtc) skip();
   forked(compile_gradients, architecture);
+  forked(compile_plain_attention, architecture);
 }
 
 static void open_with_wrong_options(void *context) {
