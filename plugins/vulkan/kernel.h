@@ -35,6 +35,7 @@ typedef struct KernelModule {
   uint32_t parameter_bytes; /* that a launch gives */
   bool in_push_constants;   /* the parameters themselves, not their address */
   uint32_t shared_bytes;
+  bool needs_subgroups; /* whole ones, of the size that its source was written for */
 } KernelModule;
 
 /* Room for `why` below that no message fills. */

@@ -11,6 +11,7 @@ enum {
   LOCAL_INVOCATION_INDEX = 29,
   WORKGROUP_ID = 26,
   NUM_WORKGROUPS = 24,
+  SUBGROUP_ID = 40,
   SUBGROUP_INVOCATION = 41
 };
 enum { SCOPE_DEVICE = 1, SCOPE_WORKGROUP = 2, SCOPE_SUBGROUP = 3 };
@@ -120,8 +121,7 @@ static uint32_t glsl(Emitter *emitter, const Type *type, uint32_t number, const 
                             operands, 2 + count);
 }
 
-/* Input i of a call, of a type. */
-static Value input(Emitter *emitter, const Node *call, uint32_t i, const Type *type) {
+Value burn__emit_input(Emitter *emitter, const Node *call, uint32_t i, const Type *type) {
   const Node *node = call->b;
   for (; node && i > 0; i--) node = node->next;
   if (!node) EMIT_FAIL(emitter, "'%s' wants more inputs", call->a->name);
@@ -130,13 +130,13 @@ static Value input(Emitter *emitter, const Node *call, uint32_t i, const Type *t
 }
 
 static Value bitcast(Emitter *emitter, const Node *call, const Type *from, const Type *to) {
-  const Value x = input(emitter, call, 0, from);
+  const Value x = burn__emit_input(emitter, call, 0, from);
   const uint32_t id = burn__emit_id_of(emitter, &x);
   return burn__emit_id(to, burn__emit_op(emitter, SpirvBitcast, to, id, 0));
 }
 
 static Value rounding(Emitter *emitter, const Node *call, uint32_t number, const Type *type) {
-  const Value x = input(emitter, call, 0, type);
+  const Value x = burn__emit_input(emitter, call, 0, type);
   const uint32_t id = burn__emit_id_of(emitter, &x);
   return burn__emit_id(type, glsl(emitter, type, number, &id, 1));
 }
@@ -144,7 +144,7 @@ static Value rounding(Emitter *emitter, const Node *call, uint32_t number, const
 /* A root that is rounded right: of f32 by way of f64 where the device's own is not. */
 static Value root(Emitter *emitter, const Node *call, const Type *type) {
   const Type *within = type->bits == 32 && !emitter->target.exact_f32 ? emitter->floats[1] : type;
-  Value x = input(emitter, call, 0, type);
+  Value x = burn__emit_input(emitter, call, 0, type);
   x = burn__emit_convert(emitter, &x, within);
   const uint32_t id = burn__emit_id_of(emitter, &x);
   const Value result = burn__emit_id(within, glsl(emitter, within, GLSL_SQRT, &id, 1));
@@ -156,7 +156,7 @@ static Value native_fma(Emitter *emitter, const Node *call) {
   const Value first = burn__emit_number(emitter, call->b);
   const Type *type = first.type->kind == TYPE_FLOAT ? first.type : emitter->floats[0];
   for (uint32_t i = 0; i < 3; i++) {
-    const Value x = i == 0 ? burn__emit_convert(emitter, &first, type) : input(emitter, call, i, type);
+    const Value x = i == 0 ? burn__emit_convert(emitter, &first, type) : burn__emit_input(emitter, call, i, type);
     ids[i] = burn__emit_id_of(emitter, &x);
   }
   return burn__emit_id(type, glsl(emitter, type, GLSL_FMA, ids, 3));
@@ -167,7 +167,7 @@ static uint32_t pair_type(Emitter *emitter, const Type *of) {
 }
 
 static Value half_to_float(Emitter *emitter, const Node *call) {
-  const Value bits = input(emitter, call, 0, emitter->integers[0][1]);
+  const Value bits = burn__emit_input(emitter, call, 0, emitter->integers[0][1]);
   const Value wide = burn__emit_convert(emitter, &bits, u32(emitter));
   const uint32_t id = burn__emit_id_of(emitter, &wide);
   const uint32_t both = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvExtInst,
@@ -176,7 +176,8 @@ static Value half_to_float(Emitter *emitter, const Node *call) {
 }
 
 static Value float_to_half(Emitter *emitter, const Node *call) {
-  const Value x = input(emitter, call, 0, emitter->floats[0]), zero = burn__emit_real(emitter->floats[0], 0.0);
+  const Value x = burn__emit_input(emitter, call, 0, emitter->floats[0]),
+              zero = burn__emit_real(emitter->floats[0], 0.0);
   const uint32_t both =
       SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvCompositeConstruct, pair_type(emitter, emitter->floats[0]),
                    burn__emit_id_of(emitter, &x), burn__emit_id_of(emitter, &zero));
@@ -185,12 +186,18 @@ static Value float_to_half(Emitter *emitter, const Node *call) {
 }
 
 static Value bit_count(Emitter *emitter, const Node *call) {
-  const Value x = input(emitter, call, 0, u32(emitter));
+  const Value x = burn__emit_input(emitter, call, 0, u32(emitter));
   const Type *type = emitter->integers[1][2];
   return burn__emit_id(type, burn__emit_op(emitter, SpirvBitCount, type, burn__emit_id_of(emitter, &x), 0));
 }
 
 /* -- warps ------------------------------------------------------------------------------------ */
+
+static Value subgroup_number(Emitter *emitter) {
+  if (!emitter->subgroup)
+    emitter->subgroup = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), SUBGROUP_ID);
+  return burn__emit_id(u32(emitter), emitter->subgroup);
+}
 
 /* The thread's lane in its subgroup, which holds one warp or more, one after the other. */
 static uint32_t subgroup_lane(Emitter *emitter) {
@@ -206,7 +213,8 @@ static uint32_t first_of_warp(Emitter *emitter) {
 }
 
 static Value shuffle(Emitter *emitter, const Node *call) {
-  const Value x = input(emitter, call, 0, u32(emitter)), lane = input(emitter, call, 1, u32(emitter));
+  const Value x = burn__emit_input(emitter, call, 0, u32(emitter)),
+              lane = burn__emit_input(emitter, call, 1, u32(emitter));
   const uint32_t from =
       burn__emit_op(emitter, SpirvBitwiseOr, u32(emitter), first_of_warp(emitter), burn__emit_id_of(emitter, &lane));
   return burn__emit_id(u32(emitter),
@@ -219,7 +227,7 @@ static Value shuffle(Emitter *emitter, const Node *call) {
 static Value ballot(Emitter *emitter, const Node *call) {
   Spirv *spirv = &emitter->spirv;
   const Type *word = u32(emitter), *type = emitter->bool_type;
-  const Value x = input(emitter, call, 0, type);
+  const Value x = burn__emit_input(emitter, call, 0, type);
   const uint32_t vector = SPIRV_GLOBAL(spirv, SpirvTypeVector, 0, burn__emit_type_id(emitter, word), 4);
   emitter->uses_ballot = true;
   const uint32_t all = SPIRV_RESULT(spirv, emitter->section, SpirvGroupNonUniformBallot, vector,
@@ -238,8 +246,8 @@ static Value ballot(Emitter *emitter, const Node *call) {
 
 static Value compare_exchange(Emitter *emitter, const Node *call) {
   const Type *word = u32(emitter);
-  const Value pointer = input(emitter, call, 0, burn__emit_pointer_to(emitter, word));
-  const Value expected = input(emitter, call, 1, word), next = input(emitter, call, 2, word);
+  const Value pointer = burn__emit_input(emitter, call, 0, burn__emit_pointer_to(emitter, word));
+  const Value expected = burn__emit_input(emitter, call, 1, word), next = burn__emit_input(emitter, call, 2, word);
   const uint32_t type =
       SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_PHYSICAL, burn__emit_type_id(emitter, word));
   const uint32_t at =
@@ -286,11 +294,20 @@ static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *
 }
 
 static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
-  const bool is_fma = word == WORD_burn_native_fma, is_exchange = word == WORD_burn_atomic_compare_exchange;
-  const uint32_t wanted = word == WORD___syncthreads  ? 0
-                          : is_fma || is_exchange     ? 3
-                          : word == WORD_burn_shuffle ? 2
-                                                      : 1;
+  static const struct {
+    KernelWord word;
+    uint32_t count;
+  } counts[] = {{WORD___syncthreads, 0},
+                {WORD_burn_subgroup, 0},
+                {WORD_burn_shuffle, 2},
+                {WORD_burn_native_fma, 3},
+                {WORD_burn_atomic_compare_exchange, 3},
+                {WORD_burn_matrix_load, 3},
+                {WORD_burn_matrix_multiply_add, 3},
+                {WORD_burn_matrix_store, 4}};
+  uint32_t wanted = 1;
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    if (counts[i].word == word) wanted = counts[i].count;
   uint32_t given = 0;
   for (const Node *node = call->b; node; node = node->next) given++;
   const bool is_function = word > WORD_gridDim && word < WORD_x;
@@ -307,7 +324,7 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
     if (call->a->name == emitter->words[i]) word = (KernelWord)i;
   if (word == WORD_COUNT) return false;
   check_inputs(emitter, call, word);
-  if (numbers(emitter, word, call, out)) return true;
+  if (numbers(emitter, word, call, out) || burn__emit_matrix_function(emitter, word, call, out)) return true;
   if (word == WORD___syncthreads)
     *out = barrier(emitter);
   else if (word == WORD_burn_native_half_to_float)
@@ -318,6 +335,8 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
     *out = shuffle(emitter, call);
   else if (word == WORD_burn_ballot)
     *out = ballot(emitter, call);
+  else if (word == WORD_burn_subgroup)
+    *out = subgroup_number(emitter);
   else if (word == WORD_burn_popcount)
     *out = bit_count(emitter, call);
   else if (word == WORD_burn_atomic_compare_exchange)

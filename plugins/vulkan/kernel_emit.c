@@ -10,6 +10,7 @@ struct KernelProgram {
   KernelArena arena;
   KernelTarget target;
   Syntax syntax;
+  bool uses_matrices;
 };
 
 /* -- reading ---------------------------------------------------------------------------------- */
@@ -23,6 +24,15 @@ static void list_definitions(const KernelTarget *target, const char **names) {
   if (target->fused_f64) names[count++] = "BURN_FUSED_F64";
   if (target->exact_halves) names[count++] = "BURN_EXACT_HALVES";
   names[count] = NULL;
+}
+
+/* A type burn_subgroup_matrix<..>, beside its declaration: then shared memory is used by the rules of another memory
+ * model. */
+static bool names_matrices(KernelTokens *tokens) {
+  const char *name = burn__kernel_intern(tokens, "burn_subgroup_matrix");
+  for (const KernelToken *at = burn__kernel_tokens_at(tokens); at->kind != KERNEL_TOKEN_END; at++)
+    if (at->name == name && at[1].kind == KERNEL_TOKEN_PUNCTUATOR && at[1].punctuator == KERNEL_LESS) return true;
+  return false;
 }
 
 KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes) {
@@ -40,6 +50,7 @@ KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target
     burn__kernel_free(program);
     return NULL;
   }
+  program->uses_matrices = names_matrices(program->syntax.tokens);
   burn__syntax_read(&program->syntax);
   return program;
 }
@@ -185,6 +196,7 @@ static void emit_body(Emitter *emitter, const Declaration *kernel, const uint32_
 
 /* Capabilities of the specification that every module has: addresses, numbers of all widths, in memory too. */
 static const uint32_t capabilities[] = {1, 10, 11, 22, 39, 4433, 4448, 5347};
+enum { FLOAT_16 = 9, BFLOAT_16 = 5116, BFLOAT_16_MATRIX = 5118, MEMORY_MODEL = 5345, MATRIX = 6022 };
 enum { GROUP_NON_UNIFORM = 61, GROUP_BALLOT = 64, GROUP_SHUFFLE = 65 };
 enum { DENORM_PRESERVE = 4464, KEEP_NAN = 4466, ROUND_TO_NEAREST = 4467 };
 enum { MODE_DENORM_PRESERVE = 4459, MODE_KEEP_NAN = 4461, MODE_ROUND_TO_NEAREST = 4462, MODE_LOCAL_SIZE = 17 };
@@ -211,12 +223,17 @@ static bool any_of(const bool flags[3]) { return flags[0] || flags[1] || flags[2
 static void put_capabilities(Writer *writer, const Emitter *emitter) {
   const KernelTarget *target = &emitter->target;
   for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) put_capability(writer, capabilities[i]);
-  if (emitter->uses_subgroups) put_capability(writer, GROUP_NON_UNIFORM);
+  if (emitter->uses_subgroups || emitter->subgroup) put_capability(writer, GROUP_NON_UNIFORM);
   if (emitter->uses_subgroups) put_capability(writer, GROUP_SHUFFLE);
   if (emitter->uses_ballot) put_capability(writer, GROUP_BALLOT);
   if (any_of(target->keeps_subnormals)) put_capability(writer, DENORM_PRESERVE);
   if (any_of(target->keeps_nan)) put_capability(writer, KEEP_NAN);
   if (any_of(target->rounds_to_nearest)) put_capability(writer, ROUND_TO_NEAREST);
+  if (emitter->uses_f16) put_capability(writer, FLOAT_16);
+  if (emitter->uses_bf16) put_capability(writer, BFLOAT_16);
+  if (emitter->uses_bf16) put_capability(writer, BFLOAT_16_MATRIX);
+  if (emitter->uses_matrices) put_capability(writer, MEMORY_MODEL);
+  if (emitter->uses_matrices) put_capability(writer, MATRIX);
 }
 
 static void put_text(Writer *writer, const char *text) {
@@ -226,6 +243,11 @@ static void put_text(Writer *writer, const char *text) {
     memcpy(&word, text + 4 * i, bytes - 4 * i < 4 ? bytes - 4 * i : 4);
     put(writer, word);
   }
+}
+
+static void put_extension(Writer *writer, const char *name) {
+  put(writer, (uint32_t)(1 + strlen(name) / 4 + 1) << 16 | (uint32_t)SpirvExtension);
+  put_text(writer, name);
 }
 
 static void put_entry(Writer *writer, const Emitter *emitter, uint32_t function) {
@@ -268,10 +290,12 @@ static void write_module(Writer *writer, const Emitter *emitter, const Ids *ids)
   const uint32_t header[] = {0x07230203, 0x00010500, 0, emitter->spirv.bound, 0};
   for (size_t i = 0; i < sizeof header / sizeof header[0]; i++) put(writer, header[i]);
   put_capabilities(writer, emitter);
+  if (emitter->uses_matrices) put_extension(writer, "SPV_KHR_cooperative_matrix");
+  if (emitter->uses_bf16) put_extension(writer, "SPV_KHR_bfloat16");
   put(writer, 6u << 16 | (uint32_t)SpirvExtInstImport);
   put(writer, emitter->glsl);
   put_text(writer, "GLSL.std.450");
-  put_op(writer, SpirvMemoryModel, (const uint32_t[]){5348, 1}, 2);
+  put_op(writer, SpirvMemoryModel, (const uint32_t[]){5348, emitter->uses_matrices ? 3 : 1}, 2);
   put_entry(writer, emitter, ids->function);
   put_modes(writer, emitter, ids->function);
   put_section(writer, emitter, SPIRV_ANNOTATIONS);
@@ -315,6 +339,7 @@ bool burn__kernel_emit(KernelProgram *program, const char *entry, const uint32_t
   emitter->arena = &arena;
   emitter->syntax = &program->syntax;
   emitter->target = program->target;
+  emitter->uses_matrices = program->uses_matrices;
   const bool done = setjmp(arena.escape) == 0;
   if (done) {
     emit_module(emitter, entry, threads, out);
@@ -322,6 +347,7 @@ bool burn__kernel_emit(KernelProgram *program, const char *entry, const uint32_t
     out->parameter_bytes = (uint32_t)emitter->parameter_bytes;
     out->in_push_constants = emitter->in_push_constants;
     out->shared_bytes = (uint32_t)emitter->shared_bytes;
+    out->needs_subgroups = emitter->uses_matrices;
   }
   burn__kernel_arena_free(&arena);
   free(emitter);

@@ -20,7 +20,8 @@ typedef enum TypeKind {
   TYPE_FLOAT,
   TYPE_POINTER,
   TYPE_ARRAY,
-  TYPE_STRUCT
+  TYPE_STRUCT,
+  TYPE_MATRIX /* of the numbers of `of`, spread over the threads of a subgroup */
 } TypeKind;
 
 typedef struct Member {
@@ -42,8 +43,9 @@ struct Type {
   const struct Binding *bindings; /* what its template's parameters are */
   Member *members;
   uint32_t member_count;
-  bool is_open; /* its members are still being read */
-  uint32_t id;  /* in the module; 0: not there yet */
+  uint32_t rows, columns, use; /* of a matrix; use: as the specification numbers them */
+  bool is_open;                /* its members are still being read */
+  uint32_t id;                 /* in the module; 0: not there yet */
 };
 
 /* -- values ----------------------------------------------------------------------------------- */
@@ -67,6 +69,7 @@ typedef struct Index {
 typedef struct Place {
   uint8_t space;     /* Space */
   uint8_t depth;     /* of indices */
+  bool of_vectors;   /* of shared memory: an array of structs that are vectors there */
   uint32_t variable; /* of the first two */
   Index indices[MOST_INDICES];
   uint32_t address; /* of memory: 64 bits; 0: none */
@@ -159,9 +162,17 @@ typedef struct Frame {
   X(burn_ballot)                  \
   X(burn_popcount)                \
   X(burn_atomic_compare_exchange) \
+  X(burn_subgroup)                \
+  X(burn_matrix_load)             \
+  X(burn_matrix_store)            \
+  X(burn_matrix_fill)             \
+  X(burn_matrix_multiply_add)     \
   X(x)                            \
   X(y)                            \
-  X(z)
+  X(z)                            \
+  X(burn_subgroup_matrix)         \
+  X(f16_t)                        \
+  X(bf16_t)
 typedef enum KernelWord {
 #define KERNEL_WORD(name) WORD_##name,
   KERNEL_WORDS(KERNEL_WORD)
@@ -197,6 +208,7 @@ struct Emitter {
   uint32_t thread, group;          /* their numbers, loaded once; with axes, vectors */
   uint32_t group_counts;           /* a vector */
   uint32_t lane;                   /* within the subgroup; 0: not asked for */
+  uint32_t subgroup;               /* its number in the group; 0: not asked for */
   uint32_t inputs[8], input_count; /* variables of builtins, for the entry */
   uint32_t shared_variables[256], shared_count;
   uint64_t shared_bytes, local_bytes;
@@ -208,6 +220,8 @@ struct Emitter {
   uint32_t threads[3];
   bool has_axes; /* groups and threads have three, and are not numbered */
   bool uses_subgroups, uses_ballot;
+  bool uses_matrices;       /* and with them Vulkan's memory model */
+  bool uses_f16, uses_bf16; /* as types of numbers, in matrices */
 };
 
 #define EMIT_FAIL(emitter, ...) burn__kernel_escape((emitter)->arena, (emitter)->line, __VA_ARGS__)
@@ -315,6 +329,8 @@ uint32_t burn__emit_extract(Emitter *emitter, const Type *type, uint32_t composi
 
 Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place);
 void burn__emit_store(Emitter *emitter, const Type *type, const Place *place, const Value *value);
+/* What a pointer into shared memory points to, as a pointer of the module. */
+uint32_t burn__emit_shared_pointer(Emitter *emitter, const Value *pointer);
 Value burn__emit_variable(Emitter *emitter, const Type *type); /* undefined contents */
 Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared);
 Value burn__emit_member(Emitter *emitter, const Value *value, const char *name);
@@ -342,6 +358,14 @@ Value burn__emit_call(Emitter *emitter, const Node *node);
 /* False if the name is none that the compiler knows. */
 bool burn__emit_builtin(Emitter *emitter, const Node *node, Value *out);
 bool burn__emit_builtin_member(Emitter *emitter, const Node *node, Value *out);
+/* Input i of a call, of a type. */
+Value burn__emit_input(Emitter *emitter, const Node *call, uint32_t i, const Type *type);
+
+/* -- kernel_matrices.c ------------------------------------------------------------------------ */
+
+uint32_t burn__emit_matrix_id(Emitter *emitter, const Type *type);
+/* False if it is no function of matrices. */
+bool burn__emit_matrix_function(Emitter *emitter, KernelWord word, const Node *call, Value *out);
 
 /* -- kernel_statements.c ---------------------------------------------------------------------- */
 

@@ -10,6 +10,35 @@ static uint32_t storage_class(const Place *place) {
   return place->space == SPACE_SHARED ? SPIRV_WORKGROUP : SPIRV_FUNCTION;
 }
 
+/* What a struct is made of that shared memory has as a vector, so that it is one access: two or four numbers of 4 bytes
+ * of a type, aligned as a whole; else NULL. */
+static const Type *number_of_vector(const Type *type) {
+  const bool fits = type->kind == TYPE_STRUCT && (type->size == 8 || type->size == 16) && type->alignment == type->size;
+  if (!fits) return NULL;
+  const Type *first = type->members[0].type;
+  if (type->member_count == 1 && first->kind == TYPE_ARRAY) first = first->of;
+  for (uint32_t i = 1; i < type->member_count; i++)
+    if (type->members[i].type != first) return NULL;
+  return type_is_number(first) && first->size == 4 ? first : NULL;
+}
+
+/* What a type is in shared memory where structs are vectors. */
+static uint32_t shared_id(Emitter *emitter, const Type *type) {
+  const Type *number = number_of_vector(type);
+  if (type->kind == TYPE_ARRAY) {
+    const uint32_t of = shared_id(emitter, type->of);
+    return SPIRV_GLOBAL(&emitter->spirv, SpirvTypeArray, 0, of, burn__emit_u32(emitter, (uint32_t)type->count));
+  }
+  if (!number) return burn__emit_type_id(emitter, type);
+  const uint32_t of = burn__emit_type_id(emitter, number);
+  return SPIRV_GLOBAL(&emitter->spirv, SpirvTypeVector, 0, of, (uint32_t)type->size / 4);
+}
+
+static bool is_of_vectors(const Type *type) {
+  while (type->kind == TYPE_ARRAY) type = type->of;
+  return number_of_vector(type) != NULL;
+}
+
 static uint32_t index_id(Emitter *emitter, const Index *index) {
   const Type *type = emitter->integers[1][2];
   const Value number = burn__emit_integer(type, (uint64_t)index->number);
@@ -22,8 +51,15 @@ static uint32_t variable_pointer(Emitter *emitter, const Type *type, const Place
   uint32_t operands[1 + MOST_INDICES] = {place->variable};
   if (place->depth == 0) return place->variable;
   for (uint32_t i = 0; i < place->depth; i++) operands[1 + i] = index_id(emitter, &place->indices[i]);
-  return burn__spirv_result(&emitter->spirv, emitter->section, SpirvAccessChain,
-                            burn__emit_pointer_id(emitter, storage_class(place), type), operands, 1u + place->depth);
+  const uint32_t of = place->of_vectors ? shared_id(emitter, type) : burn__emit_type_id(emitter, type);
+  const uint32_t pointer = SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, storage_class(place), of);
+  return burn__spirv_result(&emitter->spirv, emitter->section, SpirvAccessChain, pointer, operands, 1u + place->depth);
+}
+
+uint32_t burn__emit_shared_pointer(Emitter *emitter, const Value *pointer) {
+  if (pointer->kind != VALUE_POINTER || pointer->place.space != SPACE_SHARED)
+    EMIT_FAIL(emitter, "a pointer into shared memory is wanted");
+  return variable_pointer(emitter, pointer->type->of, &pointer->place);
 }
 
 Value burn__emit_variable(Emitter *emitter, const Type *type) {
@@ -46,13 +82,15 @@ typedef struct SharedVariable {
 } SharedVariable;
 
 Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared) {
-  Value value = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_SHARED}};
+  Value value = {
+      .kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_SHARED, .of_vectors = is_of_vectors(type)}};
   SharedVariable *known = emitter->shared;
   while (known && (known->declared != declared || known->type != type)) known = known->next;
   if (!known) {
     if (emitter->shared_count == sizeof emitter->shared_variables / sizeof emitter->shared_variables[0])
       EMIT_FAIL(emitter, "more than %u shared variables", emitter->shared_count);
-    const uint32_t pointer = burn__emit_pointer_id(emitter, SPIRV_WORKGROUP, type);
+    const uint32_t of = value.place.of_vectors ? shared_id(emitter, type) : burn__emit_type_id(emitter, type);
+    const uint32_t pointer = SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_WORKGROUP, of);
     known = burn__kernel_allocate(emitter->arena, sizeof *known);
     known->declared = declared;
     known->type = type;
@@ -134,29 +172,83 @@ static uint32_t known_parameter(Emitter *emitter, const Type *type, const Place 
 
 /* -- loads and stores ------------------------------------------------------------------------- */
 
+/* Shared memory that other threads see belongs to the workgroup, which Vulkan's memory model wants to hear. */
+enum { MAKE_AVAILABLE = 8, MAKE_VISIBLE = 16, NOT_PRIVATE = 32, SCOPE_WORKGROUP = 2 };
+
+static uint32_t load_variable(Emitter *emitter, uint32_t type, uint32_t pointer, const Place *place) {
+  Spirv *spirv = &emitter->spirv;
+  if (!emitter->uses_matrices || place->space != SPACE_SHARED)
+    return SPIRV_RESULT(spirv, emitter->section, SpirvLoad, type, pointer);
+  return SPIRV_RESULT(spirv, emitter->section, SpirvLoad, type, pointer, MAKE_VISIBLE | NOT_PRIVATE,
+                      burn__emit_u32(emitter, SCOPE_WORKGROUP));
+}
+
+static void store_variable(Emitter *emitter, uint32_t pointer, uint32_t value, const Place *place) {
+  Spirv *spirv = &emitter->spirv;
+  if (!emitter->uses_matrices || place->space != SPACE_SHARED)
+    SPIRV_PUT(spirv, emitter->section, SpirvStore, pointer, value);
+  else
+    SPIRV_PUT(spirv, emitter->section, SpirvStore, pointer, value, MAKE_AVAILABLE | NOT_PRIVATE,
+              burn__emit_u32(emitter, SCOPE_WORKGROUP));
+}
+
+/* A struct of an array has its numbers one level deeper. */
+static uint32_t from_vector(Emitter *emitter, const Type *type, uint32_t vector) {
+  Spirv *spirv = &emitter->spirv;
+  const Type *number = number_of_vector(type), *inner = type->members[0].type;
+  const uint32_t count = (uint32_t)type->size / 4, id = burn__emit_type_id(emitter, type);
+  uint32_t parts[4];
+  for (uint32_t i = 0; i < count; i++) parts[i] = burn__emit_extract(emitter, number, vector, i);
+  if (inner == number) return burn__spirv_result(spirv, emitter->section, SpirvCompositeConstruct, id, parts, count);
+  const uint32_t array = burn__spirv_result(spirv, emitter->section, SpirvCompositeConstruct,
+                                            burn__emit_type_id(emitter, inner), parts, count);
+  return SPIRV_RESULT(spirv, emitter->section, SpirvCompositeConstruct, id, array);
+}
+
+static uint32_t to_vector(Emitter *emitter, const Type *type, uint32_t value) {
+  const Type *number = number_of_vector(type), *inner = type->members[0].type;
+  const uint32_t count = (uint32_t)type->size / 4;
+  uint32_t parts[4];
+  if (inner != number) value = burn__emit_extract(emitter, inner, value, 0);
+  for (uint32_t i = 0; i < count; i++) parts[i] = burn__emit_extract(emitter, number, value, i);
+  return burn__spirv_result(&emitter->spirv, emitter->section, SpirvCompositeConstruct, shared_id(emitter, type), parts,
+                            count);
+}
+
+static void check_variable(Emitter *emitter, const Type *type, const Place *place) {
+  if (type->kind == TYPE_MATRIX && place->space != SPACE_LOCAL)
+    EMIT_FAIL(emitter, "'%s' lies in variables of a thread only", burn__emit_type_name(emitter, type));
+  if (place->of_vectors && type->kind == TYPE_ARRAY) EMIT_FAIL(emitter, "an array in shared memory is no value");
+}
+
 Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place) {
   uint32_t id = 0;
+  check_variable(emitter, type, place);
   if (place->space == SPACE_MEMORY) {
     id = burn__emit_memory_load(emitter, type, place->address, place->offset);
   } else if (place->space == SPACE_PARAMETERS) {
     id = place->dynamic ? load_parameter(emitter, type, place) : known_parameter(emitter, type, place);
   } else {
+    const bool is_vector = place->of_vectors && number_of_vector(type);
     const uint32_t pointer = variable_pointer(emitter, type, place);
-    id = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvLoad, burn__emit_type_id(emitter, type), pointer);
+    const uint32_t of = is_vector ? shared_id(emitter, type) : burn__emit_type_id(emitter, type);
+    id = load_variable(emitter, of, pointer, place);
+    if (is_vector) id = from_vector(emitter, type, id);
   }
   return burn__emit_id(type, id);
 }
 
 void burn__emit_store(Emitter *emitter, const Type *type, const Place *place, const Value *given) {
   const Value value = burn__emit_convert(emitter, given, type);
-  const uint32_t id = burn__emit_id_of(emitter, &value);
+  uint32_t id = burn__emit_id_of(emitter, &value);
+  check_variable(emitter, type, place);
   if (place->space == SPACE_PARAMETERS) EMIT_FAIL(emitter, "the parameters of a kernel cannot be written");
   if (place->space == SPACE_MEMORY) {
     burn__emit_memory_store(emitter, type, place->address, place->offset, id);
     return;
   }
-  const uint32_t pointer = variable_pointer(emitter, type, place);
-  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvStore, pointer, id);
+  if (place->of_vectors && number_of_vector(type)) id = to_vector(emitter, type, id);
+  store_variable(emitter, variable_pointer(emitter, type, place), id, place);
 }
 
 Value burn__emit_spill(Emitter *emitter, const Value *value) {
@@ -181,7 +273,7 @@ Value burn__emit_member(Emitter *emitter, const Value *value, const char *name) 
   out.type = member->type;
   if (out.place.space == SPACE_MEMORY || out.place.space == SPACE_PARAMETERS)
     out.place.offset += (int64_t)member->offset;
-  else
+  else if (!(out.place.of_vectors && member->type->kind == TYPE_ARRAY)) /* an element of it is one of the vector */
     push_index(emitter, &out.place, (Index){0, at});
   return out;
 }

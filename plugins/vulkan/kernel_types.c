@@ -200,13 +200,33 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
   return type;
 }
 
+/* burn_subgroup_matrix<element, rows, columns, use>: the struct of that name has no members, as the compiler knows it
+ * itself. */
+static const Type *make_matrix(Emitter *emitter, const Declaration *declaration, const Binding *bindings) {
+  uint64_t numbers[3];
+  const Binding *binding = bindings ? bindings->next : NULL;
+  for (int i = 0; i < 3; i++, binding = binding->next) {
+    if (!binding) EMIT_FAIL(emitter, "'%s' wants a type and three numbers", declaration->name);
+    numbers[i] = binding->symbol.value.as.bits;
+    if (numbers[i] > (i == 2 ? 2u : 1024u)) EMIT_FAIL(emitter, "a matrix of %llu", (unsigned long long)numbers[i]);
+  }
+  Type *type = new_type(emitter, TYPE_MATRIX, 16, 16);
+  type->declaration = declaration;
+  type->bindings = bindings;
+  type->of = bindings->symbol.type;
+  type->rows = (uint32_t)numbers[0];
+  type->columns = (uint32_t)numbers[1];
+  type->use = (uint32_t)numbers[2];
+  return type;
+}
+
 const Type *burn__emit_struct(Emitter *emitter, const char *name, const Binding *bindings) {
   const Declaration *declaration = choose(emitter, name, bindings);
   if (!declaration) EMIT_FAIL(emitter, "there is no type '%s'", name);
   burn__emit_work(emitter, emitter->type_count / 16);
   for (const Type *type = emitter->types; type; type = type->next)
-    if (type->kind == TYPE_STRUCT && type->declaration == declaration && same_bindings(type->bindings, bindings))
-      return type;
+    if (type->declaration == declaration && same_bindings(type->bindings, bindings)) return type;
+  if (name == emitter->words[WORD_burn_subgroup_matrix]) return make_matrix(emitter, declaration, bindings);
   return make_struct(emitter, declaration, bindings);
 }
 
@@ -310,7 +330,7 @@ const Type *burn__emit_type(Emitter *emitter, const TypeSyntax *syntax) {
 
 const char *burn__emit_type_name(Emitter *emitter, const Type *type) {
   char text[160];
-  if (type->kind == TYPE_STRUCT) return type->declaration->name;
+  if (type->declaration) return type->declaration->name;
   if (type->kind == TYPE_POINTER) {
     (void)snprintf(text, sizeof text, "%.100s *", burn__emit_type_name(emitter, type->of));
   } else if (type->kind == TYPE_ARRAY) {
@@ -350,6 +370,8 @@ static uint32_t make_id(Emitter *emitter, const Type *type) {
       const uint32_t of = burn__emit_type_id(emitter, type->of);
       return SPIRV_GLOBAL(spirv, SpirvTypeArray, 0, of, burn__emit_u32(emitter, (uint32_t)type->count));
     }
+    case TYPE_MATRIX:
+      return burn__emit_matrix_id(emitter, type);
     case TYPE_STRUCT:
       break;
   }

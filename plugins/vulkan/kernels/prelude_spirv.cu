@@ -21,6 +21,19 @@ typedef unsigned long long uint64_t;
 #define INFINITY burn_bitcast_f32(0x7f800000u)
 #define NAN burn_bitcast_f32(0x7fffffffu)
 
+/* A matrix of rows x columns, spread over the threads of a subgroup, which come to each of its functions together. use:
+ * 0 the left factor, 1 the right one, 2 sums. Elements are f16_t, bf16_t, int8_t, float or int32_t.
+ *
+ *   burn_matrix_load<M>(from, step, turned)       from shared memory: rows, or where `turned` is 1 columns, lie `step`
+ *                                                 elements of what `from` points to apart
+ *   burn_matrix_store(to, matrix, step, turned)   back
+ *   burn_matrix_fill<M>(x)                        all elements x
+ *   burn_matrix_multiply_add(a, b, c)             a b + c
+ *   burn_subgroup()                               the number of the subgroup in its group */
+template <class T, int rows, int columns, int use> struct burn_subgroup_matrix {};
+template <class M, class P> static __device__ inline M burn_matrix_load(P from, uint32_t step, uint32_t turned);
+template <class M, class X> static __device__ inline M burn_matrix_fill(X x);
+
 /* -- bits of numbers -------------------------------------------------------------------------- */
 
 static __device__ inline uint32_t __float_as_uint(float x) { return burn_bitcast_u32(x); }
