@@ -165,6 +165,18 @@ typedef struct GpuConvWork {
   bool is_ours;       /* without a try, way 0 is a better guess than what a library has */
 } GpuConvWork;
 
+/* A shape of matrices that groups of threads multiply together: sums of f32 or i32 [rows, columns]. 0: none. */
+typedef struct GpuMatrixShape {
+  uint32_t rows, columns, depth;
+} GpuMatrixShape;
+
+/* What the device has of them, where kernels can use it (kernels/matrix_product.cu). */
+typedef struct GpuMatrices {
+  uint32_t lanes; /* threads that have a matrix together; 0: no matrices */
+  GpuMatrixShape f16, bf16, i8;
+  bool for_all; /* also for products that are too small to gain by it, and on processors */
+} GpuMatrices;
+
 /* Libraries of the device's maker, in the queue; each may be NULL. One that returns false has done nothing. */
 typedef struct GpuLibraries {
   bool (*product)(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
@@ -218,6 +230,7 @@ struct Gpu {
   uint32_t shared_bytes;        /* of memory that the threads of a group may share */
   uint32_t most_shared_bytes;   /* the same for launches that ask for it; 0: none can */
   bool has_tensor_cores;        /* attention multiplies by them, in PTX */
+  GpuMatrices matrices;
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
   bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */
@@ -367,6 +380,9 @@ BurnStatus burn__gpu_vector_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *
 
 /* Runs a product whose operands, result and strides are set; `dtype` is that of all. For convolutions. */
 BurnStatus burn__gpu_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p);
+/* By matrices of subgroups (gpu_matrices.c): whether a product is for them, and it. */
+bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
+BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
 /* out [.., m, n], row-major, = lhs [.., m, k] x rhs [.., k, n], with leading axes that broadcast, + bias [n], row-major
  * (NULL: none). All of one dtype, or i8 and out i32. */
 BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, const BurnPrimitive *bias,

@@ -112,6 +112,7 @@ static BurnStatus product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul 
   if (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT && kind->in == kind->out && burn__gpu_takes_vector(p))
     return burn__gpu_vector_product(gpu, kind->in, p);
   if (suits_library(gpu, kind, p) && product_of_library(gpu, kind, p, 1)) return BURN_OK;
+  if (burn__gpu_suits_matrices(gpu, kind, p)) return burn__gpu_matrix_product(gpu, kind, p);
   return gpu->is_processor ? direct_product(gpu, kind, p) : product_of_ours(gpu, kind, p);
 }
 

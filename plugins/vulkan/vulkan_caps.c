@@ -50,6 +50,67 @@ static void ask_features(const VulkanInstance *instance, VkPhysicalDevice physic
 #include "vulkan_features.def"
 }
 
+/* -- matrices --------------------------------------------------------------------------------- */
+
+static bool has_extension(const VulkanInstance *instance, VkPhysicalDevice physical, const char *name);
+
+static void link_matrix_features(VulkanFeatures *features, bool has_bfloat16) {
+  features->matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+  features->bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+  features->v13.pNext = &features->matrices;
+  if (has_bfloat16) features->matrices.pNext = &features->bfloat16;
+}
+
+/* The shapes in which subgroups multiply: of those with the same numbers the one with most multiplications. */
+static void note_matrix(const VkCooperativeMatrixPropertiesKHR *p, VulkanCaps *caps) {
+  const VkComponentTypeKHR in = p->AType, sum = p->CType;
+  const bool is_plain =
+      p->BType == in && p->ResultType == sum && p->scope == VK_SCOPE_SUBGROUP_KHR && !p->saturatingAccumulation;
+  VulkanMatrix *matrix = NULL;
+  if (!is_plain) return;
+  if (in == VK_COMPONENT_TYPE_FLOAT16_KHR && sum == VK_COMPONENT_TYPE_FLOAT32_KHR) matrix = &caps->f16_matrix;
+  if (in == VK_COMPONENT_TYPE_SINT8_KHR && sum == VK_COMPONENT_TYPE_SINT32_KHR) matrix = &caps->i8_matrix;
+  if (in == VK_COMPONENT_TYPE_BFLOAT16_KHR && sum == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+      caps->features.bfloat16.shaderBFloat16CooperativeMatrix)
+    matrix = &caps->bf16_matrix;
+  if (!matrix || p->MSize > 1024 || p->NSize > 1024 || p->KSize > 1024) return;
+  if (p->MSize * p->NSize * p->KSize > matrix->rows * matrix->columns * matrix->depth)
+    *matrix = (VulkanMatrix){p->MSize, p->NSize, p->KSize};
+}
+
+static void ask_shapes(const VulkanInstance *instance, VkPhysicalDevice physical, VulkanCaps *caps) {
+  enum { MOST = 128 };
+  const PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR ask =
+      (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)instance->global.GetInstanceProcAddr(
+          instance->handle, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+  VkCooperativeMatrixPropertiesKHR *list = calloc(MOST, sizeof *list);
+  uint32_t count = MOST;
+  for (uint32_t i = 0; list && i < MOST; i++) list[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+  if (ask && list && ask(physical, &count, list) >= 0)
+    for (uint32_t i = 0; i < count && i < MOST; i++) note_matrix(&list[i], caps);
+  free(list);
+}
+
+/* Kernels with matrices are written by the rules of Vulkan's memory model. */
+static void ask_matrices(const VulkanInstance *instance, VkPhysicalDevice physical, VulkanCaps *caps) {
+  VulkanFeatures there = {0};
+  if (!caps->features.v12.vulkanMemoryModel ||
+      !has_extension(instance, physical, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME))
+    return;
+  const bool has_bfloat16 = has_extension(instance, physical, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+  link_features(&there);
+  link_matrix_features(&there, has_bfloat16);
+  instance->calls.GetPhysicalDeviceFeatures2(physical, &there.chain);
+  if (!there.matrices.cooperativeMatrix) return;
+  link_matrix_features(&caps->features, has_bfloat16);
+  caps->features.matrices.cooperativeMatrix = VK_TRUE;
+  caps->features.bfloat16.shaderBFloat16Type = there.bfloat16.shaderBFloat16Type;
+  caps->features.bfloat16.shaderBFloat16CooperativeMatrix = there.bfloat16.shaderBFloat16CooperativeMatrix;
+  caps->extensions[caps->extension_count++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+  if (has_bfloat16) caps->extensions[caps->extension_count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
+  ask_shapes(instance, physical, caps);
+}
+
 /* -- properties ------------------------------------------------------------------------------- */
 
 /* Answers of vkGetPhysicalDeviceProperties2. */
@@ -288,6 +349,7 @@ bool burn__vulkan_caps(const VulkanInstance *instance, VkPhysicalDevice physical
     return false;
   }
   ask_features(instance, physical, caps, &lacking);
+  ask_matrices(instance, physical, caps);
   ask_properties(instance, physical, &properties);
   note_identity(&properties, caps);
   note_limits(&properties, caps, &lacking);

@@ -4,6 +4,7 @@
 #define BURN_VULKAN_CAPS_H
 
 #include "vulkan_loader.h"
+#include "vulkan_newer.h"
 
 /* The structs of features, for vkGetPhysicalDeviceFeatures2 and vkCreateDevice. */
 typedef struct VulkanFeatures {
@@ -11,6 +12,8 @@ typedef struct VulkanFeatures {
   VkPhysicalDeviceVulkan11Features v11;
   VkPhysicalDeviceVulkan12Features v12;
   VkPhysicalDeviceVulkan13Features v13;
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices; /* these two only where the device has them */
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
 } VulkanFeatures;
 
 /* What a kind of memory is for. */
@@ -34,6 +37,13 @@ typedef struct VulkanControls {
 
 enum { VULKAN_HALF, VULKAN_SINGLE, VULKAN_DOUBLE, VULKAN_WIDTHS };
 
+/* A shape in which subgroups multiply matrices; 0 x 0 x 0: none. */
+typedef struct VulkanMatrix {
+  uint32_t rows, columns, depth;
+} VulkanMatrix;
+
+enum { VULKAN_MOST_EXTENSIONS = 2 };
+
 typedef struct VulkanCaps {
   char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
   char driver[VK_MAX_DRIVER_NAME_SIZE + VK_MAX_DRIVER_INFO_SIZE + 32]; /* "llvmpipe Mesa 22.3.6, Vulkan 1.3.230" */
@@ -41,7 +51,9 @@ typedef struct VulkanCaps {
   uint32_t vendor, device, driver_version;
   VkPhysicalDeviceType type;
   bool is_cpu;
-  VulkanFeatures features; /* those to switch on */
+  VulkanFeatures features;                        /* those to switch on */
+  const char *extensions[VULKAN_MOST_EXTENSIONS]; /* likewise */
+  uint32_t extension_count;
 
   uint32_t unit_count; /* multiprocessors, compute units; 0 where the driver does not tell */
   uint32_t family;     /* of queues */
@@ -58,6 +70,9 @@ typedef struct VulkanCaps {
   bool may_ask_size, has_full_subgroups;
 
   VulkanControls controls[VULKAN_WIDTHS];
+
+  /* Of f16 and bf16 with sums of f32, of i8 with sums of i32. */
+  VulkanMatrix f16_matrix, bf16_matrix, i8_matrix;
 
   VulkanMemoryType types[VULKAN_PLACES];
   uint64_t heap_bytes; /* of VULKAN_PLACE_DEVICE */

@@ -55,7 +55,9 @@ static BurnStatus make_device(Vulkan *vulkan) {
   const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                    .pNext = &vulkan->caps.features.chain,
                                    .queueCreateInfoCount = 1,
-                                   .pQueueCreateInfos = &queue};
+                                   .pQueueCreateInfos = &queue,
+                                   .enabledExtensionCount = vulkan->caps.extension_count,
+                                   .ppEnabledExtensionNames = vulkan->caps.extensions};
   const VulkanInstanceCalls *calls = &vulkan->instance->calls;
   VkDevice device = NULL;
   const VkResult result = calls->CreateDevice(vulkan->physical, &info, NULL, &device);

@@ -31,13 +31,18 @@ typedef struct VulkanMemory VulkanMemory;       /* vulkan_memory.c */
 typedef struct VulkanQueue VulkanQueue;         /* vulkan_queue.c */
 typedef struct VulkanTransfers VulkanTransfers; /* vulkan_transfer.c */
 
+/* Which products go by matrices of subgroups: none, those that gain by it, all. */
+typedef enum VulkanMatrices { VULKAN_MATRICES_NEVER, VULKAN_MATRICES_AUTO, VULKAN_MATRICES_ALWAYS } VulkanMatrices;
+
 /* What the user may say; see vulkan_plugin.c. */
 typedef struct VulkanSettings {
   uint64_t memory_limit, wait_seconds;
   uint64_t shared_limit, group_limit, allocation_limit; /* to cut capabilities down */
   bool subgroups, float_controls;                       /* false: not used though they are there */
   bool cache, primitives, all_barriers;
-  char dump[512]; /* folder; "": none */
+  uint32_t matrices;  /* VulkanMatrices */
+  uint32_t precision; /* GpuPrecision */
+  char dump[512];     /* folder; "": none */
 } VulkanSettings;
 
 /* An opened instance. */
@@ -243,6 +248,9 @@ BurnStatus burn__vulkan_pack_start(Gpu *gpu, BurnLoadedKernel *kernel, const Bur
 
 /* Fills vulkan->target, and refuses a device whose integers or f64 are wrong. */
 BurnStatus burn__vulkan_selftest(Vulkan *vulkan);
+
+/* Fills gpu.matrices with those of the device's that multiply right. */
+BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan);
 
 /* The pipeline cache, with what the disk has of it; none if the user wants none. */
 BurnStatus burn__vulkan_cache_open(Vulkan *vulkan);

@@ -111,10 +111,15 @@ static BurnStatus check_limits(Vulkan *vulkan, const char *name, const KernelMod
   return BURN_OK;
 }
 
+/* Do subgroups have the size that kernels with warps, or with matrices, are written for? */
+static bool is_by_subgroups(const Vulkan *vulkan, const KernelModule *made) {
+  return vulkan->target.has_warps || made->needs_subgroups;
+}
+
 /* Whether warps are to be subgroups of 32 that the driver is asked for: where sizes vary, they must be. */
 static bool asks_size(const Vulkan *vulkan, const KernelModule *made) {
   const VulkanCaps *caps = &vulkan->caps;
-  return vulkan->target.has_warps && caps->may_ask_size && caps->least_subgroup <= WARP &&
+  return is_by_subgroups(vulkan, made) && caps->may_ask_size && caps->least_subgroup <= WARP &&
          caps->most_subgroup >= WARP && caps->least_subgroup != caps->most_subgroup &&
          product(made->threads) <= WARP * (uint64_t)caps->most_subgroups;
 }
@@ -124,7 +129,7 @@ static VkResult make_pipeline(Vulkan *vulkan, const KernelModule *made, VkShader
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
       .requiredSubgroupSize = WARP};
   const bool asks = asks_size(vulkan, made);
-  const bool is_full = vulkan->target.has_warps && vulkan->caps.has_full_subgroups &&
+  const bool is_full = is_by_subgroups(vulkan, made) && vulkan->caps.has_full_subgroups &&
                        made->threads[0] % (asks ? WARP : vulkan->caps.most_subgroup) == 0;
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,

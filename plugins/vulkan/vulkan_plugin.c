@@ -28,7 +28,11 @@
   X(GROUPS, "group_limit", "1..4294967295", "", BURN_OPTION_HARMLESS,                                   \
     "as if a dispatch had no more workgroups along an axis")                                            \
   X(ALLOCATION, "allocation_limit", "bytes, 64MiB, 2GiB", "", BURN_OPTION_HARMLESS,                     \
-    "as if the driver gave no more memory at once")
+    "as if the driver gave no more memory at once")                                                     \
+  X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                            \
+    "which products of f16, bf16 and i8 the device's matrix units make")                                \
+  X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS,              \
+    "medium: large products of f32 in bf16 with sums of f32")
 enum { VULKAN_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {VULKAN_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
@@ -66,13 +70,16 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
                                .allocation_limit = UINT64_MAX,
                                .subgroups = true,
                                .float_controls = true,
-                               .cache = true};
+                               .cache = true,
+                               .matrices = VULKAN_MATRICES_AUTO};
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &settings->memory_limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives);
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_WAIT, &settings->wait_seconds);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_CACHE, &settings->cache);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
   settings->all_barriers = barriers == 1;
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_MATRICES, &settings->matrices);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
   if (status == BURN_OK) status = read_folder(&given, settings);
   return status == BURN_OK ? read_limits(&given, settings) : status;
 }
@@ -150,9 +157,11 @@ static BurnStatus start(Vulkan *vulkan) {
   vulkan->gpu.is_processor = vulkan->caps.is_cpu;
   vulkan->gpu.tracks_memory = !vulkan->settings.all_barriers;
   vulkan->gpu.unit_count = units_of(vulkan->gpu.host, &vulkan->caps);
+  vulkan->gpu.precision = (GpuPrecision)vulkan->settings.precision;
   BurnStatus status = burn__gpu_begin(&vulkan->gpu, vulkan->settings.primitives);
   if (status == BURN_OK) status = burn__vulkan_device_open(vulkan);
-  return status == BURN_OK ? burn__vulkan_selftest(vulkan) : status;
+  if (status == BURN_OK) status = burn__vulkan_selftest(vulkan);
+  return status == BURN_OK ? burn__vulkan_try_matrices(vulkan) : status;
 }
 
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,

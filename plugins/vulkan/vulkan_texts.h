@@ -5,5 +5,6 @@
 extern const char burn__vulkan_text_prelude[];
 extern const char burn__vulkan_text_math[];
 extern const char burn__vulkan_text_selftest[];
+extern const char burn__vulkan_text_matrix_test[];
 
 #endif

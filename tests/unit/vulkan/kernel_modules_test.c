@@ -38,6 +38,7 @@ static const Row rows[] = {
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
     {GPU_TEXT_DIRECT_PRODUCT, ALL, 1, 1, {0}},
+    {GPU_TEXT_PRODUCT_PARTS, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_DIRECT_PRODUCT, F32, 1, 8, {1, 2, 3, 4, 5, 6, 7, 8}},
     {GPU_TEXT_COLUMNS, ALL, 1, 6, {0, 1, 2, 4, 8, 10}},
     {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
@@ -60,6 +61,8 @@ static const char elementwise[] =
     "                                         const GpuNumber &s, const GpuNumber &q) {\n"
     "  return (T)(x * y + burn_number<T>(s));\n}\n";
 
+static char definition[200]; /* of products by matrices */
+
 static void *allocate(uint64_t bytes) { return malloc((size_t)bytes); }
 
 /* -- one source ------------------------------------------------------------------------------- */
@@ -72,7 +75,8 @@ static char *source_of(const GpuKernelKey *key) {
   uint64_t bytes = 0;
   const bool is_elementwise = key->text == GPU_TEXT_ELEMENTWISE || key->text == GPU_TEXT_ELEMENTWISE_ROWS ||
                               key->text == GPU_TEXT_ELEMENTWISE_TILES;
-  char *text = burn__gpu_source(&host, key, is_elementwise ? elementwise : NULL, &bytes);
+  const char *before = is_elementwise ? elementwise : key->text == GPU_TEXT_MATRIX_PRODUCT ? definition : NULL;
+  char *text = burn__gpu_source(&host, key, before, &bytes);
   assert_non_null(text);
   char *whole = malloc(strlen(kernel_texts_prelude()) + (size_t)bytes);
   assert_non_null(whole);
@@ -168,6 +172,42 @@ static int compile_row(const Row *row) {
   return wrong;
 }
 
+/* -- products by matrices ---------------------------------------------------------------------- */
+
+/* Shapes of devices: NVIDIA's and AMD's, Intel's, those of Mesa's processor. */
+static const struct {
+  uint32_t lanes, rows, columns, depth, bytes;
+  BurnDType in, out;
+} shapes[] = {
+    {32, 16, 16, 16, 2, BURN_DTYPE_F16, BURN_DTYPE_F16},  {32, 16, 16, 16, 2, BURN_DTYPE_BF16, BURN_DTYPE_F32},
+    {32, 16, 16, 32, 1, BURN_DTYPE_I8, BURN_DTYPE_I32},   {64, 16, 16, 16, 2, BURN_DTYPE_F16, BURN_DTYPE_F32},
+    {16, 8, 16, 16, 2, BURN_DTYPE_BF16, BURN_DTYPE_BF16}, {8, 8, 8, 8, 2, BURN_DTYPE_F16, BURN_DTYPE_F16},
+    {8, 8, 8, 8, 1, BURN_DTYPE_I8, BURN_DTYPE_I8}};
+
+/* Validators of 2023 do not know such matrices. */
+static bool knows_matrices(void) { return has_validator && system("spirv-val --version | grep -q 'v202[4-9]'") == 0; }
+
+static void test_products_by_matrices_compile(void **state) {
+  int wrong = 0;
+  (void)state;
+  const bool has_any_validator = has_validator;
+  has_validator = knows_matrices();
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (uint32_t variant = 0; variant < 16; variant++) {
+      const BurnDType in = shapes[i].in;
+      const GpuKernelKey key = {
+          .text = GPU_TEXT_MATRIX_PRODUCT, .out = shapes[i].out, .in = {in, in, in}, .variant = variant};
+      if ((variant + i) % 3 != 0 || (variant >= 4 && variant < 12 && shapes[i].lanes < 32)) continue;
+      (void)snprintf(definition, sizeof definition,
+                     "#define LANES %u\n#define MATRIX_ROWS %u\n#define MATRIX_COLUMNS %u\n#define MATRIX_DEPTH %u\n"
+                     "#define ELEMENT_BYTES %u\n",
+                     shapes[i].lanes, shapes[i].rows, shapes[i].columns, shapes[i].depth, shapes[i].bytes);
+      wrong += compile_kernels(&key, &targets[variant / 12 ? 0 : 1]);
+    }
+  has_validator = has_any_validator;
+  assert_int_equal(wrong, 0);
+}
+
 static void test_all_texts_compile(void **state) {
   int wrong = 0;
   (void)state;
@@ -181,6 +221,7 @@ static void test_all_texts_compile(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_texts_compile),
+      cmocka_unit_test(test_products_by_matrices_compile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,46 @@
+/* matrix_test.cu - a product of matrices as subgroups multiply them, once for each way in which both factors can lie in
+ * shared memory: what kernels/matrix_product.cu of the floor builds upon. The plugin defines what that text knows, and
+ * NUMBER and SUM. The host gives shared memory as it shall be, and knows the results. */
+struct f16_t { uint16_t bits; };
+struct bf16_t { uint16_t bits; };
+
+#if MATRIX_ROWS * ELEMENT_BYTES % 16 == 0 && MATRIX_COLUMNS * ELEMENT_BYTES % 16 == 0 && \
+    MATRIX_DEPTH * ELEMENT_BYTES % 16 == 0
+#define WORDS 4
+#else
+#define WORDS 2
+#endif
+#define VECTOR (WORDS * 4 / ELEMENT_BYTES)
+struct alignas(4 * WORDS) Words { uint32_t at[WORDS]; };
+
+/* Lines of a matrix, an odd number of vectors apart. */
+#define PITCH(length) ((length) / VECTOR | 1)
+#define LEFT_PITCH(turned) PITCH((turned) ? MATRIX_ROWS : MATRIX_DEPTH)
+#define LEFT_SIZE(turned) (((turned) ? MATRIX_DEPTH : MATRIX_ROWS) * LEFT_PITCH(turned))
+#define RIGHT_PITCH(turned) PITCH((turned) ? MATRIX_DEPTH : MATRIX_COLUMNS)
+#define RIGHT_SIZE(turned) (((turned) ? MATRIX_COLUMNS : MATRIX_DEPTH) * RIGHT_PITCH(turned))
+#define GIVEN (LEFT_SIZE(0) + LEFT_SIZE(1) + RIGHT_SIZE(0) + RIGHT_SIZE(1))
+#define SUMS_PITCH (MATRIX_COLUMNS / WORDS + 1)
+#define SUMS_SIZE (MATRIX_ROWS * SUMS_PITCH)
+
+typedef burn_subgroup_matrix<NUMBER, MATRIX_ROWS, MATRIX_DEPTH, 0> Left;
+typedef burn_subgroup_matrix<NUMBER, MATRIX_DEPTH, MATRIX_COLUMNS, 1> Right;
+typedef burn_subgroup_matrix<SUM, MATRIX_ROWS, MATRIX_COLUMNS, 2> Sums;
+
+struct Parameters { uint64_t given, results; };
+
+extern "C" __global__ void __launch_bounds__(LANES) kernel(const Parameters p) {
+  __shared__ Words given[GIVEN], results[4 * SUMS_SIZE];
+  for (int i = (int)threadIdx.x; i < GIVEN; i += LANES) given[i] = ((const Words *)p.given)[i];
+  __syncthreads();
+#pragma unroll
+  for (int way = 0; way < 4; way++) {
+    const int left = way % 2 * LEFT_SIZE(0), right = LEFT_SIZE(0) + LEFT_SIZE(1) + way / 2 * RIGHT_SIZE(0);
+    const Left a = burn_matrix_load<Left>(given + left, LEFT_PITCH(way % 2), way % 2);
+    const Right b = burn_matrix_load<Right>(given + right, RIGHT_PITCH(way / 2), way / 2);
+    const Sums sums = burn_matrix_multiply_add(a, b, burn_matrix_fill<Sums>((SUM)(way + 1)));
+    burn_matrix_store(results + way * SUMS_SIZE, sums, SUMS_PITCH, 0);
+  }
+  __syncthreads();
+  for (int i = (int)threadIdx.x; i < 4 * SUMS_SIZE; i += LANES) ((Words *)p.results)[i] = results[i];
+}
