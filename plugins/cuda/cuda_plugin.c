@@ -131,6 +131,7 @@ static BurnStatus make_parts(Cuda *cuda) {
   cuda->architecture = 10 * major + minor;
   cuda->gpu.unit_count = (uint32_t)units;
   cuda->gpu.most_shared_bytes = (uint32_t)shared;
+  cuda->gpu.most_threads = 1024;
   cuda->gpu.shared_bytes = 48 << 10; /* that a kernel has without asking for more */
   BurnStatus status =
       burn__cuda_check(cuda, d->cuStreamCreate(&cuda->stream, CUDA_STREAM_NON_BLOCKING), "make a stream");

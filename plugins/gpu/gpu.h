@@ -226,10 +226,11 @@ struct Gpu {
   GpuPrecision precision; /* of products */
   bool timing;            /* choose among algorithms by time */
 
-  uint32_t unit_count;          /* multiprocessors: how much work is worth a launch */
-  uint32_t shared_bytes;        /* of memory that the threads of a group may share */
-  uint32_t most_shared_bytes;   /* the same for launches that ask for it; 0: none can */
-  bool has_tensor_cores;        /* attention multiplies by them, in PTX */
+  uint32_t unit_count;        /* multiprocessors: how much work is worth a launch */
+  uint32_t most_threads;      /* of a group: at least 256 */
+  uint32_t shared_bytes;      /* of memory that the threads of a group may share */
+  uint32_t most_shared_bytes; /* the same for launches that ask for it; 0: none can */
+  bool has_tensor_cores;      /* attention multiplies by them, in PTX */
   GpuMatrices matrices;
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */

@@ -440,7 +440,7 @@ static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *b
   const char *refusal = NULL;
   BurnStatus status = BURN_OK;
   *out = NULL;
-  BurnFusedKernel *kernel = burn__gpu_fused_new(gpu->host, body, &refusal);
+  BurnFusedKernel *kernel = burn__gpu_fused_new(gpu->host, gpu->most_threads, body, &refusal);
   if (!kernel && !refusal) return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for a fused kernel");
   if (kernel && !refusal && !arguments_fit(kernel)) refusal = "more sizes, strides and numbers than a kernel takes";
   if (!refusal) status = prepare(gpu, kernel, body);

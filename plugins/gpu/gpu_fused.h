@@ -83,8 +83,10 @@ struct BurnFusedKernel {
 
 /* -- gpu_fused_body.c: what a kernel is made of, from its plan -------------------------------- */
 
-/* Plans and copies the body. NULL if it cannot be run, for the reason *refusal; without one, if there is no memory. */
-BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, const BurnFusedBody *body, const char **refusal);
+/* Plans and copies the body, for groups of at most so many threads. NULL if it cannot be run, for the reason *refusal;
+ * without one, if there is no memory. */
+BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, uint32_t most_threads, const BurnFusedBody *body,
+                                     const char **refusal);
 /* Sets needed[v] for what loop `loop` needs: inputs it reads, steps it computes, rows it finds. */
 void burn__gpu_fused_mark(const BurnFusedKernel *kernel, uint32_t loop, bool *needed);
 /* True if loop computes value v where it needs it. */

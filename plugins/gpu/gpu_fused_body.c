@@ -111,11 +111,13 @@ static uint32_t natural_width(const BurnFusedKernel *kernel) {
   return (uint32_t)(16 / largest);
 }
 
-/* How a row is cut: by its length and dtypes alone, as that decides the order of sums. */
-static void cut_rows(BurnFusedKernel *kernel) {
+/* How a row is cut: by its length and dtypes alone, as that decides the order of sums, where groups may have 512
+ * threads. */
+static void cut_rows(BurnFusedKernel *kernel, uint32_t most_threads) {
   const int64_t n = kernel->plan.space.shape[kernel->plan.axis];
   while (n % kernel->width != 0) kernel->width /= 2;
   kernel->threads = n <= 512 ? WARP : n <= 1024 ? 128 : n <= 2048 ? 256 : 512;
+  if (kernel->threads > most_threads) kernel->threads = most_threads;
   const int64_t of_all = (int64_t)kernel->threads * kernel->width, items = (n + of_all - 1) / of_all;
   kernel->items = (uint32_t)items;
   kernel->rows_are_resident = true;
@@ -161,11 +163,11 @@ static void number_steps(BurnFusedKernel *kernel) {
       if (burn_common_fused_reduces(plan, v, loop)) kernel->reductions[kernel->reduction_count++] = v;
 }
 
-static void complete(BurnFusedKernel *kernel) {
+static void complete(BurnFusedKernel *kernel, uint32_t most_threads) {
   kernel->rows_are_resident = true;
   find_live(kernel);
   kernel->width = natural_width(kernel);
-  if (kernel->plan.region == BURN_COMMON_REGION_LAST) cut_rows(kernel);
+  if (kernel->plan.region == BURN_COMMON_REGION_LAST) cut_rows(kernel, most_threads);
   if (kernel->plan.region == BURN_COMMON_REGION_FIRST_AXIS) kernel->width = 1;
   number_steps(kernel);
   find_reuse(kernel);
@@ -199,7 +201,8 @@ static void copy_body(BurnFusedKernel *kernel, const BurnFusedBody *body) {
   kernel->body.outputs = numbers;
 }
 
-BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, const BurnFusedBody *body, const char **refusal) {
+BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, uint32_t most_threads, const BurnFusedBody *body,
+                                     const char **refusal) {
   BurnCommonFusedPlan plan;
   uint64_t numbers = body->output_count;
   burn_common_fused_plan(&plan, &rules, body);
@@ -215,7 +218,7 @@ BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, const BurnFusedBody *
   kernel->plan = plan;
   copy_body(kernel, body);
   kernel->plan.body = &kernel->body;
-  complete(kernel);
+  complete(kernel, most_threads);
   *refusal = kernel->plan.refusal;
   if (!*refusal) return kernel;
   host->free(kernel, bytes);

@@ -2,7 +2,7 @@
 #include "gpu.h"
 
 enum { ROW_LOSSES, ROW_GRADIENTS, MEAN, SQUARES, MSE_GRADIENT }; /* kinds of kernels/loss.cu */
-enum { IN_REGISTERS = 32, PART = 16384, THREADS = 256 };
+enum { IN_REGISTERS = 32, PART = 16384, THREADS = 256, MEAN_THREADS = 1024 };
 
 static GpuKernelKey key_of(BurnDType dtype) {
   return (GpuKernelKey){.text = GPU_TEXT_LOSS, .out = dtype, .in = {dtype, dtype, dtype}};
@@ -11,7 +11,7 @@ static GpuKernelKey key_of(BurnDType dtype) {
 /* The sum of `count` numbers at `from`, in what the dtype is computed in, divided by `divisor`, to `out`. */
 static BurnStatus mean(Gpu *gpu, BurnPrimitive *out, GpuAddress from, int64_t count, int64_t divisor) {
   const GpuRows p = {.out = gpu_address(out), .x = from, .outer = 1, .size = count, .count = divisor};
-  return burn__gpu_rows(gpu, key_of(out->dtype), MEAN, (GpuRowShape){1024, 0}, 1, &p);
+  return burn__gpu_rows(gpu, key_of(out->dtype), MEAN, (GpuRowShape){MEAN_THREADS, 0}, 1, &p);
 }
 
 /* Room for `count` numbers of what the dtype is computed in. */

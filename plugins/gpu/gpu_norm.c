@@ -2,6 +2,8 @@
  * parts by the shape alone, and the parts joined in their order. */
 #include "gpu.h"
 
+#include <stdio.h>
+
 /* -- layer norm ------------------------------------------------------------------------------- */
 
 enum { FORWARD, GRADIENTS }; /* kinds of kernels/layer_norm.cu */
@@ -125,11 +127,14 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatch
   GpuKernelKey key = {.text = GPU_TEXT_BATCH_NORM, .out = dtype, .in = {dtype, dtype, dtype}};
   const bool columns = p->rest < SHORT_REST;
   const int64_t groups = columns ? (p->channels + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK : p->channels;
+  const uint32_t threads = gpu->most_threads < CHANNEL_THREADS ? gpu->most_threads : CHANNEL_THREADS;
+  char definition[48];
   GpuFunction *function = NULL;
+  (void)snprintf(definition, sizeof definition, "#define BURN_CHANNEL_THREADS %u\n", threads);
   key.variant = kind + (columns ? COLUMNS : 0);
-  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, definition, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, (uint64_t)(groups * p->parts), columns ? COLUMN_THREADS : CHANNEL_THREADS, p,
+  return burn__gpu_launch(gpu, function, (uint64_t)(groups * p->parts), columns ? COLUMN_THREADS : threads, p,
                           sizeof *p);
 }
 

@@ -27,6 +27,7 @@ static uint32_t logarithm(uint32_t threads) {
 
 BurnStatus burn__gpu_rows(Gpu *gpu, GpuKernelKey key, uint32_t kind, GpuRowShape shape, int64_t lines,
                           const GpuRows *p) {
+  if (shape.threads > gpu->most_threads) shape = (GpuRowShape){gpu->most_threads, 0};
   const uint32_t block = shape.threads <= 32 ? 256 : shape.threads; /* columns have one thread */
   const int64_t in_block = shape.threads == 32 ? 8 : 1;
   GpuFunction *function = NULL;

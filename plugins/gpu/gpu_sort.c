@@ -31,13 +31,15 @@ static int64_t longest_shared(const Gpu *gpu) {
 }
 
 static BurnStatus start_shared(Gpu *gpu, GpuKernelKey *key, const GpuSort *p) {
-  char definition[40];
+  const uint32_t threads = gpu->most_threads < SHARED_THREADS ? gpu->most_threads : SHARED_THREADS;
+  char definition[80];
   GpuFunction *function = NULL;
-  (void)snprintf(definition, sizeof definition, "#define BURN_LONGEST %d\n", (int)longest_shared(gpu));
+  (void)snprintf(definition, sizeof definition, "#define BURN_LONGEST %d\n#define BURN_SORTERS %u\n",
+                 (int)longest_shared(gpu), threads);
   key->variant = SHARED;
   const BurnStatus status = burn__gpu_kernel(gpu, key, definition, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, (uint64_t)(p->outer * p->inner), SHARED_THREADS, p, sizeof *p);
+  return burn__gpu_launch(gpu, function, (uint64_t)(p->outer * p->inner), threads, p, sizeof *p);
 }
 
 /* One pass over eight bits. */

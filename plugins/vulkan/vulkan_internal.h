@@ -37,8 +37,8 @@ typedef enum VulkanMatrices { VULKAN_MATRICES_NEVER, VULKAN_MATRICES_AUTO, VULKA
 /* What the user may say; see vulkan_plugin.c. */
 typedef struct VulkanSettings {
   uint64_t memory_limit, wait_seconds;
-  uint64_t shared_limit, group_limit, allocation_limit; /* to cut capabilities down */
-  bool subgroups, float_controls;                       /* false: not used though they are there */
+  uint64_t shared_limit, group_limit, thread_limit, allocation_limit; /* to cut capabilities down */
+  bool subgroups, float_controls;                                     /* false: not used though they are there */
   bool cache, primitives, all_barriers;
   uint32_t matrices;  /* VulkanMatrices */
   uint32_t precision; /* GpuPrecision */

@@ -8,30 +8,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VULKAN_OPTIONS(X)                                                                               \
-  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,                      \
-    "what tensors may take; without it all memory of the device")                                       \
-  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                              \
-    "leave composite ops to their decompositions")                                                      \
-  X(WAIT, "wait_limit", "1..86400", "300", BURN_OPTION_HARMLESS,                                        \
-    "seconds after which a device that does not answer counts as lost")                                 \
-  X(BARRIERS, "barriers", "needed|all", "needed", BURN_OPTION_HARMLESS,                                 \
-    "all: no kernel begins before those before it have ended")                                          \
-  X(CACHE, "cache", "true|false", "true", 0, "keep the driver's compiled kernels on disk")              \
-  X(DUMP, "dump", "path", "", 0, "a folder that gets each kernel: <hash>.spv and its source <hash>.cu") \
-  X(SUBGROUPS, "subgroups", "true|false", "true", BURN_OPTION_HARMLESS,                                 \
-    "false: warps in shared memory, as on devices without subgroups of 32")                             \
-  X(CONTROLS, "float_controls", "true|false", "true", BURN_OPTION_HARMLESS,                             \
-    "false: as if the device could not be told how to round, or to keep subnormals")                    \
-  X(SHARED, "shared_limit", "bytes, 16KiB, 48KiB", "", BURN_OPTION_HARMLESS,                            \
-    "as if a workgroup had no more shared memory")                                                      \
-  X(GROUPS, "group_limit", "1..4294967295", "", BURN_OPTION_HARMLESS,                                   \
-    "as if a dispatch had no more workgroups along an axis")                                            \
-  X(ALLOCATION, "allocation_limit", "bytes, 64MiB, 2GiB", "", BURN_OPTION_HARMLESS,                     \
-    "as if the driver gave no more memory at once")                                                     \
-  X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                            \
-    "which products of f16, bf16 and i8 the device's matrix units make")                                \
-  X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS,              \
+#define VULKAN_OPTIONS(X)                                                                                          \
+  X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                 \
+    "what tensors may take; without it all memory of the device")                                                  \
+  X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                                         \
+    "leave composite ops to their decompositions")                                                                 \
+  X(WAIT, "wait_limit", "1..86400", "300", BURN_OPTION_HARMLESS,                                                   \
+    "seconds after which a device that does not answer counts as lost")                                            \
+  X(BARRIERS, "barriers", "needed|all", "needed", BURN_OPTION_HARMLESS,                                            \
+    "all: no kernel begins before those before it have ended")                                                     \
+  X(CACHE, "cache", "true|false", "true", 0, "keep the driver's compiled kernels on disk")                         \
+  X(DUMP, "dump", "path", "", 0, "a folder that gets each kernel: <hash>.spv and its source <hash>.cu")            \
+  X(SUBGROUPS, "subgroups", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
+    "false: warps in shared memory, as on devices without subgroups of 32")                                        \
+  X(CONTROLS, "float_controls", "true|false", "true", BURN_OPTION_HARMLESS,                                        \
+    "false: as if the device could not be told how to round, or to keep subnormals")                               \
+  X(SHARED, "shared_limit", "bytes, 16KiB, 48KiB", "", BURN_OPTION_HARMLESS,                                       \
+    "as if a workgroup had no more shared memory")                                                                 \
+  X(GROUPS, "group_limit", "1..4294967295", "", BURN_OPTION_HARMLESS,                                              \
+    "as if a dispatch had no more workgroups along an axis")                                                       \
+  X(THREADS, "thread_limit", "256..4294967295", "", BURN_OPTION_HARMLESS, "as if a workgroup had no more threads") \
+  X(ALLOCATION, "allocation_limit", "bytes, 64MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                \
+    "as if the driver gave no more memory at once")                                                                \
+  X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                       \
+    "which products of f16, bf16 and i8 the device's matrix units make")                                           \
+  X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS,                         \
     "medium: large products of f32 in bf16 with sums of f32")
 enum { VULKAN_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {VULKAN_OPTIONS(BURN_OPTION_ROW)};
@@ -55,6 +56,7 @@ static BurnStatus read_limits(const BurnCommonSettings *given, VulkanSettings *s
   if (status == BURN_OK) status = burn_common_truth(given, OPTION_CONTROLS, &settings->float_controls);
   if (status == BURN_OK) status = burn_common_bytes(given, OPTION_SHARED, &settings->shared_limit);
   if (status == BURN_OK) status = burn_common_number(given, OPTION_GROUPS, &settings->group_limit);
+  if (status == BURN_OK) status = burn_common_number(given, OPTION_THREADS, &settings->thread_limit);
   return status == BURN_OK ? burn_common_bytes(given, OPTION_ALLOCATION, &settings->allocation_limit) : status;
 }
 
@@ -67,6 +69,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
                                .wait_seconds = 300,
                                .shared_limit = UINT64_MAX,
                                .group_limit = UINT64_MAX,
+                               .thread_limit = UINT64_MAX,
                                .allocation_limit = UINT64_MAX,
                                .subgroups = true,
                                .float_controls = true,
@@ -89,6 +92,7 @@ static uint64_t less(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static void cut_down(VulkanCaps *caps, const VulkanSettings *settings) {
   caps->shared_bytes = (uint32_t)less(caps->shared_bytes, settings->shared_limit);
   for (int axis = 0; axis < 3; axis++) caps->groups[axis] = (uint32_t)less(caps->groups[axis], settings->group_limit);
+  caps->threads = (uint32_t)less(caps->threads, settings->thread_limit);
   caps->allocation_bytes = less(caps->allocation_bytes, settings->allocation_limit);
   if (!settings->subgroups) caps->has_shuffle = false;
   if (!settings->float_controls) memset(caps->controls, 0, sizeof caps->controls);
@@ -153,6 +157,7 @@ static BurnStatus start(Vulkan *vulkan) {
   if (!burn__vulkan_caps(instance, vulkan->physical, &vulkan->caps, why, sizeof why))
     return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "%s", why);
   cut_down(&vulkan->caps, &vulkan->settings);
+  vulkan->gpu.most_threads = vulkan->caps.threads;
   vulkan->gpu.shared_bytes = vulkan->caps.shared_bytes;
   vulkan->gpu.is_processor = vulkan->caps.is_cpu;
   vulkan->gpu.tracks_memory = !vulkan->settings.all_barriers;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCHES = 16, FIRST_WEIGHT = 8, MOST_WEIGHT = 64, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
+enum { BATCHES = 16, FIRST_WEIGHT = 8, MOST_WEIGHT = 256, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
 
 typedef struct Batch {
   VkCommandPool pool;

@@ -101,7 +101,7 @@ static void put_copy(Vulkan *vulkan, VkCommandBuffer commands, VulkanSpan from, 
   vulkan->calls.CmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
 }
 
-static uint32_t weight_of(uint64_t bytes) { return bytes < UINT64_C(64) << 20 ? 1u + (uint32_t)(bytes >> 20) : 64u; }
+static uint32_t weight_of(uint64_t bytes) { return bytes < UINT64_C(64) << 20 ? 1u + (uint32_t)(bytes >> 18) : 256u; }
 
 BurnStatus burn__vulkan_copy(Vulkan *vulkan, VulkanSpan from, VulkanSpan to, uint64_t bytes) {
   VkCommandBuffer commands = NULL;

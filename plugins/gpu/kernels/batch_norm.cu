@@ -10,7 +10,10 @@
 #define BURN_HAS_SUMS (BURN_KIND == 1 || BURN_KIND == 3 || BURN_KIND == 4 || BURN_KIND == 6)
 #define BURN_HAS_RESULT (BURN_KIND != 1 && BURN_KIND != 4)
 typedef Element<IN0>::C C;
-enum { T = BURN_COLUMNS ? 256 : 512, ROWS = BURN_COLUMNS ? 8 : T, W = BURN_COLUMNS ? 1 : 16 / sizeof(IN0) };
+#if !defined(BURN_CHANNEL_THREADS)
+#define BURN_CHANNEL_THREADS 512
+#endif
+enum { T = BURN_COLUMNS ? 256 : BURN_CHANNEL_THREADS, ROWS = BURN_COLUMNS ? 8 : T, W = BURN_COLUMNS ? 1 : 16 / sizeof(IN0) };
 
 static __device__ inline float burn_root(float x) { return sqrtf(x); }
 static __device__ inline double burn_root(double x) { return sqrt(x); }

@@ -76,14 +76,18 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(co
 #endif
 }
 #elif BURN_KIND == 2
-extern "C" __global__ void __launch_bounds__(1024) kernel(const GpuRows p) {
-  __shared__ double shared[1024];
-  double sum = 0.0;
-  for (int64_t k = threadIdx.x; k < p.size; k += 1024) sum += (double)((const C *)p.x)[k];
-  shared[threadIdx.x] = sum;
-  for (int step = 512; step > 0; step /= 2) {
+/* 1,024 sums, joined in one order, whatever the number of threads. */
+enum { SUMS = 1024 };
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+  __shared__ double shared[SUMS];
+  for (int i = threadIdx.x; i < SUMS; i += T) {
+    double sum = 0.0;
+    for (int64_t k = i; k < p.size; k += SUMS) sum += (double)((const C *)p.x)[k];
+    shared[i] = sum;
+  }
+  for (int step = SUMS / 2; step > 0; step /= 2) {
     __syncthreads();
-    if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
+    for (int i = threadIdx.x; i < step; i += T) shared[i] += shared[i + step];
   }
   if (threadIdx.x == 0) burn_put(*(OUT *)p.out, shared[0] / (double)p.count);
 }

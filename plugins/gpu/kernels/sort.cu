@@ -35,6 +35,7 @@ static __device__ inline int64_t burn_key_at(const GpuSort &p, int64_t line, int
 #if BURN_VARIANT == 0
 #if !defined(BURN_LONGEST)
 #define BURN_LONGEST 4096
+#define BURN_SORTERS 512
 #endif
 /* Puts elements i and j, where i < j, in the order that the sort wants there. */
 template <class I>
@@ -49,7 +50,7 @@ static __device__ inline void burn_exchange(int64_t *keys, I *indices, int64_t i
   indices[j] = index;
 }
 
-extern "C" __global__ void __launch_bounds__(512) kernel(const GpuSort p) {
+extern "C" __global__ void __launch_bounds__(BURN_SORTERS) kernel(const GpuSort p) {
   __shared__ int64_t keys[BURN_LONGEST];
   __shared__ int32_t indices[BURN_LONGEST];
   const int64_t line = blockIdx.x;
