@@ -134,7 +134,7 @@ typedef struct VulkanOrder {
   uint64_t barrier; /* the number of that */
 } VulkanOrder;
 
-/* Adds work that touches this, or any memory (NULL); true if it needs a barrier before it, from order->last as it was. */
+/* Adds work that touches this, or any memory (NULL). True: it needs a barrier before it, from order->last as it was. */
 bool burn__vulkan_needs_barrier(Vulkan *vulkan, VulkanOrder *order, VulkanWork work, const GpuTouched *touched);
 void burn__vulkan_put_barrier(Vulkan *vulkan, VkCommandBuffer commands, VulkanWork first, VulkanWork then);
 
