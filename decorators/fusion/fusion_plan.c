@@ -65,11 +65,21 @@ static uint32_t maker(const Planner *p, uint32_t slot) {
 
 /* -- which ops are needed --------------------------------------------------------------------- */
 
+/* Does somebody want what this op makes? A cast that was left out makes nothing: another op has its slot. */
+static bool is_wanted(const Planner *p, uint32_t i) {
+  const FusionOp *op = op_at(p, i);
+  for (uint32_t k = 0; k < op->output_count; k++) {
+    const FusionValue *value = &fusion_values(p->queue)[output_of(p, op, k)];
+    if (!value->dead && value->producer == i) return true;
+  }
+  return false;
+}
+
 static void find_needed(Planner *p) {
   memset(p->needed, 0, p->op_count);
   for (uint32_t i = p->op_count; i-- > 0;) {
     const FusionOp *op = op_at(p, i);
-    for (uint32_t k = 0; k < op->output_count; k++) p->needed[i] |= !fusion_values(p->queue)[output_of(p, op, k)].dead;
+    p->needed[i] |= is_wanted(p, i);
     if (!p->needed[i]) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
       const uint32_t slot = inputs_of(p, op)[k];

@@ -194,6 +194,16 @@ static Program norms(BurnDevice *device) {
   return (Program){{two, half}, 2};
 }
 
+/* The half that a cast would make is held while the queue is run, and read again afterwards. */
+static Program held_half(BurnDevice *device) {
+  static float values[ROWS * 96];
+  BurnTensor *x = burn_cast(numbers(device, MATRIX, 96, BURN_DTYPE_F16, 1), BURN_DTYPE_F32);
+  BurnTensor *gamma = numbers(device, VECTOR, 96, BURN_DTYPE_F32, 2);
+  BurnTensor *half = burn_cast(burn_layer_norm(x, gamma, NULL, 1e-5), BURN_DTYPE_F16);
+  CHECK(burn_read_f32(burn_cast(burn_clone(half), BURN_DTYPE_F32), values, ROWS * 96) == BURN_OK, "no half");
+  return (Program){{half}, 1};
+}
+
 /* More steps than a launch takes, some with gradients in f32, others in either half. */
 static Program steps(BurnDevice *device) {
   enum { STEPS = 60 };
@@ -237,6 +247,7 @@ static void several_readers(void *context) {
   use_emulation();
   same_bits(shared_by_several, 0);
   same_bits(norms, 3);
+  same_bits(held_half, 2);
   same_bits(steps, 37);
 }
 
