@@ -89,6 +89,7 @@ static __device__ inline double __fma_rn(double a, double b, double c) {
 static __device__ inline float fmaf(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 #define BURN_FMA(a, b, c) __fmaf_rn(a, b, c)
+#define BURN_SHARE(a, b) ((a) / (b))
 #define BURN_FMA_F64(a, b, c) __fma_rn(a, b, c)
 
 /* -- conversions ------------------------------------------------------------------------------ */
