@@ -96,7 +96,7 @@ BurnTensor *gpt2_forward(const Gpt2 *m, BurnTensor *tokens) {
   for (size_t i = 0; i < m->blocks.count; i++) {
     x = block_forward(burn_module_list_at(&m->blocks, i), x);
   }
-  x = burn_flatten(burn_layer_norm_forward(&m->norm, x), 0, 1);
+  x = burn_layer_norm_forward(&m->norm, burn_flatten(x, 0, 1));
   BurnTensor *tied = burn_transpose(burn_param_value(&m->tokens.weight));
   return burn_linear(x, tied, NULL);
 }
