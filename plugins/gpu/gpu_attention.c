@@ -310,14 +310,48 @@ static BurnStatus start_gradients(const GpuRun *run, GpuAttention *p, const Note
   return status == BURN_OK ? sum_bias(run, p, notes) : status;
 }
 
+/* Are query, key and value the parts of one tensor [batch, positions, 3, heads, width] in this order, as a product with
+ * the weights of all three makes it? */
+static bool are_parts(BurnPrimitive *const *in) {
+  const BurnPrimitive *x = in[0];
+  const int64_t part = x->shape[1] * x->shape[3], row = 3 * part;
+  bool fits =
+      x->strides[3] == 1 && x->strides[1] == x->shape[3] && x->strides[2] == row && x->strides[0] == row * x->shape[2];
+  for (int i = 1; i < 3 && fits; i++)
+    fits = memcmp(in[i]->shape, x->shape, 4 * sizeof *x->shape) == 0 &&
+           memcmp(in[i]->strides, x->strides, 4 * sizeof *x->strides) == 0 &&
+           gpu_const_tensor(in[i])->storage == gpu_const_tensor(x)->storage &&
+           gpu_address(in[i]) == gpu_address(x) + (uint64_t)(i * part) * burn_dtype_bytes(x->dtype);
+  return fits;
+}
+
+/* The gradients of such parts, as parts of one tensor, too: to join them then takes no copy (gpu_move.c). */
+static BurnStatus new_parts(const GpuRun *run, const BurnPrimitive *like) {
+  const BurnTensorDesc whole = {
+      .dtype = like->dtype, .rank = 4, .shape = {like->shape[0], like->shape[2], 3 * like->shape[1], like->shape[3]}};
+  BurnPrimitive *base = NULL;
+  BurnStatus status = burn__gpu_new(run->gpu, &whole, &base);
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++)
+    status = burn__gpu_view(run->gpu, base, &run->call->output_descs[i], like->strides,
+                            i * like->shape[1] * like->shape[3], &run->out[i]);
+  burn__gpu_release(run->gpu, base);
+  return status;
+}
+
+static BurnStatus new_gradients(const GpuRun *run, BurnPrimitive *const *in) {
+  BurnStatus status = BURN_OK;
+  if (burn_primitive_count(in[0]) > 0 && are_parts(in)) return new_parts(run, in[0]);
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[i]);
+  return status;
+}
+
 static BurnStatus attention_backward(const GpuRun *run) {
   BurnPrimitive *const *in = run->call->inputs;
   GpuAttention p = take_heads(run->call, in + 1);
   Notes notes = {NULL, NULL};
-  BurnStatus status = BURN_OK;
+  BurnStatus status = new_gradients(run, in + 1);
   p.grad = gpu_address(in[0]);
   take_strides(p.grad_strides, in[0]);
-  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) status = output_like(run, i, in[1 + i]);
   if (status == BURN_OK) status = burn__gpu_output(run, 3);
   const GpuLibraries *libraries = run->gpu->libraries;
   if (status == BURN_OK && libraries && libraries->attention_backward && libraries->attention_backward(run, &p))

@@ -56,9 +56,37 @@ static BurnStatus put_part(Gpu *gpu, BurnPrimitive *out, int64_t offset, BurnPri
   return put_rows(gpu, out, x, &axis, distance, offset);
 }
 
+/* Row-major strides of a shape; false if those of x are others along an axis that has several elements. */
+static bool lies_in(const BurnPrimitive *x, const BurnTensorDesc *whole, int64_t *strides) {
+  bool fits = true;
+  int64_t stride = 1;
+  for (uint32_t axis = whole->rank; axis-- > 0;) {
+    strides[axis] = stride;
+    fits = fits && (x->shape[axis] == 1 || x->strides[axis] == stride);
+    stride *= whole->shape[axis];
+  }
+  return fits;
+}
+
+/* Do the parts lie beside each other in one memory, as the result would have them? Its strides are filled in. */
+static bool are_joined(const BurnOpCall *call, int64_t dim, int64_t *strides) {
+  const BurnPrimitive *first = call->inputs[0];
+  GpuAddress place = gpu_address(first);
+  bool fits = burn_desc_count(&call->output_descs[0]) > 0;
+  for (uint32_t i = 0; i < call->input_count && fits; i++) {
+    const BurnPrimitive *x = call->inputs[i];
+    fits = lies_in(x, &call->output_descs[0], strides) && gpu_address(x) == place &&
+           gpu_const_tensor(x)->storage == gpu_const_tensor(first)->storage;
+    place += (uint64_t)(x->shape[dim] * strides[dim]) * burn_dtype_bytes(x->dtype);
+  }
+  return fits;
+}
+
 static BurnStatus cat(const GpuRun *run) {
   const int64_t dim = BURN_ATTRS(cat, run->call)->dim.value.i64;
-  int64_t offset = 0;
+  int64_t offset = 0, strides[BURN_MAX_RANK] = {0};
+  if (are_joined(run->call, dim, strides))
+    return burn__gpu_view(run->gpu, run->call->inputs[0], &run->call->output_descs[0], strides, 0, &run->out[0]);
   BurnStatus status = burn__gpu_output(run, 0);
   for (uint32_t i = 0; i < run->call->input_count && status == BURN_OK; i++) {
     BurnPrimitive *x = run->call->inputs[i];
