@@ -265,6 +265,31 @@ static void a_decorator_between(void *context) {
   burn_device_close(device);
 }
 
+/* The failure of what a call reads, or its own, is that of its result as a half; all else of the queue is computed. */
+static void failures(void *context) {
+  static const char *const begins[] = {"full: ", "layer_norm: "};
+  (void)context;
+  use_emulation();
+  BurnDevice *device = open_stack("fusion:max_bytes=1099511627776<%s>");
+  for (int i = 0; i < 2; i++) {
+    const BurnShape large = BURN_SHAPE(INT64_C(1) << 28, 16);
+    const uint64_t before = statistics(device).dead_ops;
+    BurnTensor *gamma = numbers(device, NUMBER, 1, BURN_DTYPE_F32, 1), *good = burn_add_scalar(burn_clone(gamma), 1);
+    BurnTensor *x = i == 0 ? burn_full(device, large, BURN_DTYPE_BF16, 2)
+                           : burn_expand(burn_full(device, BURN_SHAPE(1, 16), BURN_DTYPE_BF16, 2), large);
+    gamma = burn_add_scalar(burn_expand(gamma, BURN_SHAPE(16)), 0);
+    x = burn_layer_norm(burn_cast(x, BURN_DTYPE_F32), gamma, NULL, 1e-5);
+    double value = 0;
+    BurnTensor *sum = burn_sum(burn_cast(x, BURN_DTYPE_BF16));
+    const BurnStatus status = burn_read_scalar(sum, &value);
+    CHECK(burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY, "%s", burn_status_message(status));
+    CHECK(strncmp(burn_status_message(status), begins[i], strlen(begins[i])) == 0, "%s", burn_status_message(status));
+    CHECK(burn_read_scalar(good, &value) == BURN_OK, "what has nothing to do with it fails");
+    CHECK(statistics(device).dead_ops - before == 2, "the casts are there");
+  }
+  burn_device_close(device);
+}
+
 static void test_every_length(void **state) {
   (void)state;
   forked(every_length, NULL);
@@ -277,6 +302,10 @@ static void test_several_readers(void **state) {
   (void)state;
   forked(several_readers, NULL);
 }
+static void test_failures(void **state) {
+  (void)state;
+  forked(failures, NULL);
+}
 static void test_a_decorator_between(void **state) {
   (void)state;
   forked(a_decorator_between, NULL);
@@ -284,7 +313,7 @@ static void test_a_decorator_between(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_length), cmocka_unit_test(test_every_mixture),
-                                     cmocka_unit_test(test_several_readers),
+                                     cmocka_unit_test(test_several_readers), cmocka_unit_test(test_failures),
                                      cmocka_unit_test(test_a_decorator_between)};
   return cmocka_run_group_tests_name("casts that calls do without", tests, NULL, NULL);
 }
