@@ -2,8 +2,8 @@
  * the shape and the dtype alone decide where, so that sums have the same bits everywhere. */
 #include "gpu.h"
 
-enum { WARPS, BLOCKS, COLUMNS, ALONE }; /* variants of kernels/reduce.cu; ALONE + one of the first two */
-enum { ARG_BLOCKS, ARG_THREADS };       /* of kernels/arg.cu */
+enum { WARPS, BLOCKS, COLUMNS, ALONE };      /* variants of kernels/reduce.cu; ALONE + one of the first two */
+enum { ARG_BLOCKS, ARG_THREADS, ARG_WARPS }; /* of kernels/arg.cu */
 enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192 };
 enum { ALONE_THREADS = 32, MANY_LINES = 8 /* so many give a processor enough to do */ };
 enum { IS_MEAN = 1 << 8 /* in the detail of a row */ };
@@ -157,14 +157,19 @@ static BurnStatus reduce_all(const GpuRun *run) {
 
 static BurnStatus find(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis) {
   const int64_t lines = axis->outer * axis->inner;
-  const uint32_t variant = axis->inner > 1 ? ARG_THREADS : ARG_BLOCKS;
-  const GpuReduce p = {
-      .out = gpu_address(out), .in = gpu_address(x), .outer = axis->outer, .size = axis->size, .inner = axis->inner};
+  const uint32_t variant = axis->inner > 1 ? ARG_THREADS : axis->size <= SHORT_LINE ? ARG_WARPS : ARG_BLOCKS;
+  const int64_t in_group = variant == ARG_THREADS ? THREADS : variant == ARG_WARPS ? THREADS / 32 : 1;
+  const GpuReduce p = {.out = gpu_address(out),
+                       .in = gpu_address(x),
+                       .outer = axis->outer,
+                       .size = axis->size,
+                       .inner = axis->inner,
+                       .whole = burn__gpu_is_whole(x, axis->size)};
   const GpuKernelKey key = {
       .text = GPU_TEXT_ARG, .out = out->dtype, .in = {x->dtype, x->dtype, x->dtype}, .variant = variant, .join = join};
   GpuFunction *function = NULL;
   if (lines == 0) return BURN_OK;
-  const uint64_t groups = (uint64_t)(variant == ARG_THREADS ? (lines + THREADS - 1) / THREADS : lines);
+  const uint64_t groups = (uint64_t)((lines + in_group - 1) / in_group);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, groups, THREADS, &p, sizeof p) : status;
 }

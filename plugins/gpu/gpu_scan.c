@@ -1,22 +1,33 @@
 /* gpu_scan.c - every element joined with all before it along an axis. */
 #include "gpu.h"
 
-enum { BLOCKS, LINES, THREADS = 256 }; /* variants of kernels/scan.cu */
+enum { BLOCKS, LINES, WARPS, THREADS = 256 }; /* variants of kernels/scan.cu */
+enum { SHORT_LINE = 512, WARPS_OF_A_BLOCK = 8 };
+
+static uint64_t groups_of(uint32_t variant, int64_t lines) {
+  const int64_t in_group = variant == LINES ? THREADS : variant == WARPS ? WARPS_OF_A_BLOCK : 1;
+  return (uint64_t)((lines + in_group - 1) / in_group);
+}
 
 static BurnStatus start(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis) {
-  const int64_t lines = axis->outer * axis->inner;
-  const GpuScan p = {gpu_address(out), gpu_address(x), axis->outer, axis->size, axis->inner};
+  const GpuScan p = {.out = gpu_address(out),
+                     .in = gpu_address(x),
+                     .outer = axis->outer,
+                     .size = axis->size,
+                     .inner = axis->inner,
+                     .whole = burn__gpu_is_whole(x, axis->size) && burn__gpu_is_whole(out, axis->size)};
   const GpuKernelKey key = {.text = GPU_TEXT_SCAN,
                             .out = out->dtype,
                             .in = {x->dtype, x->dtype, x->dtype},
-                            .variant = axis->inner > 1 ? LINES : BLOCKS,
+                            .variant = axis->inner > 1            ? LINES
+                                       : axis->size <= SHORT_LINE ? WARPS
+                                                                  : BLOCKS,
                             .join = join};
   GpuFunction *function = NULL;
   if (burn_primitive_count(x) == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  const uint64_t groups = (uint64_t)(key.variant == LINES ? (lines + THREADS - 1) / THREADS : lines);
-  return burn__gpu_launch(gpu, function, groups, THREADS, &p, sizeof p);
+  return burn__gpu_launch(gpu, function, groups_of(key.variant, axis->outer * axis->inner), THREADS, &p, sizeof p);
 }
 
 static BurnStatus scan(const GpuRun *run) {

@@ -55,6 +55,7 @@ typedef struct GpuReduce {
 typedef struct GpuScan {
   uint64_t out, in;
   int64_t outer, size, inner;
+  int32_t whole, reserved; /* whole: as in GpuReduce */
 } GpuScan;
 
 /* The order of lines. `padded`: of a bitonic sort, a power of two; the rest: a pass over eight bits of keys, from

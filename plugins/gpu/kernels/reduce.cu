@@ -27,19 +27,17 @@ static __device__ inline A burn_join_vector(A sum, const Vector &v) {
 static __device__ inline A burn_line(const IN0 *in, int64_t size, int lane, int width, bool whole) {
   A sum = burn_nothing();
   int64_t c = lane;
-  for (; whole && (c + (ROUNDS - 1) * width + 1) * W <= size; c += ROUNDS * width) {
+  for (; whole && c * W < size; c += ROUNDS * width) { /* all at once, also where the line ends among them */
     Vector v[ROUNDS];
 #pragma unroll
-    for (int i = 0; i < ROUNDS; i++) v[i] = ((const Vector *)in)[c + i * width];
+    for (int i = 0; i < ROUNDS; i++)
+      if ((c + i * width) * W < size) v[i] = ((const Vector *)in)[c + i * width];
 #pragma unroll
-    for (int i = 0; i < ROUNDS; i++) sum = burn_join_vector(sum, v[i]);
+    for (int i = 0; i < ROUNDS; i++)
+      if ((c + i * width) * W < size) sum = burn_join_vector(sum, v[i]);
   }
-  for (; c * W < size; c += width) {
-    if (whole && c * W + W <= size)
-      sum = burn_join_vector(sum, ((const Vector *)in)[c]);
-    else
-      for (int64_t k = c * W; k < c * W + W && k < size; k++) sum = burn_join(sum, (A)burn_get(in[k]));
-  }
+  for (; c * W < size; c += width)
+    for (int64_t k = c * W; k < c * W + W && k < size; k++) sum = burn_join(sum, (A)burn_get(in[k]));
   return sum;
 }
 

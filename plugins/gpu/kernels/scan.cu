@@ -1,5 +1,8 @@
 /* scan.cu - every element joined with all before it on its line. BURN_VARIANT 0: lines lie along the last axis, a block
- * each, 256 elements at a time; 1: a thread for each line. A sum starts from 0, so that -0 becomes 0. */
+ * each; 1: a thread for each line; 2: as 0, a warp each. A sum starts from 0, so that -0 becomes 0.
+ *
+ * 0 and 2: a thread has K elements beside each other of each tile, joins them one after the other, and then what the
+ * threads before it have with them. */
 static __device__ inline A burn_first(A x) {
 #if BURN_JOIN == 0
   return burn_join((A)0, x);
@@ -8,30 +11,75 @@ static __device__ inline A burn_first(A x) {
 #endif
 }
 
+#if BURN_VARIANT != 1
+enum { T = BURN_VARIANT == 2 ? 32 : 256, W = 16 / sizeof(IN0), K = sizeof(IN0) < 8 ? 16 : 8, TILE = T * K };
+struct alignas(16) Vector { IN0 at[W]; };
+struct alignas(sizeof(OUT) * W) Results { OUT at[W]; };
+
+static __device__ inline void burn_take(A *sums, const IN0 *in, int64_t left, bool whole) {
+  if (whole && left >= K) {
+    Vector v[K / W];
+#pragma unroll
+    for (int i = 0; i < K / W; i++) v[i] = ((const Vector *)in)[i];
+#pragma unroll
+    for (int k = 0; k < K; k++) sums[k] = burn_first((A)burn_get(v[k / W].at[k % W]));
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < K; k++) sums[k] = k < left ? burn_first((A)burn_get(in[k])) : burn_nothing();
+}
+
+static __device__ inline void burn_give(OUT *out, A before, const A *sums, int64_t left, bool whole) {
+  if (whole && left >= K) {
+#pragma unroll
+    for (int i = 0; i < K / W; i++) {
+      Results results;
+      for (int k = 0; k < W; k++) burn_put(results.at[k], burn_join(before, sums[i * W + k]));
+      ((Results *)out)[i] = results;
+    }
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < K; k++)
+    if (k < left) burn_put(out[k], burn_join(before, sums[k]));
+}
+
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
+  __shared__ A ends[8];
+  const int lane = threadIdx.x % 32, place = threadIdx.x % T;
+  const int64_t line = (int64_t)blockIdx.x * (256 / T) + threadIdx.x / T;
+  const int64_t size = line < p.outer ? p.size : 0; /* warps of no line go along: all come to each shuffle */
+  const IN0 *in = (const IN0 *)p.in + line * p.size;
+  OUT *out = (OUT *)p.out + line * p.size;
+  A before = burn_nothing();
+  for (int64_t tile = 0; tile < p.size; tile += TILE) {
+    const int64_t first = tile + place * K;
+    A sums[K];
+    burn_take(sums, in + first, size - first, p.whole);
+#pragma unroll
+    for (int k = 1; k < K; k++) sums[k] = burn_join(sums[k - 1], sums[k]);
+    A all = sums[K - 1];
+    for (int step = 1; step < 32; step *= 2) {
+      const A left = __shfl_up_sync(0xffffffffu, all, step);
+      if (lane >= step) all = burn_join(left, all);
+    }
+    A left = __shfl_up_sync(0xffffffffu, all, 1);
+    if (lane == 0) left = burn_nothing();
+    if (lane == 31) ends[threadIdx.x / 32] = all;
+    __syncthreads();
+    const int first_warp = T == 32 ? threadIdx.x / 32 : 0, warps = T / 32;
+    A start = before;
+    for (int w = 0; w < place / 32; w++) start = burn_join(start, ends[w]);
+    for (int w = 0; w < warps; w++) before = burn_join(before, ends[first_warp + w]);
+    burn_give(out + first, burn_join(start, left), sums, size - first, p.whole);
+    __syncthreads();
+  }
+}
+
+#else
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
   const IN0 *in = (const IN0 *)p.in;
   OUT *out = (OUT *)p.out;
-#if BURN_VARIANT == 0
-  __shared__ A ends[8];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int64_t line = (int64_t)blockIdx.x * p.size;
-  A before = burn_nothing();
-  for (int64_t tile = 0; tile < p.size; tile += 256) {
-    const int64_t k = tile + threadIdx.x;
-    A sum = k < p.size ? burn_first((A)burn_get(in[line + k])) : burn_nothing();
-    for (int step = 1; step < 32; step *= 2) {
-      const A left = __shfl_up_sync(0xffffffffu, sum, step);
-      if (lane >= step) sum = burn_join(left, sum);
-    }
-    if (lane == 31) ends[warp] = sum;
-    __syncthreads();
-    A left = before;
-    for (int w = 0; w < warp; w++) left = burn_join(left, ends[w]);
-    if (k < p.size) burn_put(out[line + k], burn_join(left, sum));
-    for (int w = 0; w < 8; w++) before = burn_join(before, ends[w]);
-    __syncthreads();
-  }
-#else
   const int64_t i = burn_thread();
   if (i >= p.outer * p.inner) return;
   const int64_t start = i / p.inner * p.size * p.inner + i % p.inner;
@@ -40,5 +88,5 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
     sum = burn_join(sum, burn_first((A)burn_get(in[start + k * p.inner])));
     burn_put(out[start + k * p.inner], sum);
   }
-#endif
 }
+#endif

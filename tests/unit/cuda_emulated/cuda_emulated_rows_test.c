@@ -269,6 +269,29 @@ static void test_reductions(void **state) {
   }
 }
 
+/* -- scans ------------------------------------------------------------------------------------ */
+
+static void test_scans(void **state) {
+  static const char *const names[] = {"cummin", "cummax", "argmax", "argmin"};
+  /* a warp or a block for a line, in one tile or several, by vectors or not; lines beside each other */
+  static const int64_t shapes[][3] = {{9, 16, 1},   {9, 37, 1},   {7, 512, 1},  {3, 513, 1},
+                                      {2, 4096, 1}, {2, 9000, 1}, {2, 9001, 1}, {3, 70, 5}};
+  (void)state;
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const Input x = {BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), PLAIN, 0};
+    Input shares = x, odd = x;
+    shares.kind = SHARES;
+    odd.kind = WITH_INFINITIES;
+    compare_two(&(Call){"cumsum", 1, 1, {shares}, {burn_attr_i64(1)}}, i);
+    compare(&(Call){"cumsum", 1, 1, {x}, {burn_attr_i64(1)}}, BURN_DTYPE_I64);
+    compare(&(Call){"cumprod", 1, 1, {shares}, {burn_attr_i64(1)}}, BURN_DTYPE_F64);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+      compare_two(&(Call){names[k], 1, 1, {odd}, {burn_attr_i64(1)}}, i + k);
+      compare(&(Call){names[k], 1, 1, {x}, {burn_attr_i64(1)}}, BURN_DTYPE_U8);
+    }
+  }
+}
+
 /* -- orders of elements ----------------------------------------------------------------------- */
 
 /* Reads f(x), made on each device, as f64, and compares. */
@@ -477,6 +500,7 @@ int main(void) {
                                      cmocka_unit_test(test_views_have_the_bits_of_copies),
                                      cmocka_unit_test(test_reductions),
                                      cmocka_unit_test(test_pools),
+                                     cmocka_unit_test(test_scans),
                                      cmocka_unit_test(test_orders_of_elements),
                                      cmocka_unit_test(test_batch_norm),
                                      cmocka_unit_test(test_lstm),

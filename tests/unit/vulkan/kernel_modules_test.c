@@ -34,7 +34,7 @@ static const Row rows[] = {
     {GPU_TEXT_ELEMENTWISE_TILES, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_CREATE, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_REDUCE, NUMBERS, 4, 5, {0, 1, 2, 3, 4}},
-    {GPU_TEXT_SCAN, NUMBERS, 4, 2, {0, 1}},
+    {GPU_TEXT_SCAN, NUMBERS, 4, 3, {0, 1, 2}},
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
     {GPU_TEXT_DIRECT_PRODUCT, ALL, 1, 1, {0}},
