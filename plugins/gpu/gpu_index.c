@@ -1,9 +1,10 @@
 /* gpu_index.c - elements through indices. An index outside is told by the kernel, and reported by the next function
  * that can. Values for the same place meet in the order of their indices: these are sorted, and runs of equals are done
- * in pieces whose places follow from the order alone, so results have the same bits every time. */
+ * in pieces whose places follow from the order and the shape alone, so results have the same bits every time. */
 #include "gpu.h"
 
-enum { PICK, PICK_VECTORS, PUT, JOIN, THREADS = 256, PIECE = 64 }; /* variants of kernels/index.cu */
+enum { PICK, PICK_VECTORS, PUT, JOIN, THREADS = 256 }; /* variants of kernels/index.cu */
+enum { PIECE = 64, SMALL_PIECE = 16, FEW = 1 << 22 /* elements: they need more threads */ };
 enum { LISTED, PER_ELEMENT }; /* one list of indices for all lines, or one per element: the detail of a row */
 
 /* Where x, indices and result lie, row-major. */
@@ -130,14 +131,25 @@ static BurnStatus start_put(const GpuRun *run, const Parts *parts, GpuIndex *p) 
   return status == BURN_OK && p->pieces > 1 ? start(run, JOIN, join, p) : status;
 }
 
+/* The result with the elements of x: x itself where nobody else will read it. */
+static BurnStatus begin_result(const GpuRun *run) {
+  BurnPrimitive *x = run->call->inputs[0];
+  if (burn__gpu_may_overwrite(run->call, 0) && burn__gpu_is_row_major(x)) {
+    burn__gpu_retain(run->out[0] = x);
+    return BURN_OK;
+  }
+  const BurnStatus status = burn__gpu_output(run, 0);
+  return status == BURN_OK ? burn__gpu_copy(run->gpu, run->out[0], x) : status;
+}
+
 static BurnStatus put(const GpuRun *run) {
   Gpu *gpu = run->gpu;
   BurnPrimitive *const *in = run->call->inputs;
   Parts parts = {NULL, NULL, NULL, NULL, NULL};
   GpuIndex p = describe(run, in[0], in[2]->shape[run->call->attrs[0].value.i64]);
-  p.pieces = (p.picks + PIECE - 1) / PIECE;
-  BurnStatus status = burn__gpu_output(run, 0);
-  if (status == BURN_OK) status = burn__gpu_copy(gpu, run->out[0], in[0]);
+  p.piece = burn_primitive_count(in[2]) < FEW ? SMALL_PIECE : PIECE;
+  p.pieces = (p.picks + p.piece - 1) / p.piece;
+  BurnStatus status = begin_result(run);
   if (status == BURN_OK) status = burn__gpu_row_major(gpu, in[1], &parts.indices);
   if (status == BURN_OK) status = burn__gpu_row_major(gpu, in[2], &parts.values);
   if (status == BURN_OK) status = sort_indices(run, parts.indices, &p, &parts.order);

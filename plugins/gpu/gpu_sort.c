@@ -42,11 +42,12 @@ static BurnStatus start_shared(Gpu *gpu, GpuKernelKey *key, const GpuSort *p) {
   return burn__gpu_launch(gpu, function, (uint64_t)(p->outer * p->inner), threads, p, sizeof *p);
 }
 
-/* One pass over eight bits. */
+/* One pass over eight bits. A line of one tile needs no other's counts. */
 static BurnStatus pass(Gpu *gpu, GpuKernelKey *key, const GpuSort *p) {
   const int64_t lines = p->outer * p->inner;
-  BurnStatus status = start(gpu, key, COUNT, lines * p->tiles, TILE_THREADS, p);
-  if (status == BURN_OK) status = start(gpu, key, PLACES, lines * DIGITS, TILE_THREADS, p);
+  BurnStatus status = BURN_OK;
+  if (p->tiles > 1) status = start(gpu, key, COUNT, lines * p->tiles, TILE_THREADS, p);
+  if (p->tiles > 1 && status == BURN_OK) status = start(gpu, key, PLACES, lines * DIGITS, TILE_THREADS, p);
   return status == BURN_OK ? start(gpu, key, SPREAD, lines * p->tiles, TILE_THREADS, p) : status;
 }
 
@@ -133,7 +134,7 @@ BurnStatus burn__gpu_sort_indices(Gpu *gpu, BurnPrimitive *x, const GpuAxis *axi
   const int all = 8 * (int)burn_dtype_bytes(x->dtype);
   int bits = 1;
   GpuSort p = {.descending = 0};
-  while (bits < all && limit >> bits > 0) bits++;
+  while (bits < all && (limit - 1) >> bits > 0) bits++;
   return sort(gpu, x, axis, bits, &p, out);
 }
 

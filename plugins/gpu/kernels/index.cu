@@ -2,12 +2,10 @@
  * same by vectors of 16 bytes, which inner counts then; 2 and 3: put, values[outer, picks, inner] into
  * out[outer, size, inner], which holds x already.
  *
- * For put `order` has the positions of equal indices one after the other, in pieces of 64. 2: a thread does the runs of
+ * For put `order` has the positions of equal indices one after the other, in pieces. 2: a thread does the runs of
  * equals within a piece in their order. Of runs that go on beyond it, it leaves what it has got in partial
  * [2, outer, pieces, inner]: first of the run that began before, then of the one that goes on. 3: the thread of the piece
  * where such a run begins joins its parts. */
-enum { PIECE = 64 };
-
 static __device__ inline int64_t burn_position(const GpuIndex &p, int64_t outer, int64_t pick, int64_t inner) {
   return p.per_element ? (outer * p.picks + pick) * p.inner + inner : pick;
 }
@@ -81,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuIndex p) {
   const int64_t i = burn_thread();
   if (i >= p.outer * p.pieces * p.inner) return;
   const Place at = burn_split(p, i, p.pieces);
-  const int64_t begin = at.k * PIECE, end = begin + PIECE < p.picks ? begin + PIECE : p.picks;
+  const int64_t begin = at.k * p.piece, end = begin + p.piece < p.picks ? begin + p.piece : p.picks;
   const int64_t before = begin > 0 ? burn_pick(p, at, begin - 1).index : -1;
   const int64_t after = end < p.picks ? burn_pick(p, at, end).index : -1;
   for (int64_t k = begin; k < end;) {
@@ -108,16 +106,16 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuIndex p) {
   const int64_t i = burn_thread();
   if (i >= p.outer * p.pieces * p.inner) return;
   const Place at = burn_split(p, i, p.pieces);
-  const int64_t begin = at.k * PIECE, end = begin + PIECE;
+  const int64_t begin = at.k * p.piece, end = begin + p.piece;
   if (end >= p.picks) return;
   const int64_t index = burn_pick(p, at, end).index;
   if (!burn_is_index(p, index) || burn_pick(p, at, end - 1).index != index) return;
   if (begin > 0 && burn_pick(p, at, begin - 1).index == index) return; /* it began before this piece */
   OUT *target = burn_target(p, at, index);
   A value = burn_join((A)burn_get(*target), *burn_partial(p, at, at.k, 1));
-  for (int64_t piece = at.k + 1; piece < p.pieces && burn_pick(p, at, piece * PIECE).index == index; piece++) {
+  for (int64_t piece = at.k + 1; piece < p.pieces && burn_pick(p, at, piece * p.piece).index == index; piece++) {
     value = burn_join(value, *burn_partial(p, at, piece, 0));
-    const int64_t next = piece * PIECE + PIECE;
+    const int64_t next = (piece + 1) * p.piece;
     if (next < p.picks && burn_pick(p, at, next - 1).index != index) break;
   }
   burn_put(*target, value);

@@ -73,8 +73,9 @@ typedef struct GpuIndex {
   int64_t outer, size, inner, picks, pieces;
   int64_t dim;
   uint32_t op;
-  int32_t per_element;        /* indices [outer, picks, inner], not [picks] */
-  int32_t is_small, reserved; /* fewer than 2^31 threads */
+  int32_t per_element; /* indices [outer, picks, inner], not [picks] */
+  int32_t is_small;    /* fewer than 2^31 threads */
+  int32_t piece;       /* picks that a thread puts */
 } GpuIndex;
 
 /* Rows of [outer, size], or lines along the middle of [outer, size, inner]. What a kind of kernels/softmax.cu,

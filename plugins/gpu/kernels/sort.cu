@@ -3,7 +3,7 @@
  *
  * Longer ones by eight bits of the key after another, from the lowest, in tiles of 2,048: 1 counts the digits of each
  * tile, 2 adds up the counts of each digit, which gives the places of the first of each digit and tile, 3 puts keys and indices
- * there.
+ * there. A line of one tile has no 1 and 2.
  * Within a tile a warp has 256 elements in a row, 32 at a time, so the order is kept. */
 static __device__ inline int64_t burn_key(f16_t x) {
   const int16_t bits = (int16_t)x.bits;
@@ -172,8 +172,11 @@ extern "C" __global__ void __launch_bounds__(T) kernel(const GpuSort p) {
   const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles, start = tile * TILE;
   burn_rank(p, line, start, counts, keys, ranks);
   const int64_t digit = line * DIGITS + threadIdx.x;
-  uint32_t all, place = burn_sum_before(((const uint32_t *)p.totals)[digit], &all);
-  place += ((const uint32_t *)p.counts)[digit * p.tiles + tile];
+  uint32_t all, total = 0;
+  if (p.tiles > 1) total = ((const uint32_t *)p.totals)[digit];
+  for (int w = 0; w < WARPS && p.tiles == 1; w++) total += counts[w][threadIdx.x];
+  uint32_t place = burn_sum_before(total, &all);
+  if (p.tiles > 1) place += ((const uint32_t *)p.counts)[digit * p.tiles + tile];
   for (int w = 0; w < WARPS; w++) {
     const uint32_t count = counts[w][threadIdx.x];
     counts[w][threadIdx.x] = place;
