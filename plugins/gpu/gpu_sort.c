@@ -7,7 +7,7 @@ enum { SHARED, COUNT, PLACES, SPREAD }; /* variants of kernels/sort.cu */
 enum {
   SHARED_THREADS = 512,
   TILE_THREADS = 256,
-  TILE = 2048,
+  TILE_BYTES = 16384, /* of keys */
   DIGITS = 256,
   LONGEST_SHARED = 4096, /* where a group has 48 KiB */
   SHARED_BYTES = 12,     /* of an element: its key and its index */
@@ -85,7 +85,8 @@ static BurnStatus sort_by_digits(Gpu *gpu, GpuKernelKey *key, int bits, GpuSort 
   if (p->size > INT32_MAX)
     return GPU_FAIL(gpu, INVALID_ARGUMENT, "lines of %lld elements are too long to sort: 2147483647 is the most",
                     (long long)p->size);
-  p->tiles = (p->size + TILE - 1) / TILE;
+  const int64_t tile = TILE_BYTES / (is_wide ? 8 : 4);
+  p->tiles = (p->size + tile - 1) / tile;
   BurnStatus status = make_rooms(gpu, is_wide ? BURN_DTYPE_I64 : BURN_DTYPE_I32, p, &rooms);
   if (status == BURN_OK) p->counts = gpu_address(rooms.counts);
   p->totals = p->counts + (uint64_t)(p->outer * p->inner * DIGITS * p->tiles) * sizeof(uint32_t);

@@ -1,10 +1,10 @@
 /* sort.cu - the order of the elements of each line; equal ones keep theirs. BURN_VARIANT 0: by a bitonic sort of keys and
  * indices in one block's shared memory, lines of at most BURN_LONGEST, padded to a power of two with keys above all.
  *
- * Longer ones by eight bits of the key after another, from the lowest, in tiles of 2,048: 1 counts the digits of each
+ * Longer ones by eight bits of the key after another, from the lowest, in tiles of 16 KiB of keys: 1 counts the digits of each
  * tile, 2 adds up the counts of each digit, which gives the places of the first of each digit and tile, 3 puts keys and indices
  * there. A line of one tile has no 1 and 2.
- * Within a tile a warp has 256 elements in a row, 32 at a time, so the order is kept. */
+ * Within a tile a warp has its elements in a row, 32 at a time, so the order is kept. */
 static __device__ inline int64_t burn_key(f16_t x) {
   const int16_t bits = (int16_t)x.bits;
   return bits < 0 ? bits ^ 0x7fff : bits;
@@ -72,18 +72,25 @@ extern "C" __global__ void __launch_bounds__(BURN_SORTERS) kernel(const GpuSort 
     burn_put(((OUT *)p.out)[burn_place(p, line, k)], indices[k]);
 }
 #else
-enum { T = 256, WARPS = T / 32, TILE = 2048, ROUNDS = TILE / T, DIGITS = 256 };
 template <int BYTES> struct Unsigned { typedef uint32_t Key; };
 template <> struct Unsigned<8> { typedef uint64_t Key; };
 typedef Unsigned<sizeof(IN0)>::Key Key;
+enum { T = 256, WARPS = T / 32, TILE = sizeof(IN0) == 8 ? 2048 : 4096, ROUNDS = TILE / T, DIGITS = 256 };
+
+/* Where a line begins: between passes, and in the tensor. */
+struct Line { int64_t between, tensor; };
+static __device__ inline Line burn_line(const GpuSort &p, int64_t line) {
+  const Line place = {line * p.size, burn_place(p, line, 0)};
+  return place;
+}
 
 /* Element k of a line as it came from the pass before, or, in the first one, from the tensor. */
-static __device__ inline Key burn_sortable(const GpuSort &p, int64_t line, int64_t k) {
-  if (p.keys_in != 0) return ((const Key *)p.keys_in)[line * p.size + k];
-  return (Key)burn_key(((const IN0 *)p.in)[burn_place(p, line, k)]) ^ (Key)p.flip;
+static __device__ inline Key burn_sortable(const GpuSort &p, const Line &line, int64_t k) {
+  if (p.keys_in != 0) return ((const Key *)p.keys_in)[line.between + k];
+  return (Key)burn_key(((const IN0 *)p.in)[line.tensor + k * p.inner]) ^ (Key)p.flip;
 }
-static __device__ inline uint32_t burn_index(const GpuSort &p, int64_t line, int64_t k) {
-  return p.indices_in != 0 ? ((const uint32_t *)p.indices_in)[line * p.size + k] : (uint32_t)k;
+static __device__ inline uint32_t burn_index(const GpuSort &p, const Line &line, int64_t k) {
+  return p.indices_in != 0 ? ((const uint32_t *)p.indices_in)[line.between + k] : (uint32_t)k;
 }
 static __device__ inline uint32_t burn_digit(const GpuSort &p, Key key) { return (uint32_t)(key >> p.shift) & 255u; }
 
@@ -100,11 +107,12 @@ static __device__ inline uint32_t burn_equals(uint32_t digit, bool is_there) {
 
 /* The place of each of a thread's elements among those of its digit in its warp's part of the tile; counts[w][d] becomes
  * how many of digit d warp w has. */
-static __device__ inline void burn_rank(const GpuSort &p, int64_t line, int64_t start, uint32_t counts[WARPS][DIGITS],
+static __device__ inline void burn_rank(const GpuSort &p, const Line &line, int64_t start, uint32_t counts[WARPS][DIGITS],
                                         Key *keys, uint32_t *ranks) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int d = threadIdx.x; d < WARPS * DIGITS; d += T) counts[d / DIGITS][d % DIGITS] = 0;
   __syncthreads();
+#pragma unroll
   for (int round = 0; round < ROUNDS; round++) {
     const int64_t k = start + warp * (TILE / WARPS) + round * 32 + lane;
     const bool is_there = k < p.size;
@@ -142,13 +150,25 @@ static __device__ inline uint32_t burn_sum_before(uint32_t x, uint32_t *all) {
 #if BURN_VARIANT == 1
 extern "C" __global__ void __launch_bounds__(T) kernel(const GpuSort p) {
   __shared__ uint32_t counts[WARPS][DIGITS];
+  const int64_t tile = (int64_t)blockIdx.x % p.tiles, number = (int64_t)blockIdx.x / p.tiles;
+  const Line line = burn_line(p, number);
+#if defined(BURN_SPIRV)
   Key keys[ROUNDS];
   uint32_t ranks[ROUNDS];
-  const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles;
   burn_rank(p, line, tile * TILE, counts, keys, ranks);
+#else
+  for (int w = 0; w < WARPS; w++) counts[w][threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll 8
+  for (int round = 0; round < ROUNDS; round++) {
+    const int64_t k = tile * TILE + round * T + threadIdx.x;
+    if (k < p.size) atomicAdd(&counts[threadIdx.x / 32][burn_digit(p, burn_sortable(p, line, k))], 1u);
+  }
+  __syncthreads();
+#endif
   uint32_t sum = 0;
   for (int w = 0; w < WARPS; w++) sum += counts[w][threadIdx.x];
-  ((uint32_t *)p.counts)[(line * DIGITS + threadIdx.x) * p.tiles + tile] = sum;
+  ((uint32_t *)p.counts)[(number * DIGITS + threadIdx.x) * p.tiles + tile] = sum;
 }
 #elif BURN_VARIANT == 2
 /* A block per line and digit: each tile's count becomes the sum of those before it, and the sum of all goes to totals. */
@@ -164,36 +184,57 @@ extern "C" __global__ void __launch_bounds__(T) kernel(const GpuSort p) {
   if (threadIdx.x == 0) ((uint32_t *)p.totals)[blockIdx.x] = before;
 }
 #else
+/* Keys and indices go into the tile's order first, so that neighbours are written to neighbours. */
 extern "C" __global__ void __launch_bounds__(T) kernel(const GpuSort p) {
-  __shared__ uint32_t counts[WARPS][DIGITS];
+  __shared__ uint32_t counts[WARPS][DIGITS], distances[DIGITS]; /* from a place in the tile to that in the line */
+  __shared__ Key room[TILE];
   Key keys[ROUNDS];
-  uint32_t ranks[ROUNDS];
+  uint32_t ranks[ROUNDS], to[ROUNDS];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int64_t tile = (int64_t)blockIdx.x % p.tiles, line = (int64_t)blockIdx.x / p.tiles, start = tile * TILE;
+  const int64_t tile = (int64_t)blockIdx.x % p.tiles, number = (int64_t)blockIdx.x / p.tiles, start = tile * TILE;
+  const Line line = burn_line(p, number);
+  const int64_t first = start + warp * (TILE / WARPS) + lane, left = p.size - start;
   burn_rank(p, line, start, counts, keys, ranks);
-  const int64_t digit = line * DIGITS + threadIdx.x;
-  uint32_t all, total = 0;
-  if (p.tiles > 1) total = ((const uint32_t *)p.totals)[digit];
-  for (int w = 0; w < WARPS && p.tiles == 1; w++) total += counts[w][threadIdx.x];
-  uint32_t place = burn_sum_before(total, &all);
-  if (p.tiles > 1) place += ((const uint32_t *)p.counts)[digit * p.tiles + tile];
+  const int64_t digit = number * DIGITS + threadIdx.x;
+  uint32_t all, here = 0;
+  for (int w = 0; w < WARPS; w++) here += counts[w][threadIdx.x];
+  uint32_t place = burn_sum_before(here, &all);
+  const uint32_t total = p.tiles > 1 ? ((const uint32_t *)p.totals)[digit] : here;
+  uint32_t begin = burn_sum_before(total, &all);
+  if (p.tiles > 1) begin += ((const uint32_t *)p.counts)[digit * p.tiles + tile];
+  distances[threadIdx.x] = begin - place;
   for (int w = 0; w < WARPS; w++) {
     const uint32_t count = counts[w][threadIdx.x];
     counts[w][threadIdx.x] = place;
     place += count;
   }
   __syncthreads();
+#pragma unroll
   for (int round = 0; round < ROUNDS; round++) {
-    const int64_t k = start + warp * (TILE / WARPS) + round * 32 + lane;
-    if (k >= p.size) continue;
-    const int64_t to = (int64_t)counts[warp][burn_digit(p, keys[round])] + ranks[round];
-    const uint32_t index = burn_index(p, line, k);
-    if (p.keys_out == 0) {
-      burn_put(((OUT *)p.out)[burn_place(p, line, to)], (int64_t)index);
-      continue;
-    }
-    ((Key *)p.keys_out)[line * p.size + to] = keys[round];
-    ((uint32_t *)p.indices_out)[line * p.size + to] = index;
+    if (first + round * 32 >= p.size) continue;
+    ranks[round] += counts[warp][burn_digit(p, keys[round])];
+    room[ranks[round]] = keys[round];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int round = 0; round < ROUNDS; round++) {
+    const int k = round * T + threadIdx.x;
+    if (k >= left) continue;
+    const Key key = room[k];
+    to[round] = distances[burn_digit(p, key)] + (uint32_t)k;
+    if (p.keys_out != 0) ((Key *)p.keys_out)[line.between + to[round]] = key;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int round = 0; round < ROUNDS; round++)
+    if (first + round * 32 < p.size) room[ranks[round]] = (Key)burn_index(p, line, first + round * 32);
+  __syncthreads();
+#pragma unroll
+  for (int round = 0; round < ROUNDS; round++) {
+    const int k = round * T + threadIdx.x;
+    if (k >= left) continue;
+    if (p.keys_out != 0) ((uint32_t *)p.indices_out)[line.between + to[round]] = (uint32_t)room[k];
+    else burn_put(((OUT *)p.out)[line.tensor + to[round] * p.inner], (int64_t)room[k]);
   }
 }
 #endif

@@ -417,8 +417,8 @@ static void test_lstm(void **state) {
 
 static void test_sorting(void **state) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_I64, BURN_DTYPE_U8};
-  static const int64_t shapes[][3] = {{1, 1024, 1}, {1, 1025, 1}, {2, 2048, 1},
-                                      {1, 2049, 3}, {1, 5000, 1}, {65, 1030, 1}};
+  static const int64_t shapes[][3] = {{1, 1024, 1}, {1, 1025, 1}, {2, 2048, 1}, {1, 9001, 1},
+                                      {1, 4096, 1}, {1, 2049, 3}, {1, 5000, 1}, {65, 1030, 1}};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
