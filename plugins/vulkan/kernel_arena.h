@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__GNUC__)
+/* With C's own formats, on Windows too. */
+#if defined(__MINGW32__)
+#define KERNEL_PRINTF(string, first) __attribute__((__format__(__gnu_printf__, string, first), __noreturn__))
+#elif defined(__GNUC__)
 #define KERNEL_PRINTF(string, first) __attribute__((__format__(__printf__, string, first), __noreturn__))
 #else
 #define KERNEL_PRINTF(string, first)

@@ -114,7 +114,9 @@ typedef struct KernelReader {
 /* -- kernel_tokens.c -------------------------------------------------------------------------- */
 
 /* "line 12: .."; only the first counts. Returns false. */
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+__attribute__((format(gnu_printf, 2, 3)))
+#elif defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 bool burn__kernel_fail(KernelReader *reader, const char *format, ...);

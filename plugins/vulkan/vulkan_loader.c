@@ -8,6 +8,7 @@
 
 #if defined(_WIN32)
 #include <windows.h>
+#undef CreateSemaphore /* a name of Vulkan's, too */
 static const char default_name[] = "vulkan-1.dll";
 #else
 #include <dlfcn.h>
