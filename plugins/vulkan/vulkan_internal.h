@@ -158,6 +158,7 @@ typedef struct VulkanDispatch {
   uint32_t bytes;
   uint32_t group_count;
   bool in_push_constants;
+  bool is_whole;             /* the parameters are all push constants that there are */
   const GpuTouched *touched; /* NULL: any memory */
 } VulkanDispatch;
 /* Into the queue, or into what is recorded. */
@@ -231,6 +232,8 @@ typedef struct VulkanEntry {
 BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, GpuFunction **out);
 /* BURN_OK if it could be compiled, for all that is known without the driver. */
 BurnStatus burn__vulkan_check_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry);
+/* INVALID_ARGUMENT for more groups than the device has along an axis. */
+BurnStatus burn__vulkan_check_groups(Vulkan *vulkan, const uint32_t groups[3]);
 /* Starts one that has threads along three axes. */
 BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function, const uint32_t groups[3],
                                     const void *parameters, size_t bytes);
@@ -243,6 +246,15 @@ BurnStatus BURN_API_CALL burn__vulkan_pack_load(void *self, const BurnDeviceCode
 void BURN_API_CALL burn__vulkan_pack_unload(void *self, BurnLoadedKernel *kernel);
 BurnStatus burn__vulkan_pack_start(Gpu *gpu, BurnLoadedKernel *kernel, const BurnDeviceLaunch *launch,
                                    const uint64_t *words, size_t bytes);
+
+/* -- vulkan_pack_words.c: those that come as words of SPIR-V ----------------------------------- */
+
+enum { VULKAN_WORDS_PUSHED = 128 }; /* bytes of addresses and parameters */
+typedef struct VulkanWords VulkanWords;
+BurnStatus burn__vulkan_words_load(Vulkan *vulkan, const BurnDeviceCode *code, const char *entry, VulkanWords **out);
+void burn__vulkan_words_drop(Vulkan *vulkan, VulkanWords *words); /* NULL is allowed */
+/* Compiled at the first call with such a number of threads. One thread at a time works with the words. */
+BurnStatus burn__vulkan_words_pipeline(Vulkan *vulkan, VulkanWords *words, const uint32_t threads[3], VkPipeline *out);
 
 /* -- vulkan_selftest.c, vulkan_cache.c -------------------------------------------------------- */
 

@@ -225,14 +225,18 @@ static BurnStatus check_start(Gpu *gpu, const GpuFunction *function, uint64_t th
   return BURN_OK;
 }
 
+BurnStatus burn__vulkan_check_groups(Vulkan *vulkan, const uint32_t groups[3]) {
+  const VulkanCaps *caps = &vulkan->caps;
+  if (groups[0] <= caps->groups[0] && groups[1] <= caps->groups[1] && groups[2] <= caps->groups[2]) return BURN_OK;
+  return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "%u x %u x %u groups are more than the %u x %u x %u of %s", groups[0],
+                     groups[1], groups[2], caps->groups[0], caps->groups[1], caps->groups[2], caps->name);
+}
+
 BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function, const uint32_t groups[3],
                                     const void *parameters, size_t bytes) {
-  const VulkanCaps *caps = &vulkan->caps;
-  const BurnStatus status = check_start(&vulkan->gpu, function, product(function->threads), bytes);
+  BurnStatus status = check_start(&vulkan->gpu, function, product(function->threads), bytes);
+  if (status == BURN_OK) status = burn__vulkan_check_groups(vulkan, groups);
   if (status != BURN_OK) return status;
-  if (groups[0] > caps->groups[0] || groups[1] > caps->groups[1] || groups[2] > caps->groups[2])
-    return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "%u x %u x %u groups are more than the %u x %u x %u of %s", groups[0],
-                       groups[1], groups[2], caps->groups[0], caps->groups[1], caps->groups[2], caps->name);
   const VulkanDispatch dispatch = {.pipeline = function->pipeline,
                                    .groups = {groups[0], groups[1], groups[2]},
                                    .parameters = parameters,

@@ -390,15 +390,20 @@ void burn__vulkan_put_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, G
   const VulkanCalls *calls = &vulkan->calls;
   const uint32_t rest = dispatch->in_push_constants ? (dispatch->bytes + 3) / 4 * 4 : 8;
   Pushed pushed = {.group_count = dispatch->group_count};
-  if (dispatch->in_push_constants) {
+  if (dispatch->in_push_constants && !dispatch->is_whole) {
     memcpy(pushed.rest.parameters, dispatch->parameters, dispatch->bytes);
-  } else {
+  } else if (!dispatch->in_push_constants) {
     pushed.rest.address = parameters;
   }
   if (*bound != dispatch->pipeline)
     calls->CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
   *bound = dispatch->pipeline;
-  calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, &pushed);
+  if (dispatch->is_whole) {
+    calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, dispatch->bytes,
+                            dispatch->parameters);
+  } else {
+    calls->CmdPushConstants(commands, vulkan->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 + rest, &pushed);
+  }
   calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
 }
 

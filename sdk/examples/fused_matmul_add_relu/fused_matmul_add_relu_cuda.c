@@ -1,5 +1,6 @@
-/* fused_matmul_add_relu_cuda.c - the kernel for CUDA devices: its text, which
- * the backend compiles for the device that it has, and how a call is started.
+/* fused_matmul_add_relu_cuda.c - the kernel for devices: its text, which the
+ * backend compiles for the device that it has, and how a call is started. Those
+ * that take words of SPIR-V get these (fused_matmul_add_relu_spirv.c).
  *
  * A block makes 16 x 16 elements of the result, and holds as much of lhs and
  * rhs in shared memory while it walks along the inner axis. */
@@ -104,14 +105,16 @@ static const BurnDeviceCode code = {.struct_size = sizeof(BurnDeviceCode),
                                     .format = BURN_CODE_CUDA_C,
                                     .data = text,
                                     .bytes = sizeof text - 1};
-static const BurnDeviceCode *const codes[] = {&code};
+extern const BurnDeviceCode fused_matmul_add_relu_spirv;
+static const BurnDeviceCode *const codes[] = {&fused_matmul_add_relu_spirv,
+                                              &code};
 extern const BurnDeviceKernel fused_matmul_add_relu_cuda;
 const BurnDeviceKernel fused_matmul_add_relu_cuda = {
     .struct_size = sizeof(BurnDeviceKernel),
     .op = "fused_matmul_add_relu.forward",
     .entry = "forward",
     .codes = codes,
-    .code_count = 1,
+    .code_count = 2,
     .row_major = 1u | 2u, /* bias may be stretched or a view */
     .accept = accept,
     .plan = plan,
