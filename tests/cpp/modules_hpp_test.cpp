@@ -357,6 +357,37 @@ static void test_data() {
   EXPECT(message_of([&] { train::Dataset::mnist("nowhere", BURN_MNIST_TRAIN); }).find("nowhere") != std::string::npos);
 }
 
+static std::vector<double> column_of(const train::Dataset &dataset, const std::string &name) {
+  Device device("ndarray");
+  std::vector<double> values;
+  train::Loader loader(dataset, {1});
+  for (train::Batch batch : loader.epoch(device, 1))
+    for (double value : batch.take(name).to_vector<double>()) values.push_back(value);
+  return values;
+}
+
+static void test_transforms() {
+  using Values = std::vector<double>;
+  const train::Dataset items = train::Dataset::memory({{"y", std::vector<std::int64_t>{5, 6, 7, 8, 9}}});
+  EXPECT(column_of(items.select({4, 0}), "y") == Values({9, 5}));
+  EXPECT(column_of(items.windows(4), "y") == Values({5, 6, 7, 8, 6, 7, 8, 9}));
+  const std::vector<train::Dataset> parts = items.split({0.6, 0.2});
+  EXPECT(parts.size() == 2 && column_of(parts[0], "y") == Values({5, 6, 7}) && column_of(parts[1], "y") == Values({8}));
+  EXPECT(column_of(train::Dataset::compose({parts[1], items.split(2)[0]}), "y") == Values({8, 5, 6}));
+  BurnSampleConfig config = {};
+  config.count = 7, config.seed = 3;
+  const Values drawn = column_of(items.sample(config), "y");
+  EXPECT(drawn.size() == 7 && drawn == column_of(items.sample(config), "y"));
+  const train::Dataset mapped =
+      items.map({{"z", BURN_DTYPE_F32, {}}}, [](std::size_t index, const void *const *in, void *const *out) {
+        if (index == 3) throw std::runtime_error("no item");
+        *static_cast<float *>(out[0]) = static_cast<float>(*static_cast<const std::int64_t *>(in[0]) * 10);
+      });
+  EXPECT(column_of(mapped.slice(0, 3), "z") == Values({50, 60, 70}));
+  EXPECT(message_of([&] { column_of(mapped, "z"); }).find("item 3: no item") != std::string::npos);
+  EXPECT(message_of([&] { (void)items.select({5}); }) == "select: index 5 at place 0, the source has 5 items");
+}
+
 /* An interrupted run goes on from its records as if there had been no end. */
 static void test_optimizers() {
   Device device = Device::training("ndarray");
@@ -459,6 +490,7 @@ int main() try {
   test_layers();
   test_schedules();
   test_data();
+  test_transforms();
   test_optimizers();
   test_loss_scaling();
   test_learner();

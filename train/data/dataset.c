@@ -207,9 +207,7 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
 
 /* -- transforms ------------------------------------------------------------------------------- */
 
-/* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so
- * that calls can be nested. */
-static bool source_ready(BurnDataset *source, const char *transform, BurnStatus *status) {
+bool burn__source_ready(BurnDataset *source, const char *transform, BurnStatus *status) {
   const BurnStatus before = burn__entry_status(status);
   if (source != NULL && before == BURN_OK) return true;
   if (before == BURN_OK)
@@ -218,17 +216,28 @@ static bool source_ready(BurnDataset *source, const char *transform, BurnStatus 
   return false;
 }
 
+BurnDataset *burn__source_refused(BurnDataset *source, BurnStatus *status, BurnStatus reason) {
+  burn__store_status(status, reason);
+  burn_dataset_drop(source);
+  return NULL;
+}
+
 /* Every transform: a source, what to do with its items, and room for a list of indices. */
 typedef struct TransformContext {
   BurnDataset *source;
-  BurnMapInterface map; /* map: function and context */
+  BurnMapInterface map; /* map: functions and context */
   size_t start;         /* slice */
-  size_t order[];       /* shuffle */
+  size_t order[];       /* of those that choose items */
 } TransformContext;
+
+static void map_destroy(const BurnMapInterface *map) {
+  if (map->destroy != NULL) map->destroy(map->context);
+}
 
 static void transform_destroy(void *context) {
   TransformContext *transform = context;
   burn_dataset_drop(transform->source);
+  map_destroy(&transform->map);
   free(transform);
 }
 
@@ -270,21 +279,30 @@ static BurnStatus map_get(void *context, size_t index, void *const *columns) {
     constant[i] = in[i] = (large != NULL ? large : small) + offset;
     offset = aligned(offset + source->bytes[i]);
   }
+  const BurnMapInterface *map = &transform->map;
   BurnStatus status = burn_dataset_get(source, index, in);
-  if (status == BURN_OK) status = transform->map.map(transform->map.context, constant, columns);
+  if (status == BURN_OK)
+    status = map->map != NULL ? map->map(map->context, constant, columns)
+                              : map->map_item(map->context, index, constant, columns);
   free(large);
   return status;
 }
 
 BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, BurnStatus *status) {
-  if (!source_ready(source, "map", status)) return NULL;
-  if (map->map == NULL) {
-    burn__store_status(status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "map: no map function"));
-    burn_dataset_drop(source);
+  TransformContext *transform = NULL;
+  if (burn__source_ready(source, "map", status)) {
+    if ((map->map != NULL) == (map->map_item != NULL)) {
+      burn__source_refused(source, status,
+                           burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "map: %s",
+                                            map->map ? "two map functions" : "no map function"));
+    } else {
+      transform = transform_create(source, 0, "map", status);
+    }
+  }
+  if (transform == NULL) {
+    map_destroy(map);
     return NULL;
   }
-  TransformContext *transform = transform_create(source, 0, "map", status);
-  if (transform == NULL) return NULL;
   transform->map = *map;
   const BurnDatasetInterface interface = {map->column_count, map->columns,      burn_dataset_count(source),
                                           map_get,           transform_destroy, transform};
@@ -297,16 +315,14 @@ static BurnStatus slice_get(void *context, size_t index, void *const *columns) {
 }
 
 BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, BurnStatus *status) {
-  if (!source_ready(source, "slice", status)) return NULL;
+  if (!burn__source_ready(source, "slice", status)) return NULL;
   const size_t count = burn_dataset_count(source);
   const size_t stop = end < count ? end : count;
-  if (start > stop) {
-    burn__store_status(
-        status, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "slice: start %zu is beyond the end %zu of %zu items", start,
-                                 stop, count));
-    burn_dataset_drop(source);
-    return NULL;
-  }
+  if (start > stop)
+    return burn__source_refused(
+        source, status,
+        burn_status_make(BURN_STATUS_OUT_OF_RANGE, "slice: start %zu is beyond the end %zu of %zu items", start, stop,
+                         count));
   TransformContext *transform = transform_create(source, 0, "slice", status);
   if (transform == NULL) return NULL;
   transform->start = start;
@@ -315,20 +331,28 @@ BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, B
   return burn_dataset_create(&interface, status);
 }
 
-static BurnStatus shuffle_get(void *context, size_t index, void *const *columns) {
+static BurnStatus ordered_get(void *context, size_t index, void *const *columns) {
   const TransformContext *transform = context;
   return burn_dataset_get(transform->source, transform->order[index], columns);
 }
 
-BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status) {
-  if (!source_ready(source, "shuffle", status)) return NULL;
-  const size_t count = burn_dataset_count(source);
-  TransformContext *transform = transform_create(source, count, "shuffle", status);
+BurnDataset *burn__dataset_ordered(BurnDataset *source, size_t count, const char *name, size_t **order,
+                                   BurnStatus *status) {
+  TransformContext *transform = transform_create(source, count, name, status);
   if (transform == NULL) return NULL;
-  burn__permutation(seed, transform->order, count);
+  *order = transform->order;
   const BurnDatasetInterface interface = {
-      source->interface.column_count, source->columns, count, shuffle_get, transform_destroy, transform};
+      source->interface.column_count, source->columns, count, ordered_get, transform_destroy, transform};
   return burn_dataset_create(&interface, status);
+}
+
+BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status) {
+  if (!burn__source_ready(source, "shuffle", status)) return NULL;
+  const size_t count = burn_dataset_count(source);
+  size_t *order = NULL;
+  BurnDataset *dataset = burn__dataset_ordered(source, count, "shuffle", &order, status);
+  if (dataset != NULL) burn__permutation(seed, order, count);
+  return dataset;
 }
 
 /* Reads every item of the source into the blocks. */
@@ -344,7 +368,7 @@ static BurnStatus cache_fill(const BurnDataset *source, void *const *blocks) {
 }
 
 BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status) {
-  if (!source_ready(source, "cache", status)) return NULL;
+  if (!burn__source_ready(source, "cache", status)) return NULL;
   const size_t column_count = source->interface.column_count, count = source->interface.count;
   void *blocks[BURN_MAX_COLUMNS] = {NULL};
   BurnDataset *dataset = NULL;
@@ -384,19 +408,17 @@ static bool is_mnist(const BurnDataset *dataset) {
 }
 
 BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status) {
-  if (!source_ready(source, "mnist_normalize", status)) return NULL;
-  if (!is_mnist(source)) {
-    burn__store_status(
-        status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                                 "mnist_normalize: columns \"image\" u8 [28, 28] and \"label\" u8 expected; "
-                                 "the source has %zu columns, the first is \"%s\" %s of rank %u",
-                                 source->interface.column_count, source->columns[0].name,
-                                 burn_dtype_name(source->columns[0].dtype), (unsigned)source->columns[0].shape.rank));
-    burn_dataset_drop(source);
-    return NULL;
-  }
+  if (!burn__source_ready(source, "mnist_normalize", status)) return NULL;
+  if (!is_mnist(source))
+    return burn__source_refused(
+        source, status,
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                         "mnist_normalize: columns \"image\" u8 [28, 28] and \"label\" u8 expected; "
+                         "the source has %zu columns, the first is \"%s\" %s of rank %u",
+                         source->interface.column_count, source->columns[0].name,
+                         burn_dtype_name(source->columns[0].dtype), (unsigned)source->columns[0].shape.rank));
   const BurnColumn columns[] = {{"image", BURN_DTYPE_F32, BURN_SHAPE(1, MNIST_SIDE, MNIST_SIDE)},
                                 {"label", BURN_DTYPE_I64, {0, {0}}}};
-  const BurnMapInterface map = {2, columns, normalize_map, NULL};
+  const BurnMapInterface map = {.column_count = 2, .columns = columns, .map = normalize_map};
   return burn_dataset_map(source, &map, status);
 }

@@ -14,6 +14,18 @@
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status);
 
+/* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so
+ * that calls can be nested. */
+bool burn__source_ready(BurnDataset *source, const char *transform, BurnStatus *status);
+
+/* Drops the source and stores why nothing is made of it; returns NULL. */
+BurnDataset *burn__source_refused(BurnDataset *source, BurnStatus *status, BurnStatus reason);
+
+/* A dataset of `count` items of the source, which is taken, also on failure. *order gets room for their indices, which
+ * the caller fills in before anybody reads. */
+BurnDataset *burn__dataset_ordered(BurnDataset *source, size_t count, const char *transform, size_t **order,
+                                   BurnStatus *status);
+
 /* What a function that makes something starts from: the failure of an earlier one of the chain, after which it does
  * nothing. */
 static inline BurnStatus burn__entry_status(const BurnStatus *status) { return status != NULL ? *status : BURN_OK; }
@@ -30,6 +42,13 @@ static inline uint64_t burn__scale_word(uint64_t word, uint64_t limit) {
   const uint64_t middle = word_high * limit_low + ((word_low * limit_low) >> 32);
   const uint64_t carry = (middle & 0xffffffffu) + word_low * limit_high;
   return word_high * limit_high + (middle >> 32) + (carry >> 32);
+}
+
+/* The seed of part `index` of what is random by `seed`: the order of an epoch, a pass over a dataset. */
+static inline uint64_t burn__seed_of_part(uint64_t seed, uint64_t index) {
+  uint32_t words[4];
+  burn_philox(seed, index, words);
+  return (uint64_t)words[0] | (uint64_t)words[1] << 32;
 }
 
 /* Fills order[0 .. count-1] with 0 .. count-1 in random order. */

@@ -297,9 +297,7 @@ static BurnStatus order_create(BurnBatches *batches, size_t epoch) {
   batches->order = fits ? malloc(loader->item_count * sizeof(size_t)) : NULL;
   if (batches->order == NULL)
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to shuffle %zu items", loader->item_count);
-  uint32_t key[4];
-  burn_philox(loader->config.seed, (uint64_t)epoch, key);
-  burn__permutation((uint64_t)key[0] | (uint64_t)key[1] << 32, batches->order, loader->item_count);
+  burn__permutation(burn__seed_of_part(loader->config.seed, epoch), batches->order, loader->item_count);
   return BURN_OK;
 }
 

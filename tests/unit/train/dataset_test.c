@@ -190,7 +190,7 @@ static void map_writes_its_own_columns(void **state) {
   (void)state;
   double bias = 0.5;
   const BurnColumn columns[] = {{"sum", BURN_DTYPE_F64, {0, {0}}}, {"y", BURN_DTYPE_I64, {0, {0}}}};
-  const BurnMapInterface map = {2, columns, sum_map, &bias};
+  const BurnMapInterface map = {.column_count = 2, .columns = columns, .map = sum_map, .context = &bias};
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_map(small_dataset(COUNT), &map, &status);
   double sum = 0;
@@ -204,10 +204,10 @@ static void map_writes_its_own_columns(void **state) {
   assert_string_equal(burn_status_message(status), "sum: 70 is not liked");
   burn_dataset_drop(dataset);
 
-  const BurnMapInterface no_map = {2, columns, NULL, NULL};
+  const BurnMapInterface no_map = {.column_count = 2, .columns = columns};
   assert_null(burn_dataset_map(small_dataset(COUNT), &no_map, &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
-  const BurnMapInterface no_columns = {0, columns, sum_map, &bias};
+  const BurnMapInterface no_columns = {.columns = columns, .map = sum_map, .context = &bias};
   assert_null(burn_dataset_map(small_dataset(COUNT), &no_columns, &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
 }
@@ -228,7 +228,7 @@ static void map_reads_large_items(void **state) {
   values[LARGE - 1] = 1.5f;
   values[2 * LARGE - 1] = 2.5f;
   const BurnColumn large = {"x", BURN_DTYPE_F32, BURN_SHAPE(LARGE)}, last = {"last", BURN_DTYPE_F32, {0, {0}}};
-  const BurnMapInterface map = {1, &last, last_map, NULL};
+  const BurnMapInterface map = {.column_count = 1, .columns = &last, .map = last_map};
   BurnStatus status = BURN_OK;
   BurnDataset *dataset =
       burn_dataset_map(burn_dataset_memory(&large, 1, (const void *const[]){values}, 2, &status), &map, &status);
@@ -343,7 +343,7 @@ static void earlier_failures_stay(void **state) {
   Probe probe = {0, 0, SIZE_MAX};
   const BurnColumn column = {"value", BURN_DTYPE_I32, {0, {0}}};
   const int32_t value = 1;
-  const BurnMapInterface map = {1, &column, NULL, NULL};
+  const BurnMapInterface map = {.column_count = 1, .columns = &column};
   const BurnStatus earlier = burn_status_make(BURN_STATUS_IO, "weights: file not found");
   BurnStatus status = earlier, fine = BURN_OK;
   assert_null(probe_dataset(&probe, &column, 1, &status));

@@ -388,12 +388,53 @@ class Dataset {
   Dataset cache() const {
     return made([&](BurnStatus *status) { return burn_dataset_cache(shared(), status); });
   }
+  /* map(index, in, out) reads the columns of item `index` and writes those listed, on several threads at once. */
+  Dataset map(const std::vector<Column> &columns,
+              std::function<void(std::size_t, const void *const *, void *const *)> map) const {
+    const std::vector<BurnColumn> rows = of_c(columns);
+    BurnMapInterface table = {};
+    table.column_count = rows.size(), table.columns = rows.data();
+    table.map_item = call_map, table.destroy = drop_map;
+    table.context = new Map(std::move(map)); /* C drops it, also on failure */
+    return made([&](BurnStatus *status) { return burn_dataset_map(shared(), &table, status); });
+  }
+  Dataset select(const std::vector<std::size_t> &indices) const {
+    return made(
+        [&](BurnStatus *status) { return burn_dataset_select(shared(), indices.data(), indices.size(), status); });
+  }
+  Dataset windows(std::size_t size) const {
+    return made([&](BurnStatus *status) { return burn_dataset_windows(shared(), size, status); });
+  }
+  Dataset sample(const BurnSampleConfig &config) const {
+    return made([&](BurnStatus *status) { return burn_dataset_sample(shared(), &config, status); });
+  }
+  /* Parts one after the other, by fractions of the items. */
+  std::vector<Dataset> split(const std::vector<double> &fractions) const {
+    return parts(fractions.size(), fractions.data());
+  }
+  std::vector<Dataset> split(std::size_t count) const { return parts(count, nullptr); } /* equal ones */
+  static Dataset compose(const std::vector<Dataset> &datasets) {
+    std::vector<BurnDataset *> sources;
+    sources.reserve(datasets.size());
+    for (const Dataset &dataset : datasets) sources.push_back(dataset.shared());
+    return made([&](BurnStatus *status) { return burn_dataset_compose(sources.data(), sources.size(), status); });
+  }
   std::size_t count() const { return burn_dataset_count(get()); }
   BurnDataset *get() const noexcept { return handle_.get(); }
   BurnDataset *shared() const { return burn_dataset_clone(get()); } /* for a function of C that takes it */
 
  private:
   using Get = std::function<void(std::size_t, void *const *)>;
+  using Map = std::function<void(std::size_t, const void *const *, void *const *)>;
+  std::vector<Dataset> parts(std::size_t count, const double *fractions) const {
+    std::vector<BurnDataset *> handles(count);
+    std::vector<Dataset> made;
+    BurnStatus status = BURN_OK;
+    (void)burn_dataset_split(shared(), fractions, count, handles.data(), &status);
+    check(status);
+    for (BurnDataset *handle : handles) made.push_back(Dataset(handle));
+    return made;
+  }
   template <class Make>
   static Dataset made(Make make) {
     BurnStatus status = BURN_OK;
@@ -406,8 +447,10 @@ class Dataset {
     for (const Column &column : columns) rows.push_back({column.name.c_str(), column.dtype, column.shape});
     return rows;
   }
-  static BurnStatus call_get(void *context, std::size_t index, void *const *columns) try {
-    (*static_cast<Get *>(context))(index, columns);
+  /* What the function of an item throws, as a status. */
+  template <class Call>
+  static BurnStatus status_of(std::size_t index, Call call) try {
+    call();
     return BURN_OK;
   } catch (const Error &error) {
     return error.status();
@@ -416,6 +459,13 @@ class Dataset {
   } catch (...) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: an exception that is no std::exception", index);
   }
+  static BurnStatus call_get(void *context, std::size_t index, void *const *columns) {
+    return status_of(index, [&] { (*static_cast<Get *>(context))(index, columns); });
+  }
+  static BurnStatus call_map(void *context, std::size_t index, const void *const *in, void *const *out) {
+    return status_of(index, [&] { (*static_cast<Map *>(context))(index, in, out); });
+  }
+  static void drop_map(void *context) { delete static_cast<Map *>(context); }
   static void drop_get(void *context) { delete static_cast<Get *>(context); }
   std::shared_ptr<BurnDataset> handle_;
 };

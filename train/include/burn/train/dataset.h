@@ -73,12 +73,16 @@ BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_digits(const BurnDigitsConfig
 
 /* -- transforms ------------------------------------------------------------------------------- */
 
-/* Every item passed through `map`, which reads the columns of the source and writes those listed. */
+/* Every item passed through `map`, which reads the columns of the source and writes those listed. One of `map` and
+ * `map_item` is given. */
 typedef struct BurnMapInterface {
   size_t column_count;
   const BurnColumn *columns; /* copied */
   BurnStatus (*map)(void *context, const void *const *in, void *const *out);
-  void *context; /* must outlive the dataset */
+  void *context; /* must outlive the dataset, unless `destroy` ends it */
+  /* The same with the index of the item, of which anything random is made: so it is the same on every thread. */
+  BurnStatus (*map_item)(void *context, size_t index, const void *const *in, void *const *out);
+  void (*destroy)(void *context); /* at the end of the dataset, also if it cannot be made; NULL: nothing to do */
 } BurnMapInterface;
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map,
                                                        BurnStatus *status);
@@ -90,6 +94,41 @@ BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist_normalize(BurnDataset *
 /* Items start .. end-1; end is clamped to the count. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end,
                                                          BurnStatus *status);
+
+/* Parts of a dataset one after the other, into parts[0 .. count-1], which are the caller's: a share of the items each,
+ * by fractions in 0 .. 1 whose sum is at most 1; with NULL all equally large, where the last has what remains, as in
+ * Burn. Part k begins where part k-1 ends, at the sum of the fractions times the count, to the nearest item. Shuffle
+ * before if the items are sorted. false where it fails; all parts are NULL then. */
+BURN_API bool burn_dataset_split(BurnDataset *source, const double *fractions, size_t count, BurnDataset **parts,
+                                 BurnStatus *status);
+
+/* The items at these indices (copied), in this order; an item may come more than once. OUT_OF_RANGE names the first
+ * index that the source does not have. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_select(BurnDataset *source, const size_t *indices, size_t count,
+                                                          BurnStatus *status);
+
+/* The items of several datasets one after the other. Names, dtypes and shapes of their columns are the same. All are
+ * taken. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_compose(BurnDataset *const *sources, size_t count,
+                                                           BurnStatus *status);
+
+/* All runs of `size` items: item i has the items i .. i + size - 1 of the source, in columns of shape [size, ...]. They
+ * overlap; there is none if the source has fewer items. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_windows(BurnDataset *source, size_t size, BurnStatus *status);
+
+/* What burn_dataset_sample draws. */
+typedef struct BurnSampleConfig {
+  size_t count;             /* items drawn; 0: as many as the source has */
+  uint64_t seed;            /* of the draw */
+  bool without_replacement; /* no item twice before every item came once; with weights, never twice */
+  const double *weights;    /* how likely an item is, one per item of the source, 0 or more; NULL: all alike; copied */
+  const char *balance;      /* instead: a column of single integers, of which each value is as likely as any other */
+} BurnSampleConfig;
+
+/* Items drawn at random, once: item i is always the same, so a loader meets them in the same order with any number of
+ * workers, and every epoch has the same items. `balance` reads every item of the source once. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_sample(BurnDataset *source, const BurnSampleConfig *config,
+                                                          BurnStatus *status);
 
 /* All items in a fixed order drawn once from the seed. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status);
