@@ -34,7 +34,7 @@ static BurnMeasured watch_step(const void *config, const BurnMetricInput *input)
   return (BurnMeasured){.number = 1, .weight = 1};
 }
 
-static const BurnMetricInterface watch_metric = {"Steps", "", 1, watch_step, NULL};
+static const BurnMetricInterface watch_metric = {.name = "Steps", .unit = "", .scale = 1, .measure = watch_step};
 
 static BurnStatus show_epoch(void *context, const BurnEpochResult *result) {
   Watch *watch = context;

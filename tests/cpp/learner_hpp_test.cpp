@@ -154,6 +154,26 @@ static void test_metrics() {
   EXPECT(has(message_of([&] { learner.fit(s.device, s.data); }), "two metrics are called Ones"));
 }
 
+/* Metrics that come with a config and keep it: the same values as where they are made of each other. */
+static void test_metrics_of_the_framework() {
+  Setting s;
+  train::Learner learner(s.model, s.adam, step);
+  learner.epochs(1).learning_rate(0.01).quiet();
+  learner.metrics({train::Accuracy(), train::TopKAccuracy(train::TopKAccuracyConfig(1)), train::Perplexity(),
+                   train::Precision(train::ConfusionConfig().micro(true)), train::Recall(), train::Auroc(),
+                   train::Auroc(train::AurocConfig().micro(true)).named("Micro"), train::IterationSpeed(),
+                   train::CpuUse(), train::CpuMemory()});
+  const train::EpochResult last = learner.fit(s.device, s.data, s.test).last;
+  EXPECT(last.valid("TopKAccuracy") == last.valid("Accuracy") && last.valid("Precision") == last.valid("Accuracy"));
+  EXPECT(std::fabs(last.valid("Perplexity") - std::exp(last.valid("Loss"))) < 1e-5);
+  EXPECT(last.valid("Recall") > 0 && last.valid("AUROC") >= 0 && last.valid("AUROC") <= 1 && last.valid("Micro") > 0);
+  EXPECT(last.train("IterationSpeed") > 0);
+  learner.metrics({train::HammingScore()});
+  EXPECT(has(message_of([&] { learner.fit(s.device, s.data); }), "hamming_score: output [8,2] and targets [8]"));
+  learner.metrics({train::CharErrorRate(), train::WordErrorRate(train::TokenConfig().pad_token(3))});
+  EXPECT(std::isnan(learner.fit(s.device, s.data).last.train("CER"))); /* nothing for it in these steps */
+}
+
 struct Wrong {
   nn::Linear fc1, fc2;
   explicit Wrong(const Device &device) : fc1(2, 8, device), fc2(9, 2, device) {}
@@ -263,6 +283,7 @@ static void test_interrupter() {
 int main() try {
   for (const char *stack : {"ndarray", "autodiff<fusion<ndarray>>"}) test_same_as_c(stack);
   test_metrics();
+  test_metrics_of_the_framework();
   test_exceptions();
   test_strategies();
   test_interrupter();

@@ -108,7 +108,7 @@ static BurnStatus train_batch(Learner *learner, BurnBatch *batch, BurnMetricPass
   BurnStatus status = task_step(learner->task, learner->run.module.data, batch, &output);
   if (status != BURN_OK) return status;
   status = update(learner, lower(&output), &rates);
-  const BurnMetricInput input = {&output, batch->item_count, rates.base};
+  const BurnMetricInput input = {.output = &output, .items = batch->item_count, .learning_rate = rates.base};
   if (status == BURN_OK) status = burn__metrics_add(pass, batch->index + 1, &input);
   burn_step_drop(&output);
   return status;
@@ -119,7 +119,7 @@ static BurnStatus valid_batch(const BurnTask *task, const void *module, BurnBatc
   BurnStatus status = task_step(task, module, batch, &output);
   if (status != BURN_OK) return status;
   burn_drop(lower(&output));
-  const BurnMetricInput input = {&output, batch->item_count, (double)NAN};
+  const BurnMetricInput input = {.output = &output, .items = batch->item_count, .learning_rate = (double)NAN};
   status = burn__metrics_add(pass, batch->index + 1, &input);
   burn_step_drop(&output);
   return status;
@@ -213,7 +213,7 @@ static BurnStatus show_batch(Learner *learner, BurnMetricPass *pass, BurnEpochRe
   BurnStatus status = burn__metrics_read(pass);
   if (status == BURN_OK) status = check_losses(learner, pass);
   if (status != BURN_OK) return status;
-  burn__metrics_result(pass, result);
+  burn__metrics_result(pass, result, false);
   renderer->batch(renderer->context, progress);
   return BURN_OK;
 }
@@ -283,7 +283,7 @@ static BurnStatus pass_begin(const Learner *learner, BurnMetricPass *pass, BurnF
 
 /* The values, the last lines and the end of the logs. */
 static void pass_end(Learner *learner, BurnMetricPass *pass, BurnEpochResult *result, bool complete) {
-  burn__metrics_result(pass, result);
+  burn__metrics_result(pass, result, true);
   burn__metrics_end(pass, complete);
   const BurnStatus closed = pass->file ? burn__file_log_close(pass->file) : BURN_OK;
   if (closed != BURN_OK && pass->log_status == BURN_OK) burn__train_warn("%s", burn_status_message(closed));
@@ -322,7 +322,7 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   BurnModule twin = {module.type, malloc(module.type->bytes)};
   if (!twin.data)
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory for the copy of the module to validate");
-  BurnMetricState states[BURN_MAX_METRICS] = {{NULL, 0, 0}};
+  BurnMetricState states[BURN_MAX_METRICS] = {{0}};
   uint64_t bytes[BURN_MAX_METRICS] = {0};
   BurnFileLog file;
   BurnMetricPass pass = {.set = &learner->run.metrics,
@@ -579,13 +579,13 @@ BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnM
   *result = (BurnEpochResult){.epoch = 0};
   BurnStatus status = burn__metric_set(&set, metrics);
   if (status != BURN_OK) return status;
-  BurnMetricState states[BURN_MAX_METRICS] = {{NULL, 0, 0}};
+  BurnMetricState states[BURN_MAX_METRICS] = {{0}};
   BurnMetricPass pass = {.set = &set, .states = states, .split = BURN_SPLIT_VALID, .epoch = 1};
   burn__result_begin(result, &set, 0);
   status = burn__metrics_begin(&pass, 0);
   if (status != BURN_OK) return status;
   status = valid_pass(task, device, module.data, data, NULL, &pass);
-  burn__metrics_result(&pass, result);
+  burn__metrics_result(&pass, result, true);
   burn__metrics_end(&pass, false);
   burn__metric_states_release(states);
   return status;

@@ -102,6 +102,10 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
 /* Monotonic. */
 double burn__seconds(void);
+/* What all processors have done since the system began: in use, and in all, in one unit. false: it is not known. */
+bool burn__cpu_times(double *busy, double *all);
+/* The bytes of the machine's memory in use. false: it is not known. */
+bool burn__memory_used(double *bytes);
 bool burn__stderr_is_terminal(void);
 /* Calls visit for each name in a folder in no particular order, until one fails. No folder is no names. */
 BURN_USE_RESULT BurnStatus burn__folder_list(const char *path, BurnStatus (*visit)(void *context, const char *name),

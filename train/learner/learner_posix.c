@@ -16,6 +16,35 @@ double burn__seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Linux tells by /proc; elsewhere the file is not there. The first line: cpu user nice system idle iowait irq softirq
+ * steal, of which guests are a part of user. */
+bool burn__cpu_times(double *busy, double *all) {
+  unsigned long long times[8] = {0};
+  FILE *file = fopen("/proc/stat", "r");
+  const int found = !file ? 0
+                          : fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &times[0], &times[1], &times[2],
+                                   &times[3], &times[4], &times[5], &times[6], &times[7]);
+  if (file) fclose(file);
+  *all = 0;
+  for (int i = 0; i < 8; i++) *all += (double)times[i];
+  *busy = *all - (double)(times[3] + times[4]);
+  return found == 8;
+}
+
+bool burn__memory_used(double *bytes) {
+  unsigned long long total = 0, available = 0;
+  char line[128];
+  bool has_total = false, has_available = false;
+  FILE *file = fopen("/proc/meminfo", "r");
+  while (file && !(has_total && has_available) && fgets(line, sizeof line, file)) {
+    has_total |= sscanf(line, "MemTotal: %llu kB", &total) == 1;
+    has_available |= sscanf(line, "MemAvailable: %llu kB", &available) == 1;
+  }
+  if (file) fclose(file);
+  *bytes = 1024 * ((double)total - (double)available);
+  return has_total && has_available;
+}
+
 bool burn__stderr_is_terminal(void) { return isatty(STDERR_FILENO) == 1; }
 
 static BurnStatus failed(const char *what, const char *path) {

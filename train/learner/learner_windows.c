@@ -18,6 +18,25 @@ double burn__seconds(void) {
   return (double)count.QuadPart / (double)frequency.QuadPart;
 }
 
+static double ticks_of(const FILETIME *time) {
+  return 4294967296.0 * (double)time->dwHighDateTime + (double)time->dwLowDateTime;
+}
+
+bool burn__cpu_times(double *busy, double *all) {
+  FILETIME idle, kernel, user;
+  if (!GetSystemTimes(&idle, &kernel, &user)) return false;
+  *all = ticks_of(&kernel) + ticks_of(&user); /* the kernel's has the idle time in it */
+  *busy = *all - ticks_of(&idle);
+  return true;
+}
+
+bool burn__memory_used(double *bytes) {
+  MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
+  if (!GlobalMemoryStatusEx(&memory)) return false;
+  *bytes = (double)memory.ullTotalPhys - (double)memory.ullAvailPhys;
+  return true;
+}
+
 bool burn__stderr_is_terminal(void) { return _isatty(_fileno(stderr)) != 0; }
 
 const char *burn__train_errno_text(int number, char *buffer, size_t bytes) {

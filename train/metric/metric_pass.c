@@ -10,6 +10,7 @@
 
 BurnStatus burn__metrics_begin(BurnMetricPass *pass, size_t interval) {
   pass->interval = interval ? interval : BURN_READ_INTERVAL;
+  pass->measured_at = burn__seconds();
   pass->filling.steps = calloc(pass->interval, sizeof *pass->filling.steps);
   pass->started.steps = calloc(pass->interval, sizeof *pass->started.steps);
   if (pass->filling.steps && pass->started.steps) return BURN_OK;
@@ -59,6 +60,21 @@ static BurnStatus add_up(const BurnMetric *metric, BurnMetricState *state, const
   return BURN_OK;
 }
 
+static BurnStatus append(BurnMetricState *state, const double *numbers, size_t count, double weight) {
+  const bool fits = count < (size_t)PTRDIFF_MAX / sizeof *numbers - state->count;
+  double *grown = fits ? realloc(state->numbers, (state->count + count + 1) * sizeof *grown) : NULL;
+  if (!grown) {
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for %zu numbers of a metric",
+                            state->count + count);
+  }
+  memcpy(grown + state->count, numbers, count * sizeof *numbers);
+  state->numbers = grown;
+  state->count += count;
+  state->weight += weight;
+  state->appended = true;
+  return BURN_OK;
+}
+
 static bool logs(const BurnMetricPass *pass) { return pass->log_status == BURN_OK && (pass->file || pass->logger.log); }
 
 /* The first failure of a log is told at once; then nothing more is logged in this pass. */
@@ -88,9 +104,11 @@ static BurnStatus fold(BurnMetricPass *pass, const BurnPendingStep *step, size_t
     pass->bad_loss = numbers[0];
   }
   for (size_t i = 0; i < count && measured->mean; i++) numbers[i] *= measured->weight;
+  if (item->table->reduce) count = item->table->reduce(item->config, numbers, count, measured->weight);
   if (logs(pass)) {
     tell(pass, metric, step->batch, value_of(item, numbers, count, measured->weight), measured->weight, false);
   }
+  if (measured->append) return append(&pass->states[metric], numbers, count, measured->weight);
   return add_up(item, &pass->states[metric], numbers, count, measured->weight);
 }
 
@@ -186,11 +204,15 @@ BurnStatus burn__metrics_read(BurnMetricPass *pass) {
 BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input) {
   BurnPendingStep *step = &pass->filling.steps[pass->filling.count++];
   BurnStatus status = BURN_OK;
+  BurnMetricInput timed = *input;
+  const double now = burn__seconds();
+  timed.seconds = now - pass->measured_at;
+  pass->measured_at = now;
   step->batch = pass->last_batch = batch;
   for (size_t i = 0; i < pass->set->count && status == BURN_OK; i++) {
     const BurnMetric *metric = &pass->set->items[i];
     BurnMeasured *measured = &step->measured[i];
-    *measured = metric->table->measure(metric->config, input);
+    *measured = metric->table->measure(metric->config, &timed);
     if (!measured->numbers) continue;
     measured->numbers = burn_scope_keep(NULL, measured->numbers);
     step->counts[i] = elements_of(measured->numbers);
@@ -215,8 +237,11 @@ static double total(const BurnMetricPass *pass, size_t metric) {
   return value_of(&pass->set->items[metric], state->numbers, state->count, state->weight);
 }
 
-void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result) {
-  for (size_t i = 0; i < pass->set->count; i++) result->metrics[i].values[pass->split] = total(pass, i);
+void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result, bool end) {
+  for (size_t i = 0; i < pass->set->count; i++) {
+    const bool wanted = end || !pass->states[i].appended;
+    result->metrics[i].values[pass->split] = wanted ? total(pass, i) : (double)NAN;
+  }
 }
 
 void burn__metrics_end(BurnMetricPass *pass, bool complete) {

@@ -25,6 +25,7 @@ typedef struct BurnMetricState {
   double *numbers; /* [count] sums, from malloc; NULL at first */
   size_t count;
   double weight;
+  bool appended; /* the numbers are those of all steps, one after the other */
 } BurnMetricState;
 
 void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]);
@@ -54,8 +55,9 @@ typedef struct BurnMetricPass {
   BurnMetricWindow filling; /* steps whose numbers are on the device */
   BurnMetricWindow started; /* the window before: its numbers are on their way to the host */
   size_t interval;
-  size_t last_batch; /* measured */
-  size_t bad_batch;  /* the first whose loss was not finite, since the last time that somebody set this to 0 */
+  size_t last_batch;  /* measured */
+  double measured_at; /* in seconds of burn__seconds: the last step, or the begin */
+  size_t bad_batch;   /* the first whose loss was not finite, since the last time that somebody set this to 0 */
   double bad_loss;
 } BurnMetricPass;
 
@@ -67,8 +69,9 @@ BURN_USE_RESULT BurnStatus burn__metrics_begin(BurnMetricPass *pass, size_t inte
 BURN_USE_RESULT BurnStatus burn__metrics_add(BurnMetricPass *pass, size_t batch, const BurnMetricInput *input);
 /* Reads all that is pending, with one wait for the device. */
 BURN_USE_RESULT BurnStatus burn__metrics_read(BurnMetricPass *pass);
-/* The values so far, into values[split] of the result, whose metrics are those of the set. */
-void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result);
+/* The values so far, into values[split] of the result, whose metrics are those of the set. Metrics of appended numbers
+ * have one at the end only, as it takes time to make one of them. */
+void burn__metrics_result(const BurnMetricPass *pass, BurnEpochResult *result, bool end);
 /* Drops what is pending; tells the logs the final values if the pass is complete. */
 void burn__metrics_end(BurnMetricPass *pass, bool complete);
 

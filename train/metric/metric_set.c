@@ -45,7 +45,7 @@ BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list) {
 void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]) {
   for (size_t i = 0; i < BURN_MAX_METRICS; i++) {
     free(states[i].numbers);
-    states[i] = (BurnMetricState){NULL, 0, 0};
+    states[i] = (BurnMetricState){0};
   }
 }
 

@@ -28,7 +28,7 @@ static BurnMeasured count_waits(const void *config, const BurnMetricInput *input
   return (BurnMeasured){.number = 1, .weight = 1};
 }
 
-static const BurnMetricInterface waits_metric = {"Steps", "", 1, count_waits, NULL};
+static const BurnMetricInterface waits_metric = {.name = "Steps", .unit = "", .scale = 1, .measure = count_waits};
 
 /* Where windows end, the one before is waited for; elsewhere nothing is. The first step of an epoch looks at its
  * batch. */

@@ -26,7 +26,8 @@ static double share(const void *config, const double *numbers, size_t count, dou
   return numbers[0] / numbers[1];
 }
 
-static const BurnMetricInterface share_metric = {"Share of Ones", "%", 100, count_targets, share};
+static const BurnMetricInterface share_metric = {
+    .name = "Share of Ones", .unit = "%", .scale = 100, .measure = count_targets, .value = share};
 static const int eleven = 11;
 
 static void own_metrics_are_measured(void **state) {
@@ -62,7 +63,9 @@ static void numbers_do_not_depend_on_when_they_are_read(void **state) {
   (void)state;
   static const size_t intervals[] = {1, 3, 4096};
   const BurnMetric mine = {&share_metric, &eleven, NULL};
-  Plan plan = {.config = {.epochs = 2, .metrics = BURN_METRICS(mine, burn_metric_accuracy())}};
+  const BurnAurocConfig auroc = BurnAurocConfig_defaults(); /* its numbers are appended */
+  Plan plan = {
+      .config = {.epochs = 2, .metrics = BURN_METRICS(mine, burn_metric_accuracy(), burn_metric_auroc(&auroc))}};
   const Run whole = train(&plan);
   for (size_t i = 0; i < 3; i++) {
     Folder folder = folder_make();
@@ -241,12 +244,14 @@ static void shown_batch(void *context, const BurnProgress *progress) {
   assert_int_equal(progress->items, (size_t)8 * progress->batch);
   assert_int_equal(progress->batches, BATCHES);
   assert_true(!isnan(train_of(progress->result, "Loss")));
+  assert_true(isnan(train_of(progress->result, "AUROC"))); /* at the end of an epoch only */
   note("batch ");
 }
 
 static void shown_epoch(void *context, const BurnProgress *progress) {
   (void)context;
   assert_true(!isnan(valid_of(progress->result, "Loss")));
+  assert_true(!isnan(train_of(progress->result, "AUROC")) && !isnan(valid_of(progress->result, "AUROC")));
   note("epoch ");
 }
 
@@ -283,7 +288,9 @@ static void check_shown(size_t at, size_t interval, const char *expected) {
   BurnOptimizer *optimizer = burn_sgd_create(NULL);
   BurnLoader *loader = loader_of(points(ITEMS, 0), &plan), *valid = loader_of(points(VALID_ITEMS, 0), &plan);
   const BurnTask task = {noted_step, &run};
+  const BurnAurocConfig auroc = BurnAurocConfig_defaults();
   const BurnLearnerConfig config = {.epochs = 2,
+                                    .metrics = BURN_METRICS(burn_metric_auroc(&auroc)),
                                     .learning_rate = 0.1,
                                     .renderer = &renderer,
                                     .read_interval = interval,

@@ -111,6 +111,11 @@ class History {
 /* -- metrics ---------------------------------------------------------------------------------- */
 
 BURN_CPP_CONFIG_OPTIONAL(FBetaConfig, BurnFBetaConfig, BURN_F_BETA_CONFIG);
+BURN_CPP_CONFIG(TopKAccuracyConfig, BurnTopKAccuracyConfig, BURN_TOP_K_ACCURACY_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(ConfusionConfig, BurnConfusionConfig, BURN_CONFUSION_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(AurocConfig, BurnAurocConfig, BURN_AUROC_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(HammingScoreConfig, BurnHammingScoreConfig, BURN_HAMMING_SCORE_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(TokenConfig, BurnTokenConfig, BURN_TOKEN_CONFIG);
 
 /* What a metric gets to see of a step. */
 class MetricInput {
@@ -122,6 +127,7 @@ class MetricInput {
   }
   std::size_t items() const { return input_->items; }            /* of the batch */
   double learning_rate() const { return input_->learning_rate; } /* NaN in validation */
+  double seconds() const { return input_->seconds; }             /* since the step before */
 
  private:
   const BurnMetricInput *input_;
@@ -131,8 +137,9 @@ class MetricInput {
 struct Measured {
   Tensor numbers; /* [count]; empty: */
   double number = 0;
-  double weight = 0; /* of the step in its epoch, such as its items */
-  bool mean = false; /* the numbers are means over that weight; else sums */
+  double weight = 0;   /* of the step in its epoch, such as its items */
+  bool mean = false;   /* the numbers are means over that weight; else sums */
+  bool append = false; /* kept one after the other instead of being added up */
 };
 
 /* A metric of a run, by what it is made of. Copies share it. */
@@ -166,14 +173,15 @@ class Metric {
     BurnMetricInterface table;
   };
   Metric(const std::shared_ptr<Own> &own, double scale) : owner_(own), metric_{&own->table, own.get(), nullptr} {
-    own->table = {own->name.c_str(), own->unit.c_str(), scale, call_measure, own->value ? call_value : nullptr};
+    own->table = {
+        own->name.c_str(), own->unit.c_str(), scale, call_measure, own->value ? call_value : nullptr, nullptr};
   }
   static BurnMeasured call_measure(const void *own, const BurnMetricInput *input) try {
     Measured measured = static_cast<const Own *>(own)->measure(MetricInput(input));
-    return {measured.numbers.release(), measured.number, measured.weight, measured.mean};
+    return {measured.numbers.release(), measured.number, measured.weight, measured.mean, measured.append};
   } catch (...) {
     const BurnStatus status = detail::status_of_exception(static_cast<const Own *>(own)->name.c_str());
-    return {burn_tensor_failed(status), 0, 1, false};
+    return {burn_tensor_failed(status), 0, 1, false, false};
   }
   static double call_value(const void *own, const double *sums, std::size_t count, double weight) noexcept {
     return static_cast<const Own *>(own)->value(sums, count, weight);
@@ -188,14 +196,44 @@ struct Accuracy : Metric {
 struct LearningRate : Metric {
   LearningRate() : Metric(nullptr, burn_metric_learning_rate()) {}
 };
-class FBetaScore : public Metric {
- public:
-  explicit FBetaScore(const FBetaConfig &config = {}) : FBetaScore(std::make_shared<const FBetaConfig>(config)) {}
-
- private:
-  explicit FBetaScore(const std::shared_ptr<const FBetaConfig> &config)
-      : Metric(config, burn_metric_f_beta(config->get())) {}
+struct IterationSpeed : Metric {
+  IterationSpeed() : Metric(nullptr, burn_metric_iteration_speed()) {}
 };
+struct CpuUse : Metric {
+  CpuUse() : Metric(nullptr, burn_metric_cpu_use()) {}
+};
+struct CpuMemory : Metric {
+  CpuMemory() : Metric(nullptr, burn_metric_cpu_memory()) {}
+};
+
+/* A metric with a config, which it shares with its copies. */
+#define BURN_INTERNAL_CPP_METRIC(Name, Config, function)                                                    \
+  class Name : public Metric {                                                                              \
+   public:                                                                                                  \
+    explicit Name(const Config &config) : Name(std::make_shared<const Config>(config)) {}                   \
+                                                                                                            \
+   private:                                                                                                 \
+    explicit Name(const std::shared_ptr<const Config> &config) : Metric(config, function(config->get())) {} \
+  }
+#define BURN_INTERNAL_CPP_METRIC_OPTIONAL(Name, Config, function)                                           \
+  class Name : public Metric {                                                                              \
+   public:                                                                                                  \
+    explicit Name(const Config &config = {}) : Name(std::make_shared<const Config>(config)) {}              \
+                                                                                                            \
+   private:                                                                                                 \
+    explicit Name(const std::shared_ptr<const Config> &config) : Metric(config, function(config->get())) {} \
+  }
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(FBetaScore, FBetaConfig, burn_metric_f_beta);
+BURN_INTERNAL_CPP_METRIC(TopKAccuracy, TopKAccuracyConfig, burn_metric_top_k_accuracy);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Precision, ConfusionConfig, burn_metric_precision);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Recall, ConfusionConfig, burn_metric_recall);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Auroc, AurocConfig, burn_metric_auroc);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(HammingScore, HammingScoreConfig, burn_metric_hamming_score);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Perplexity, TokenConfig, burn_metric_perplexity);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(CharErrorRate, TokenConfig, burn_metric_cer);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(WordErrorRate, TokenConfig, burn_metric_wer);
+#undef BURN_INTERNAL_CPP_METRIC
+#undef BURN_INTERNAL_CPP_METRIC_OPTIONAL
 
 /* -- strategies ------------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ typedef struct BurnMetricInput {
   const BurnStepOutput *output; /* on the inner device; borrowed, as its tensors are */
   size_t items;                 /* of the batch */
   double learning_rate;         /* of the step; NaN in validation */
+  double seconds;               /* since the step before, or since its part of the epoch began */
 } BurnMetricInput;
 
 /* What a metric has measured. */
@@ -32,6 +33,7 @@ typedef struct BurnMeasured {
   double number; /* the one number is known on the host already */
   double weight; /* of the step in its epoch, such as its items; 0: the step has nothing for this metric */
   bool mean;     /* the numbers are means over that weight; else sums */
+  bool append;   /* instead of being added up, the numbers of all steps are kept one after the other */
 } BurnMeasured;
 
 /* A metric of your own: what it measures in a step, and what comes of the sums. */
@@ -42,8 +44,11 @@ typedef struct BurnMetricInterface {
   /* The device's part; a failure travels in `numbers`. */
   BurnMeasured (*measure)(const void *config, const BurnMetricInput *input);
   /* The value of sums of numbers, of one step or of an epoch so far, and of their weights. NULL: numbers[0] / weight.
-   */
+   * Of appended numbers it is asked for a step and at the end of an epoch only. */
   double (*value)(const void *config, const double *numbers, size_t count, double weight);
+  /* The host's part of a step: makes those numbers that are kept of those that came, in place, and returns how many;
+   * not more. NULL: all are kept as they are. */
+  size_t (*reduce)(const void *config, double *numbers, size_t count, double weight);
 } BurnMetricInterface;
 
 /* A metric in use. Table, config and name must outlive the run. */
@@ -87,6 +92,67 @@ BURN_API BurnMetric burn_metric_learning_rate(void);
 BURN_CONFIG_OPTIONAL(BurnFBetaConfig, BURN_F_BETA_CONFIG);
 /* "FBetaScore". */
 BURN_API BurnMetric burn_metric_f_beta(const BurnFBetaConfig *config);
+
+#define BURN_TOP_K_ACCURACY_CONFIG(REQ, OPT)                \
+  REQ(BurnSize, k, "so many classes per row are predicted") \
+  OPT(BurnI64, pad_token, -1, "targets that do not count; below 0: all do")
+BURN_CONFIG(BurnTopKAccuracyConfig, BURN_TOP_K_ACCURACY_CONFIG);
+/* "TopKAccuracy": the share of targets [..] that are among the k largest entries of their row of "output" [..,
+ * classes]. */
+BURN_API BurnMetric burn_metric_top_k_accuracy(const BurnTopKAccuracyConfig *config);
+
+/* What precision and recall count; of the same tensors as F-beta. */
+#define BURN_CONFUSION_CONFIG(REQ, OPT)                                                          \
+  OPT(BurnSize, top_k, 1, "so many classes per row are predicted; 0: those above the threshold") \
+  OPT(BurnF64, threshold, 0.5, "with top_k 0; the output is probabilities")                      \
+  OPT(BurnBool, micro, false, "over the counts of all classes; else the mean of their scores")
+BURN_CONFIG_OPTIONAL(BurnConfusionConfig, BURN_CONFUSION_CONFIG);
+/* "Precision": hits per class that was predicted; 0 for a class that never was, as in Burn. */
+BURN_API BurnMetric burn_metric_precision(const BurnConfusionConfig *config);
+/* "Recall": hits per class that was there; 0 for a class that never was, as in Burn. */
+BURN_API BurnMetric burn_metric_recall(const BurnConfusionConfig *config);
+
+#define BURN_AUROC_CONFIG(REQ, OPT) \
+  OPT(BurnBool, micro, false, "of the scores of all classes as one; else the mean over the classes")
+BURN_CONFIG_OPTIONAL(BurnAurocConfig, BURN_AUROC_CONFIG);
+/* "AUROC": how likely a row of a class has a higher score for it than a row that is not of it; equal scores count
+ * half. Of "output" [n, classes] and "targets" as for F-beta, each class against the rest. It keeps all scores of an
+ * epoch, on the host, and has no value before its end. Classes that all rows are of, or none, do not count; 0.5 if
+ * there are no others, as in Burn. */
+BURN_API BurnMetric burn_metric_auroc(const BurnAurocConfig *config);
+
+#define BURN_HAMMING_SCORE_CONFIG(REQ, OPT)                     \
+  OPT(BurnF64, threshold, 0.5, "labels above it are predicted") \
+  OPT(BurnBool, sigmoid, false, "of the sigmoid of the output")
+BURN_CONFIG_OPTIONAL(BurnHammingScoreConfig, BURN_HAMMING_SCORE_CONFIG);
+/* "HammingScore": the share of labels that are predicted right, of "output" and integer "targets" [n, labels], 0 or
+ * 1. */
+BURN_API BurnMetric burn_metric_hamming_score(const BurnHammingScoreConfig *config);
+
+#define BURN_TOKEN_CONFIG(REQ, OPT) OPT(BurnI64, pad_token, -1, "targets that do not count; below 0: all do")
+BURN_CONFIG_OPTIONAL(BurnTokenConfig, BURN_TOKEN_CONFIG);
+/* "Perplexity": exp of the mean of -log_softmax("output") [.., classes] at "targets" [..], over the targets of an
+ * epoch. */
+BURN_API BurnMetric burn_metric_perplexity(const BurnTokenConfig *config);
+/* "CER": how many tokens of "predictions", int [n, length], have to be put in, taken out or changed to get "targets" of
+ * the same shape, per token of the targets. Without "predictions" they are where "output" [n, length, classes] is
+ * largest. Pads are left out wherever they stand. */
+BURN_API BurnMetric burn_metric_cer(const BurnTokenConfig *config);
+/* "WER": the same, but a sequence ends at its first pad. */
+BURN_API BurnMetric burn_metric_wer(const BurnTokenConfig *config);
+
+/* "IterationSpeed": steps per second. */
+BURN_API BurnMetric burn_metric_iteration_speed(void);
+/* "CpuUse": how much of the machine's processors all processes use, looked at every 200 ms. Without value where the
+ * system does not tell. */
+BURN_API BurnMetric burn_metric_cpu_use(void);
+/* "CpuMemory": the machine's memory in use, in 10^9 bytes, without what the system would give back at once. Without
+ * value where the system does not tell. */
+BURN_API BurnMetric burn_metric_cpu_memory(void);
+
+/* Counts int [classes, classes]: element [i, j] is how many rows with target i have their largest entry at j. Output
+ * [.., classes], integer targets [..]; for a batch, or of all the rows of an epoch. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_confusion_matrix(BurnTensor *output, BurnTensor *targets);
 
 /* -- results ---------------------------------------------------------------------------------- */
 
