@@ -235,6 +235,14 @@ def idx():
     yield "header-only", b"\0" + images(0, 0) + b"<|>" + labels(0, 0)
 
 
+def json_lines():
+    good = b'{"x":[[1,2],[3,-4.5]],"i":7,"t":"text","b":true}\n'
+    yield "good", b"\0" + 3 * good
+    yield "skipped", b"\1" + good + b'\r\n{"x":[[1,2],[3]],"i":7,"t":"text","b":true}\nno\n' + good[:-1]
+    yield "values", b"\0" + good.replace(b"-4.5", b"1e400") + good.replace(b"7", b"9007199254740993").replace(b"true", b"2")
+    yield "nested", b"\1" + b'{"x":' + 1200 * b"[" + b"\n" + good.replace(b'"text"', b"[1,2,3,4,5,6,7,8]") + b"{}\n[]\n\0"
+
+
 def config():
     yield "all.json", (b'{"inner": {"width": 3, "decay": 0.5, "shift": "-9223372036854775808"}, "kernel": [1, 2], "rate": 1e-3,'
                        b' "bias": false, "name": "a \\"b\\"", "initializer": {"Normal": {"mean": 0, "std": 0.02}}}')
@@ -319,7 +327,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

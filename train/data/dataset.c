@@ -47,7 +47,7 @@ static BurnStatus column_check(const BurnColumn *column, size_t index, size_t *b
   return BURN_OK;
 }
 
-static BurnStatus columns_check(const BurnColumn *columns, size_t count, size_t *bytes) {
+BurnStatus burn__columns_check(const BurnColumn *columns, size_t count, size_t *bytes) {
   if (columns == NULL || count < 1 || count > BURN_MAX_COLUMNS)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, 1..%d expected",
                             columns == NULL ? 0 : count, BURN_MAX_COLUMNS);
@@ -87,7 +87,7 @@ static void context_destroy(const BurnDatasetInterface *dataset) {
 BurnDataset *burn_dataset_create(const BurnDatasetInterface *interface, BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK) result = columns_check(interface->columns, interface->column_count, bytes);
+  if (result == BURN_OK) result = burn__columns_check(interface->columns, interface->column_count, bytes);
   if (result == BURN_OK && interface->get == NULL)
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: no get function");
   BurnDataset *dataset = result == BURN_OK ? calloc(1, sizeof *dataset) : NULL;
@@ -164,7 +164,7 @@ BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_co
   MemoryContext *memory = result == BURN_OK ? calloc(1, sizeof *memory) : NULL;
   if (result == BURN_OK && memory == NULL)
     result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dataset: out of memory");
-  if (result == BURN_OK) result = columns_check(columns, column_count, memory->bytes);
+  if (result == BURN_OK) result = burn__columns_check(columns, column_count, memory->bytes);
   if (result != BURN_OK) {
     for (size_t i = 0; i < column_count; i++) free(blocks[i]);
     free(memory);
@@ -194,7 +194,7 @@ BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   void *blocks[BURN_MAX_COLUMNS] = {NULL};
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK) result = columns_check(columns, column_count, bytes);
+  if (result == BURN_OK) result = burn__columns_check(columns, column_count, bytes);
   if (result == BURN_OK) result = blocks_allocate(bytes, column_count, count, blocks);
   if (result != BURN_OK) {
     burn__store_status(status, result);

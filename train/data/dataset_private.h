@@ -14,6 +14,9 @@
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status);
 
+/* The bytes of one item of each column into bytes[0 .. count-1], if names, dtypes and shapes are right. */
+BurnStatus burn__columns_check(const BurnColumn *columns, size_t count, size_t *bytes);
+
 /* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so
  * that calls can be nested. */
 bool burn__source_ready(BurnDataset *source, const char *transform, BurnStatus *status);

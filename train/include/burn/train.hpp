@@ -354,6 +354,14 @@ class Dataset {
     const BurnDigitsConfig config = {count, seed};
     return made([&](BurnStatus *status) { return burn_dataset_digits(&config, status); });
   }
+  /* A JSON object per line; the columns' data are not used. */
+  static Dataset json_lines(const std::string &path, const std::vector<Column> &columns, bool skip_bad = false) {
+    const std::vector<BurnColumn> rows = of_c(columns);
+    const BurnReadConfig config = {skip_bad, nullptr};
+    return made([&](BurnStatus *status) {
+      return burn_dataset_json_lines(path.c_str(), rows.data(), rows.size(), &config, status);
+    });
+  }
   static Dataset memory(const std::vector<Column> &columns) {
     std::vector<const void *> data;
     for (const Column &column : columns) {

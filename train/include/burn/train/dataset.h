@@ -62,6 +62,20 @@ BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *colu
 enum { BURN_MNIST_TRAIN = 0, BURN_MNIST_TEST = 1 };
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *status);
 
+/* What a reader does about what it cannot read. Zero-initialised, it stops at the first. */
+typedef struct BurnReadConfig {
+  bool skip_bad;   /* leave it out, with one warning in the log that counts them and names the first */
+  size_t *skipped; /* NULL, or where their number goes */
+} BurnReadConfig;
+
+/* A file with a JSON object per line, read as a whole. Column "x" is the value of key "x": a number, or a list of
+ * lists as its shape says; true and false are 1 and 0; a u8 column [n] may also be a text of at most n bytes, with
+ * zeros after it. Other keys and blank lines are passed over. Numbers must fit the dtype (integers below 2^53; f16
+ * and bf16 are not read). A bad line is CORRUPT_DATA, with file, line and column. `config` may be NULL. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns,
+                                                              size_t column_count, const BurnReadConfig *config,
+                                                              BurnStatus *status);
+
 /* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and
  * noise. Same columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no
  * download. */
