@@ -1,6 +1,6 @@
-/* cuda_emulated_casts_test.c - norms, losses and steps of optimizers between casts, on the CPU (tests/plugins/emulated_cuda): under fusion
- * they read and write halves themselves (burn/plugin/mixed.h), with the very bits that the casts and the op give. On
- * the backend that BURN_CASTS_ON names, or on cuda. */
+/* cuda_emulated_casts_test.c - norms, losses and steps of optimizers between casts, on the CPU
+ * (tests/plugins/emulated_cuda): under fusion they read and write halves themselves (burn/plugin/mixed.h), with the very
+ * bits that the casts and the op give. On the backend that BURN_CASTS_ON names, or on cuda. */
 #include "forked.h"
 
 #include <burn/op_call.h>

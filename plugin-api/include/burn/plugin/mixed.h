@@ -1,10 +1,10 @@
 /* mixed.h - the interface "burn.mixed" of a backend: calls that read and write halves where their op has f32.
  *
  * In training with mixed precision norms, losses and optimizers run in f32 beside products in f16 or bf16. As ops of
- * their own the casts in between read and write every element once more. A backend whose kernels can read halves, compute in f32 and
- * write halves offers this interface, and may then get a mixed call: some inputs are halves where the op would have
- * f32, some output_descs say a half where the op gives f32. It means: cast those inputs to f32, run the op, cast those
- * results, with the very bits that these calls give one by one.
+ * their own the casts in between read and write every element once more. A backend whose kernels can read halves,
+ * compute in f32 and write halves offers this interface, and may then get a mixed call: some inputs are halves where
+ * the op would have f32, some output_descs say a half where the op gives f32. It means: cast those inputs to f32, run
+ * the op, cast those results, with the very bits that these calls give one by one.
  *
  * Who leaves out the casts (fusion) uses it only where the level below offers it by itself: a decorator that passes the
  * question on to the next level never sees a mixed call. */
