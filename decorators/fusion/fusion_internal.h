@@ -108,10 +108,11 @@ struct FusionQueue {
   FusionList values; /* FusionValue */
   FusionList key;    /* uint32_t: what a plan depends on, see fusion_queue.c */
   FusionArena arena;
-  uint64_t bytes;  /* of all values */
-  uint32_t window; /* hash of the last four ops */
-  uint32_t joined; /* how many of the last ops are steps of optimizers, for burn.calls */
-  bool cut;        /* flush before the next op */
+  uint64_t bytes;         /* of all values */
+  uint32_t window;        /* hash of the last four ops */
+  uint32_t joined;        /* how many of the last ops are steps of optimizers, for burn.calls */
+  bool cut;               /* flush before the next op */
+  _Atomic bool is_filled; /* there is something to flush; for those who have not locked it */
   FusionRegion region;
   BurnRecording *trial;   /* launches are made with stand-ins to record or patch it; NULL: they are meant */
   char trial_reason[200]; /* why the trial, or running a recording, has failed; "": it has not */
@@ -231,6 +232,9 @@ const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op);
 
 /* Makes room for `more` items beyond count; false without memory. */
 bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes);
+static inline bool fusion_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes) {
+  return more <= list->capacity - list->count || burn__fusion_list_reserve(decorator, list, more, item_bytes);
+}
 void burn__fusion_list_free(const FusionLayer *decorator, FusionList *list, size_t item_bytes);
 
 /* Memory until the next reset, aligned for any attribute; NULL without memory. */

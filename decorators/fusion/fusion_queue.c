@@ -40,6 +40,7 @@ void burn__fusion_queue_close(FusionQueue *queue) {
 
 void burn__fusion_queue_reset(FusionQueue *queue) {
   queue->ops.count = queue->slots.count = queue->values.count = queue->key.count = 0;
+  atomic_store_explicit(&queue->is_filled, false, memory_order_release);
   burn__fusion_arena_reset(&queue->arena);
   queue->serial = atomic_fetch_add(&queue->decorator->serial, 1u) + 1u;
   queue->bytes = 0;
@@ -48,7 +49,8 @@ void burn__fusion_queue_reset(FusionQueue *queue) {
 }
 
 void burn__fusion_flush_all(FusionLayer *decorator, const char *why) {
-  for (uint32_t i = 0; i < FUSION_QUEUES; i++) flush(&decorator->queues[i], why);
+  for (uint32_t i = 0; i < FUSION_QUEUES; i++)
+    if (atomic_load_explicit(&decorator->queues[i].is_filled, memory_order_acquire)) flush(&decorator->queues[i], why);
 }
 
 uint32_t burn__fusion_thread(void) {
@@ -82,20 +84,25 @@ static FusionQueue *queue_of_thread(FusionLayer *decorator) {
   return &decorator->queues[thread % FUSION_QUEUES];
 }
 
-/* Where every queue has a region, the one in the thread's own ends: most likely its thread has ended, too. */
-FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator) {
-  for (;;) {
-    FusionQueue *queue = queue_of_thread(decorator);
-    pthread_mutex_lock(&queue->mutex);
-    const uint32_t owner = owner_of(queue);
-    if (owner == 0 || owner == burn__fusion_thread()) return queue;
-    if (queue_of_thread(decorator) == queue) {
-      burn__fusion_flush_locked(queue);
-      burn__fusion_region_close(queue);
-      return queue;
-    }
-    pthread_mutex_unlock(&queue->mutex); /* its region has been opened since it was chosen */
+/* Locks the queue that a thread has chosen; false, and not locked, if another thread has opened a region there since
+ * then. Where every queue has a region, the one in the thread's own ends: most likely its thread has ended, too. */
+static bool lock_chosen(FusionLayer *decorator, FusionQueue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  const uint32_t owner = owner_of(queue);
+  if (owner == 0 || owner == burn__fusion_thread()) return true;
+  if (queue_of_thread(decorator) == queue) {
+    burn__fusion_flush_locked(queue);
+    burn__fusion_region_close(queue);
+    return true;
   }
+  pthread_mutex_unlock(&queue->mutex);
+  return false;
+}
+
+FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator) {
+  FusionQueue *queue = queue_of_thread(decorator);
+  while (!lock_chosen(decorator, queue)) queue = queue_of_thread(decorator);
+  return queue;
 }
 
 /* -- the key ---------------------------------------------------------------------------------- */
@@ -195,11 +202,10 @@ static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
 
 static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
   const FusionLayer *decorator = queue->decorator;
-  return burn__fusion_list_reserve(decorator, &queue->ops, 1, sizeof(FusionOp)) &&
-         burn__fusion_list_reserve(decorator, &queue->slots, call->input_count, sizeof(uint32_t)) &&
-         burn__fusion_list_reserve(decorator, &queue->values, call->input_count + call->output_count,
-                                   sizeof(FusionValue)) &&
-         burn__fusion_list_reserve(decorator, &queue->key, key_words(call), sizeof(uint32_t));
+  return fusion_reserve(decorator, &queue->ops, 1, sizeof(FusionOp)) &&
+         fusion_reserve(decorator, &queue->slots, call->input_count, sizeof(uint32_t)) &&
+         fusion_reserve(decorator, &queue->values, call->input_count + call->output_count, sizeof(FusionValue)) &&
+         fusion_reserve(decorator, &queue->key, key_words(call), sizeof(uint32_t));
 }
 
 /* The results as tensors without contents, with one reference for the caller and one for the queue; false without
@@ -255,7 +261,10 @@ static void count_joined(FusionQueue *queue, const BurnOpCall *call) {
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
   FusionLayer *decorator = queue->decorator;
   const bool in_table = call->op < BURN_OP_LIMIT;
-  if (queue->ops.count == 0 && fusion_in_region(queue)) put(queue, region_word(queue));
+  if (queue->ops.count == 0) {
+    atomic_store_explicit(&queue->is_filled, true, memory_order_release);
+    if (fusion_in_region(queue)) put(queue, region_word(queue));
+  }
   const uint32_t number = queue->ops.count++;
   FusionOp *op = &fusion_ops(queue)[number];
   *op = (FusionOp){.op = call->op,
@@ -315,12 +324,9 @@ static BurnStatus prepare_inputs(FusionLayer *decorator, const FusionQueue *mine
 /* The thread's queue, locked, and the call's inputs in it or computed. */
 static BurnStatus lock_prepared(FusionLayer *decorator, const BurnOpCall *call, FusionQueue **out) {
   for (;;) {
-    const FusionQueue *mine = queue_of_thread(decorator);
-    const BurnStatus status = prepare_inputs(decorator, mine, call);
-    if (status != BURN_OK) return status;
-    *out = burn__fusion_queue_lock(decorator);
-    if (*out == mine) return BURN_OK;
-    pthread_mutex_unlock(&(*out)->mutex); /* another thread has opened a region there, or ended one */
+    *out = queue_of_thread(decorator);
+    const BurnStatus status = prepare_inputs(decorator, *out, call);
+    if (status != BURN_OK || lock_chosen(decorator, *out)) return status;
   }
 }
 
