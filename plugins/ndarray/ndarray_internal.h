@@ -17,9 +17,13 @@
 
 typedef struct NdPool NdPool; /* caching allocator, ndarray_memory_pool.c */
 
+/* Kinds of storages: those that are not ordinary belong to a recording (replay/). */
+enum { ND_STORAGE_ORDINARY = 0, ND_STORAGE_GHOST = 1, ND_STORAGE_STAND_IN = 2 };
+
 /* Memory of one or more tensors. */
 typedef struct NdStorage {
   atomic_uint references;
+  uint32_t kind; /* ND_STORAGE_* */
   uint64_t bytes;
   void *data; /* 64-byte aligned, from the pool; somebody else's if there is a `foreign` */
   struct DLManagedTensorVersioned *foreign; /* whose memory it is: never written into, given back with the storage */
@@ -54,6 +58,10 @@ struct Ndarray {
   uint32_t isa;                   /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   struct NdKernels *elementwise;  /* ndarray_kernels.h */
   const struct NdInt8Loops *int8; /* products of i8: ndarray_int8.h */
+  bool replays;                   /* option replay=true: "burn.replay" is offered */
+  struct {
+    _Atomic uint64_t recordings, runs, patches;
+  } replay;
   char name[64];
   NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
 };
@@ -98,6 +106,10 @@ const struct NdInt8Loops *nd_int8_loops(const Ndarray *nd);
 /* The tables of elementwise loops for nd->isa; NULL without memory. ndarray_elementwise.c */
 struct NdKernels *nd_kernels_create(const Ndarray *nd);
 void nd_kernels_destroy(const Ndarray *nd, struct NdKernels *kernels); /* NULL is allowed */
+
+/* The kernel of a call, and whether it needs the call in wider dtypes; fails if the call is none of this backend.
+ * ndarray_plugin.c */
+BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel, bool *widens);
 
 /* -- tensors (ndarray_tensor.c) --------------------------------------------------------------- */
 

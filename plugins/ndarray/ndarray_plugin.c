@@ -2,6 +2,7 @@
  * kernels. Threads are the host's. */
 #include "fused/ndarray_fused.h"
 #include "ndarray_internal.h"
+#include "replay/ndarray_replay.h"
 
 #include <burn/common/autotune.h>
 #include <burn/common/descriptor.h>
@@ -77,11 +78,10 @@ static uint32_t BURN_API_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
   return burn_dtype_bytes(dtype) != 0 ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0; /* all of dtypes.def */
 }
 
-static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *call) {
-  Ndarray *nd = self;
-  const NdKernel kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
+BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel, bool *widens) {
   uint32_t dtypes = 0; /* those of the call, as bits */
-  if (!kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
+  *kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
+  if (!*kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
   for (uint32_t i = 0; i < call->input_count; i++) {
     const BurnPrimitive *x = call->inputs[i];
     if (!x) continue;
@@ -98,8 +98,18 @@ static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *cal
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }
-  return (dtypes & BURN_COMMON_NARROW) && nd_needs_widening(nd, call) ? nd_run_widened(nd, kernel, call)
-                                                                      : kernel(nd, call);
+  *widens = (dtypes & BURN_COMMON_NARROW) && nd_needs_widening(nd, call);
+  return BURN_OK;
+}
+
+static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *call) {
+  Ndarray *nd = self;
+  NdKernel kernel = NULL;
+  bool widens = false;
+  if (nd->replays && nd_is_recording(nd)) return nd_record_call(nd, call);
+  const BurnStatus status = nd_resolve_call(nd, call, &kernel, &widens);
+  if (status != BURN_OK) return status;
+  return widens ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
 }
 
 /* -- tensors ---------------------------------------------------------------------------------- */
@@ -111,6 +121,7 @@ static BurnStatus BURN_API_CALL ndarray_create(void *self, const BurnTensorDesc 
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "ndarray: %s tensors are not supported",
                    burn_dtype_name(desc->dtype));
   }
+  if (nd->replays && nd_is_recording(nd)) return nd_refuse_recording(nd, "a tensor from the host");
   NdTensor *x = nd_new(nd, desc);
   if (!x) {
     char held[128];
@@ -139,6 +150,7 @@ static BurnStatus BURN_API_CALL ndarray_read(void *self, BurnPrimitive *x, void 
     return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "read: the buffer holds %llu bytes, the tensor has %llu",
                    (unsigned long long)bytes, (unsigned long long)expected);
   }
+  if (nd->replays && nd_is_recording(nd)) return nd_refuse_recording(nd, "a read");
   if (bytes > 0) nd_pack(nd, nd_tensor(x), data);
   return BURN_OK;
 }
@@ -149,7 +161,13 @@ static void BURN_API_CALL ndarray_retain(void *self, BurnPrimitive *x) {
 }
 
 static void BURN_API_CALL ndarray_release(void *self, BurnPrimitive *x) {
-  if (x) nd_release(self, nd_tensor(x));
+  Ndarray *nd = self;
+  if (!x) return;
+  if (nd->replays && nd_is_ghost(nd_tensor(x))) {
+    nd_ghost_release(nd, nd_tensor(x));
+  } else {
+    nd_release(nd, nd_tensor(x));
+  }
 }
 
 /* -- instance --------------------------------------------------------------------------------- */
@@ -211,8 +229,11 @@ static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name,
                                                    BurnInterface *out) {
   static const BurnCommonInterface offered[] = {{BURN_FUSED_INTERFACE, &nd_fused_interface},
                                                 {BURN_CALLS_INTERFACE, &nd_calls_interface},
-                                                {BURN_DLPACK_INTERFACE, &dlpack_interface}};
-  return burn_common_offer(offered, sizeof offered / sizeof offered[0], name, min_version, self, out);
+                                                {BURN_DLPACK_INTERFACE, &dlpack_interface},
+                                                {BURN_REPLAY_INTERFACE, &nd_replay_interface}};
+  const uint32_t count = sizeof offered / sizeof offered[0];
+  const bool replays = ((const Ndarray *)self)->replays;
+  return burn_common_offer(offered, replays ? count : count - 1u, name, min_version, self, out);
 }
 
 static void BURN_API_CALL ndarray_close(void *self) {
@@ -233,7 +254,9 @@ static void BURN_API_CALL ndarray_close(void *self) {
   X(LIMIT, "memory_limit", "bytes, 64KiB, 512MiB, 2GiB", "", BURN_OPTION_HARMLESS,             \
     "most memory for tensors, work space and freed blocks; else there is no limit")            \
   X(AUTOTUNE, "autotune", "off|quick|full", "quick", BURN_OPTION_HARMLESS,                     \
-    "is the fastest of several ways measured? BURN_AUTOTUNE says the default")
+    "is the fastest of several ways measured? BURN_AUTOTUNE says the default")                 \
+  X(REPLAY, "replay", "true|false", "false", BURN_OPTION_HARMLESS,                             \
+    "steps that repeat are recorded and replayed under fusion; not faster here")
 
 enum { NDARRAY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {NDARRAY_OPTIONS(BURN_OPTION_ROW)};
@@ -282,6 +305,7 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   const BurnCommonSettings given = {nd->host, "ndarray", &options_interface, values};
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &nd->memory_limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &nd->primitives_only);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_REPLAY, &nd->replays);
   if (status == BURN_OK) status = choose_isa(nd, &given);
   if (status == BURN_OK) status = choose_gemm(nd, &given);
   return status == BURN_OK ? open_tuner(nd, &given) : status;

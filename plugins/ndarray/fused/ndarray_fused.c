@@ -1,6 +1,7 @@
 /* ndarray_fused.c - the interface "burn.fused" of this backend: bodies of element-wise steps in f32, f16 and bf16, and
  * reductions between them, become programs of the machine in ndarray_fused_machine.h. */
 #include "ndarray_fused.h"
+#include "replay/ndarray_replay.h"
 
 #include <stdio.h>
 
@@ -16,7 +17,10 @@ static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *b
   return nd_fused_compile(self, body, out, why, why_bytes);
 }
 
-static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call) { return nd_fused_run(self, call); }
+static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call) {
+  Ndarray *nd = self;
+  return nd->replays && nd_is_recording(nd) ? nd_record_body(nd, call) : nd_fused_run(nd, call);
+}
 
 static void BURN_API_CALL fused_release(void *self, BurnFusedKernel *kernel) {
   const Ndarray *nd = self;

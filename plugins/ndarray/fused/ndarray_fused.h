@@ -59,6 +59,7 @@ typedef struct NdFusedStepInfo {
   uint32_t op;
   BurnDType scalar_dtype; /* to which its scalars are rounded */
   BurnDType dtype;        /* of its result */
+  uint32_t attr_count;    /* of its calls */
 } NdFusedStepInfo;
 
 /* A part of the lines, with ND_FUSED_end in the end. Programs run in their order, each over all elements of a block, or

@@ -438,6 +438,7 @@ static void describe_steps(NdFusedCompiler *c) {
     const BurnOpInfo *info = c->nd->host->op_info(body->steps[number].op);
     NdFusedStepInfo *step = &c->kernel->steps[number];
     step->op = body->steps[number].op;
+    step->attr_count = body->steps[number].attr_count;
     step->dtype = body->values[body->input_count + number].dtype;
     step->scalar_dtype = step->dtype;
     if (body->steps[number].input_count > 0) step->scalar_dtype = body->values[body->steps[number].inputs[0]].dtype;

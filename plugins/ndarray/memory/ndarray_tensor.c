@@ -104,6 +104,7 @@ NdTensor *nd_new(Ndarray *nd, const BurnTensorDesc *desc) {
     return NULL;
   }
   atomic_init(&owner->storage.references, 1);
+  owner->storage.kind = ND_STORAGE_ORDINARY;
   owner->storage.bytes = bytes;
   owner->storage.foreign = NULL;
   owner->storage.data = is_inline ? (char *)owner + ND_INLINE_OFFSET : data;
@@ -120,6 +121,7 @@ NdTensor *nd_new_foreign(Ndarray *nd, struct DLManagedTensorVersioned *foreign) 
   if (!owner) return NULL;
   const uint32_t rank = (uint32_t)tensor->ndim;
   atomic_init(&owner->storage.references, 1);
+  owner->storage.kind = ND_STORAGE_ORDINARY;
   owner->storage.bytes = 0;
   owner->storage.foreign = foreign;
   /* Without elements data may be NULL; every tensor of ours has an address, from which views are computed. */

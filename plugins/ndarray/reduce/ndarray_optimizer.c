@@ -5,6 +5,7 @@
  * between them stays in the first-level cache and the results have the bits that these ops give. */
 #include "elementwise/ndarray_kernels.h"
 #include "ndarray_rows.h"
+#include "replay/ndarray_replay.h"
 
 #include <string.h>
 
@@ -234,6 +235,7 @@ static BurnStatus begin_all(Ndarray *nd, const BurnOpCall *const *calls, Steps *
 static BurnStatus BURN_API_CALL run_steps(void *self, const BurnOpCall *const *calls, uint64_t count) {
   Ndarray *nd = (Ndarray *)self;
   const uint64_t bytes = count * (sizeof(Step) + sizeof(int64_t));
+  if (nd->replays && nd_is_recording(nd)) return nd_record_calls(nd, calls, count);
   char *room = (char *)nd_pool_allocate(nd->pool, bytes);
   if (!room) return nd_out_of_memory(nd, calls[0]);
   memset(room, 0, bytes);

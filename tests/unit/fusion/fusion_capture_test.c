@@ -312,6 +312,7 @@ static void test_a_result_that_is_held(void **state) {
     burn_device_close(device);
     skip();
   }
+  const bool lends = strncmp(backend_name(), "cuda", 4) == 0; /* ndarray's results have memory of their own */
   BurnTensor *x = numbers(device, 8, 1), *held[6];
   warm_up(device, x);
   BurnCaptureReport report = {.struct_size = sizeof report};
@@ -320,7 +321,7 @@ static void test_a_result_that_is_held(void **state) {
     held[i] = small(x, i);
     must(burn_capture_end(device, &report));
     if (i == 0) assert_int_equal(report.outcome, BURN_CAPTURE_REPLAYED);
-    if (i == 1) check_reason(&report, "a result of the last run is still held (of sum_dim)");
+    if (i == 1 && lends) check_reason(&report, "a result of the last run is still held (of sum_dim)");
   }
   CHECK(report.outcome == BURN_CAPTURE_REPLAYED, "with copies it is not replayed: %s", report.reason);
   for (int i = 0; i < 6; i++) assert_true(value_of(held[i]) == value_of(small(x, i)));
