@@ -2,6 +2,7 @@
  * it, for decorator_forward_test. The interface "seen.calls" hands them out. */
 #include "seen_decorator.h"
 
+#include <burn/plugin/fusion_statistics.h>
 #include <burn/plugin/plugin.h>
 
 typedef struct Seen {
@@ -21,6 +22,10 @@ static BurnStatus BURN_API_CALL seen_submit(void *self, const BurnOpCall *call) 
 static int32_t BURN_API_CALL seen_get_interface(void *self, const char *name, uint32_t min_version,
                                                 BurnInterface *out) {
   Seen *seen = self;
+  if (seen->calls.fusion && strcmp(name, BURN_FUSION_INTERFACE) == 0) {
+    *out = (BurnInterface){seen->calls.fusion, seen};
+    return 1;
+  }
   if (strcmp(name, SEEN_INTERFACE) != 0) return seen->next->get_interface(seen->next->self, name, min_version, out);
   *out = (BurnInterface){&seen->calls, seen};
   return 1;

@@ -14,7 +14,8 @@ typedef struct SeenCall {
 } SeenCall;
 
 typedef struct SeenCalls {
-  uint32_t count; /* set to 0 to begin anew */
+  uint32_t count;     /* set to 0 to begin anew */
+  const void *fusion; /* what to give as "burn.fusion" in place of what lies below; NULL: that */
   SeenCall calls[SEEN_MAX];
 } SeenCalls;
 

@@ -182,6 +182,26 @@ static void test_the_last_use_gives_storage_away(void **state) {
   burn_device_close(device);
 }
 
+/* -- regions ---------------------------------------------------------------------------------- */
+
+/* The fusion of ABI 0.5 ends before the slots; one of later may leave them out. */
+static void test_a_fusion_without_regions(void **state) {
+  const BurnFusionInterface older = {.struct_size = (uint32_t)offsetof(BurnFusionInterface, capture_begin),
+                                     .version = 1},
+                            without = {.struct_size = (uint32_t)sizeof without, .version = 1};
+  const BurnFusionInterface *tables[] = {&older, &without};
+  (void)state;
+  BurnDevice *device = open_stack("seen<fusion<ndarray>>");
+  for (int i = 0; i < 2; i++) {
+    seen_by(device)->fusion = tables[i];
+    const BurnStatus begun = burn_capture_begin(device), ended = burn_capture_end(device, NULL);
+    assert_int_equal(burn_status_code(begun), BURN_STATUS_UNIMPLEMENTED);
+    assert_int_equal(burn_status_code(ended), BURN_STATUS_UNIMPLEMENTED);
+    assert_string_equal(burn_status_message(begun), "capture_begin: 'seen' has no regions; a newer one has");
+  }
+  burn_device_close(device);
+}
+
 /* -- roles ------------------------------------------------------------------------------------ */
 
 /* `mygrad` is the autodiff of this tree under another name, from before its interface had checkpoints. */
@@ -286,6 +306,7 @@ int main(void) {
       cmocka_unit_test(test_parts_carry_origin_and_flags),
       cmocka_unit_test(test_extensions_pass_untouched),
       cmocka_unit_test(test_the_last_use_gives_storage_away),
+      cmocka_unit_test(test_a_fusion_without_regions),
       cmocka_unit_test(test_an_autodiff_of_another_name),
       cmocka_unit_test(test_roles_have_an_order),
       cmocka_unit_test(test_a_short_host_is_refused),
