@@ -23,6 +23,8 @@
  *   new tensors each time; they are copied.
  * - Its results are dropped before it ends the next time. One that is still held keeps its contents, and costs a copy
  *   in each run from then on.
+ * - It is a step, not an epoch: the first time, a region is planned as a whole, which takes some 20 ms for 1,000 calls,
+ *   0.2 s for 4,000 and 3 s for 16,000, on one processor.
  *
  * Regions do not nest. A region belongs to the thread that began it, which ends it; other threads go on as ever, or
  * have regions of their own. A thread that ends inside a region loses it: what it has called is run when somebody

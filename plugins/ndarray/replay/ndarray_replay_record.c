@@ -36,16 +36,30 @@ static bool reserve(void **items, uint32_t count, uint32_t *capacity, size_t ite
 
 typedef struct NdBlock {
   struct NdBlock *next;
-  uint64_t reserved; /* so that what follows is aligned for everything that is recorded */
+  uint64_t used, bytes; /* of what follows */
+  uint64_t reserved;    /* so that it is aligned for everything that is recorded */
 } NdBlock;
 
-/* Cleared memory that lives as long as the recording; NULL if there is none. */
-static void *take_memory(NdRecording *r, uint64_t bytes) {
+enum { BLOCK_BYTES = 65536, ALIGNMENT = 16 };
+
+static NdBlock *block_new(NdRecording *r, uint64_t bytes) {
+  if (bytes < BLOCK_BYTES) bytes = BLOCK_BYTES;
   NdBlock *block = calloc(1, sizeof *block + (size_t)bytes);
   if (!block) return NULL;
   block->next = r->blocks;
+  block->bytes = bytes;
   r->blocks = block;
-  return block + 1;
+  return block;
+}
+
+/* Cleared memory that lives as long as the recording; NULL if there is none. */
+static void *take_memory(NdRecording *r, uint64_t bytes) {
+  NdBlock *block = r->blocks;
+  bytes = (bytes + ALIGNMENT - 1u) / ALIGNMENT * ALIGNMENT;
+  if (!block || block->bytes - block->used < bytes) block = block_new(r, bytes);
+  if (!block) return NULL;
+  block->used += bytes;
+  return (char *)(block + 1) + (block->used - bytes);
 }
 
 void nd_recording_free(NdRecording *r) {
