@@ -12,13 +12,17 @@ typedef struct Heads {
   bool causal, may_hide_all;
 } Heads;
 
-/* The query is input number `first`; the attributes of both ops are the same. */
-static Heads heads_of(const BurnOpCall *call, uint32_t first) {
+/* The query is input number `first`, the mask number `mask`; the attributes of all these ops are the same. */
+static Heads heads_of(const BurnOpCall *call, uint32_t first, uint32_t mask) {
   const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
   BurnPrimitive *const *inputs = call->inputs + first;
-  Heads heads = {
-      inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], attrs->scale.value.f64, attrs->softcap.value.f64,
-      false,     false};
+  Heads heads = {.query = inputs[0],
+                 .key = inputs[1],
+                 .value = inputs[2],
+                 .mask = call->inputs[mask],
+                 .bias = call->inputs[mask + 1],
+                 .scale = attrs->scale.value.f64,
+                 .cap = attrs->softcap.value.f64};
   const int64_t width = heads.query->shape[3];
   if (heads.scale == 0 && width != 0) heads.scale = 1 / sqrt((double)width);
   heads.causal = attrs->is_causal.value.i64 != 0;
@@ -42,8 +46,8 @@ static BurnPrimitive *softmax_of_hidden(BurnBuilder *b, BurnPrimitive *scores) {
   return masked(b, burn_build_dim(b, BURN_OP_softmax, masked(b, scores, hidden, 0), 3), hidden, 0);
 }
 
-/* How much every query takes of every key's value; in *bent, unless NULL, the tanh of the soft cap. */
-static BurnPrimitive *attention_weights(BurnBuilder *b, const Heads *heads, BurnPrimitive **bent) {
+/* What softmax takes: -infinity where a key is hidden; in *bent, unless NULL, the tanh of the soft cap. */
+static BurnPrimitive *attention_scores(BurnBuilder *b, const Heads *heads, BurnPrimitive **bent) {
   BurnPrimitive *scores = burn_build_op2(b, BURN_OP_matmul, heads->query, burn_build_transpose(b, heads->key));
   scores = scaled(b, scores, heads->scale);
   if (heads->cap > 0) {
@@ -53,13 +57,45 @@ static BurnPrimitive *attention_weights(BurnBuilder *b, const Heads *heads, Burn
   }
   if (heads->mask) scores = masked(b, scores, heads->mask, -(double)INFINITY);
   if (heads->causal) scores = masked(b, scores, future(b, heads), -(double)INFINITY);
-  if (heads->bias) scores = burn_build_add(b, scores, heads->bias);
+  return heads->bias ? burn_build_add(b, scores, heads->bias) : scores;
+}
+
+/* How much every query takes of every key's value. */
+static BurnPrimitive *attention_weights(BurnBuilder *b, const Heads *heads, BurnPrimitive **bent) {
+  BurnPrimitive *scores = attention_scores(b, heads, bent);
   return heads->may_hide_all ? softmax_of_hidden(b, scores) : burn_build_dim(b, BURN_OP_softmax, scores, 3);
 }
 
 DECOMPOSE(attention) {
-  const Heads heads = heads_of(call, 0);
+  const Heads heads = heads_of(call, 0, 3);
   out[0] = burn_build_op2(builder, BURN_OP_matmul, attention_weights(builder, &heads, NULL), heads.value);
+}
+
+/* The scores [n, heads, sq, sk] of a row as log(sum(e^x)); -infinity where they all are that. */
+static BurnPrimitive *logsumexp_of(BurnBuilder *b, BurnPrimitive *scores) {
+  BurnPrimitive *high = burn_build_dim(b, BURN_OP_max_dim, scores, 3);
+  BurnPrimitive *hidden = burn_build_scalar(b, BURN_OP_equal_scalar, high, -(double)INFINITY);
+  BurnPrimitive *base = masked(b, high, hidden, 0);
+  BurnPrimitive *sum = burn_build_dim(b, BURN_OP_sum_dim, one(b, BURN_OP_exp, burn_build_sub(b, scores, base)), 3);
+  return burn_build_add(b, one(b, BURN_OP_log, sum), base);
+}
+
+DECOMPOSE(attention_with_logsumexp) {
+  const BurnTensorDesc *lines = &call->output_descs[1];
+  Heads heads = heads_of(call, 0, 3);
+  BurnBuilder *b = builder;
+  burn_build_call(b, BURN_OP_attention, 5, call->inputs, call->attr_count, call->attrs, 1, out);
+  if (heads.key->shape[2] == 0) {
+    out[1] = burn_build_full(b, lines->shape, lines->rank, lines->dtype, -(double)INFINITY);
+    return;
+  }
+  if (heads.query->dtype != lines->dtype) {
+    heads.query = burn_build_cast(b, heads.query, lines->dtype);
+    heads.key = burn_build_cast(b, heads.key, lines->dtype);
+    if (heads.bias) heads.bias = burn_build_cast(b, heads.bias, lines->dtype);
+  }
+  BurnPrimitive *sums = logsumexp_of(b, attention_scores(b, &heads, NULL));
+  out[1] = burn_build_reshape(b, sums, lines->shape, lines->rank);
 }
 
 /* x summed along the axes where `like` has size 1. */
@@ -70,23 +106,55 @@ static BurnPrimitive *summed_like(BurnBuilder *b, BurnPrimitive *x, const BurnPr
   return x;
 }
 
-DECOMPOSE(attention_backward) {
+/* What the gradients are made of, beside the heads. */
+typedef struct Slopes {
+  BurnPrimitive *grad, *weights, *bent;
+  BurnPrimitive *slope; /* of the weights */
+  BurnPrimitive *hit;   /* how much the gradient hits the result of each query */
+} Slopes;
+
+static void attention_gradients(BurnBuilder *b, const Heads *heads, const Slopes *s, BurnPrimitive **out) {
   static const int64_t single[] = {1};
-  const Heads heads = heads_of(call, 1);
+  BurnPrimitive *slope = burn_build_mul(b, s->weights, burn_build_sub(b, s->slope, s->hit));
+  out[2] = burn_build_op2(b, BURN_OP_matmul, burn_build_transpose(b, s->weights), s->grad);
+  out[3] = heads->bias ? summed_like(b, slope, heads->bias) : burn_build_full(b, single, 1, s->grad->dtype, 0);
+  if (heads->mask) slope = masked(b, slope, heads->mask, 0);
+  if (heads->causal) slope = masked(b, slope, future(b, heads), 0);
+  if (s->bent) slope = burn_build_mul(b, slope, plus(b, scaled(b, burn_build_mul(b, s->bent, s->bent), -1), 1));
+  slope = scaled(b, slope, heads->scale);
+  out[0] = burn_build_op2(b, BURN_OP_matmul, slope, heads->key);
+  out[1] = burn_build_op2(b, BURN_OP_matmul, burn_build_transpose(b, slope), heads->query);
+}
+
+DECOMPOSE(attention_backward) {
+  const Heads heads = heads_of(call, 1, 4);
   BurnBuilder *b = builder;
-  BurnPrimitive *grad = call->inputs[0], *bent = NULL;
-  BurnPrimitive *weights = attention_weights(b, &heads, &bent);
-  out[2] = burn_build_op2(b, BURN_OP_matmul, burn_build_transpose(b, weights), grad);
-  BurnPrimitive *slope = burn_build_op2(b, BURN_OP_matmul, grad, burn_build_transpose(b, heads.value));
-  BurnPrimitive *sum = burn_build_dim(b, BURN_OP_sum_dim, burn_build_mul(b, weights, slope), 3);
-  slope = burn_build_mul(b, weights, burn_build_sub(b, slope, sum));
-  out[3] = heads.bias ? summed_like(b, slope, heads.bias) : burn_build_full(b, single, 1, grad->dtype, 0);
-  if (heads.mask) slope = masked(b, slope, heads.mask, 0);
-  if (heads.causal) slope = masked(b, slope, future(b, &heads), 0);
-  if (bent) slope = burn_build_mul(b, slope, plus(b, scaled(b, burn_build_mul(b, bent, bent), -1), 1));
-  slope = scaled(b, slope, heads.scale);
-  out[0] = burn_build_op2(b, BURN_OP_matmul, slope, heads.key);
-  out[1] = burn_build_op2(b, BURN_OP_matmul, burn_build_transpose(b, slope), heads.query);
+  Slopes s = {.grad = call->inputs[0]};
+  s.weights = attention_weights(b, &heads, &s.bent);
+  s.slope = burn_build_op2(b, BURN_OP_matmul, s.grad, burn_build_transpose(b, heads.value));
+  s.hit = burn_build_dim(b, BURN_OP_sum_dim, burn_build_mul(b, s.weights, s.slope), 3);
+  attention_gradients(b, &heads, &s, out);
+}
+
+/* The weights again, from their scores and the logsumexp of those. */
+static BurnPrimitive *weights_of(BurnBuilder *b, BurnPrimitive *scores, BurnPrimitive *logsumexp) {
+  const int64_t shape[] = {logsumexp->shape[0], logsumexp->shape[1], logsumexp->shape[2], 1};
+  const BurnDType dtype = scores ? scores->dtype : logsumexp->dtype;
+  BurnPrimitive *lines = burn_build_reshape(b, logsumexp, shape, 4);
+  BurnPrimitive *base = masked(b, lines, burn_build_scalar(b, BURN_OP_equal_scalar, lines, -(double)INFINITY), 0);
+  if (dtype != logsumexp->dtype) scores = burn_build_cast(b, scores, logsumexp->dtype);
+  BurnPrimitive *weights = one(b, BURN_OP_exp, burn_build_sub(b, scores, base));
+  return dtype == logsumexp->dtype ? weights : burn_build_cast(b, weights, dtype);
+}
+
+DECOMPOSE(attention_with_logsumexp_backward) {
+  const Heads heads = heads_of(call, 1, 6);
+  BurnBuilder *b = builder;
+  Slopes s = {.grad = call->inputs[0]};
+  s.weights = weights_of(b, attention_scores(b, &heads, &s.bent), call->inputs[5]);
+  s.slope = burn_build_op2(b, BURN_OP_matmul, s.grad, burn_build_transpose(b, heads.value));
+  s.hit = burn_build_dim(b, BURN_OP_sum_dim, burn_build_mul(b, s.grad, call->inputs[4]), 3);
+  attention_gradients(b, &heads, &s, out);
 }
 
 /* -- lstm ------------------------------------------------------------------------------------- */

@@ -16,8 +16,8 @@ static BurnStatus check_scores(const BurnOpInfo *info, const BurnOpCall *call, u
   return BURN_OK;
 }
 
-/* query, key, value, mask and bias, which start at input `first`. */
-static BurnStatus check_heads(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first) {
+/* query, key and value, which start at input `first`, mask and bias, which start at input `mask`. */
+static BurnStatus check_heads(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t mask) {
   const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
   BurnPrimitive *const *inputs = call->inputs + first;
   for (uint32_t i = 0; i < first + 3; i++) {
@@ -34,24 +34,37 @@ static BurnStatus check_heads(const BurnOpInfo *info, const BurnOpCall *call, ui
     return BURN_FAIL(INVALID_ARGUMENT, "%s: softcap %g is negative", info->name, attrs->softcap.value.f64);
   }
   const int64_t scores[] = {q[0], q[1], q[2], k[2]};
-  if (inputs[3]) {
-    BURN_TRY(burn__infer_kind(info, call, first + 3, BURN_KIND_BOOL, "bool"));
-    BURN_TRY(check_scores(info, call, first + 3, scores));
+  if (call->inputs[mask]) {
+    BURN_TRY(burn__infer_kind(info, call, mask, BURN_KIND_BOOL, "bool"));
+    BURN_TRY(check_scores(info, call, mask, scores));
   }
-  if (!inputs[4]) return BURN_OK;
-  BURN_TRY(burn__infer_same_dtype(info, call, 0, first + 4));
-  return check_scores(info, call, first + 4, scores);
+  if (!call->inputs[mask + 1]) return BURN_OK;
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, mask + 1));
+  return check_scores(info, call, mask + 1, scores);
 }
 
 BURN_RULE(attention) {
-  BURN_TRY(check_heads(info, call, 0));
+  BURN_TRY(check_heads(info, call, 0, 3));
   const int64_t *q = call->inputs[0]->shape, *v = call->inputs[2]->shape;
   *out = (BurnTensorDesc){call->inputs[0]->dtype, 4, {q[0], q[1], q[2], v[3]}};
   return burn__infer_count(info, out);
 }
 
-BURN_RULE(attention_backward) {
-  BURN_TRY(check_heads(info, call, 1));
+/* [n, heads, sq], in what halves are summed in. */
+static BurnTensorDesc logsumexp_of(const BurnPrimitive *query) {
+  const BurnDType dtype = query->dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  return (BurnTensorDesc){dtype, 3, {query->shape[0], query->shape[1], query->shape[2]}};
+}
+
+BURN_RULE(attention_with_logsumexp) {
+  BURN_TRY(burn__infer_attention(info, call, out));
+  out[1] = logsumexp_of(call->inputs[0]);
+  return BURN_OK;
+}
+
+/* With mask and bias from input `mask` on. */
+static BurnStatus infer_gradients(const BurnOpInfo *info, const BurnOpCall *call, uint32_t mask, BurnTensorDesc *out) {
+  BURN_TRY(check_heads(info, call, 1, mask));
   const int64_t *grad = call->inputs[0]->shape, *q = call->inputs[1]->shape, *v = call->inputs[3]->shape;
   if (grad[0] != q[0] || grad[1] != q[1] || grad[2] != q[2] || grad[3] != v[3]) {
     BurnShapeText a, b, c;
@@ -60,8 +73,27 @@ BURN_RULE(attention_backward) {
   }
   for (uint32_t i = 0; i < 3; i++) out[i] = burn_primitive_desc(call->inputs[1 + i]);
   out[3] = (BurnTensorDesc){call->inputs[0]->dtype, 1, {1}};
-  if (call->inputs[5]) out[3] = burn_primitive_desc(call->inputs[5]);
+  if (call->inputs[mask + 1]) out[3] = burn_primitive_desc(call->inputs[mask + 1]);
   return BURN_OK;
+}
+
+BURN_RULE(attention_backward) { return infer_gradients(info, call, 4, out); }
+
+static bool is_like(const BurnPrimitive *x, const BurnTensorDesc *desc) {
+  bool is_same = x->dtype == desc->dtype && x->rank == desc->rank;
+  for (uint32_t i = 0; i < desc->rank && is_same; i++) is_same = x->shape[i] == desc->shape[i];
+  return is_same;
+}
+
+BURN_RULE(attention_with_logsumexp_backward) {
+  BURN_TRY(infer_gradients(info, call, 6, out));
+  const BurnTensorDesc result = burn_primitive_desc(call->inputs[0]), logsumexp = logsumexp_of(call->inputs[1]);
+  if (is_like(call->inputs[4], &result) && is_like(call->inputs[5], &logsumexp)) return BURN_OK;
+  BurnShapeText a, b, c;
+  return BURN_FAIL(INVALID_SHAPE, "%s: result %s and logsumexp %s do not belong to grad %s", info->name,
+                   burn__shape_text(&a, call->inputs[4]->rank, call->inputs[4]->shape),
+                   burn__shape_text(&b, call->inputs[5]->rank, call->inputs[5]->shape),
+                   burn__shape_text(&c, 4, call->inputs[0]->shape));
 }
 
 /* -- lstm ------------------------------------------------------------------------------------- */

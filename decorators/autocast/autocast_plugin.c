@@ -10,12 +10,12 @@
 
 #include "autocast_internal.h"
 
-/* Every op arrives here whole: the policy is for ops as they are written, not for the parts of their decompositions,
- * which host->invoke runs below. */
+/* Ops arrive here whole: the policy is for ops as they are written, not for the parts of their decompositions, which
+ * host->invoke runs below. Two do not, as not all of their floats are to be halves. */
 static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
   (void)self;
-  (void)op;
-  return BURN_SUPPORT_YES;
+  const bool is_mixed = op == BURN_OP_attention_with_logsumexp || op == BURN_OP_attention_with_logsumexp_backward;
+  return is_mixed ? BURN_SUPPORT_NO : BURN_SUPPORT_YES;
 }
 
 static BurnStatus BURN_API_CALL layer_sync(void *self) {

@@ -316,7 +316,7 @@ static int make_cat(SampleMaker *maker) {
 
 /* -- shapes in the text ----------------------------------------------------------------------- */
 
-/* "2,3" "5@7" "2,3b" "2,3f" "-": one input; the end of the word. */
+/* "2,3" "5@7" "2,3b" "2,3f" "2,3s" "-": one input; the end of the word. */
 static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) {
   if (*at == '-') {
     sample->inputs[sample->input_count++] = (SampleInput){.absent = true};
@@ -336,6 +336,10 @@ static const char *parse_input(Sample *sample, const char *at, BurnDType dtype) 
   }
   if (*at == 'f') {
     input->desc.dtype = BURN_DTYPE_F32;
+    return at + 1;
+  }
+  if (*at == 's') {
+    if (dtype != BURN_DTYPE_F64) input->desc.dtype = BURN_DTYPE_F32;
     return at + 1;
   }
   if (*at != '@') return at;
