@@ -22,6 +22,11 @@ static bool takes_heads(const BurnPrimitive *x) {
   return fits;
 }
 
+/* Inputs of attention_with_logsumexp_backward alone. */
+enum { RESULT = 4, LOGSUMEXP = 5 };
+
+static bool has_results(const GpuRun *run) { return run->call->op == BURN_OP_attention_with_logsumexp_backward; }
+
 /* Lengths that are no whole tiles gave NaN in gradients, and masks are made from the first key on: both not here. */
 static bool takes(const GpuRun *run, const GpuAttention *p) {
   const int architecture = cuda_of(run->gpu)->architecture;
@@ -34,6 +39,8 @@ static bool takes(const GpuRun *run, const GpuAttention *p) {
   bool fits = is_half && is_plain && is_whole && is_known && architecture >= LEAST_ARCHITECTURE &&
               (!p->grad || architecture < BEYOND_GRADIENTS);
   for (uint32_t i = 0; i < (p->grad ? 4 : 3) && fits; i++) fits = takes_heads(run->call->inputs[i]);
+  if (has_results(run) && fits)
+    fits = takes_heads(run->call->inputs[RESULT]) && burn__gpu_is_row_major(run->call->inputs[LOGSUMEXP]);
   return fits;
 }
 
@@ -105,25 +112,27 @@ static bool run_forward(Cuda *cuda, const GpuAttention *p, BurnPrimitive *const 
 bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p) {
   Cuda *cuda = cuda_of(run->gpu);
   BurnPrimitive *statistics = NULL;
+  const bool is_asked = run->call->output_count > 1; /* for the statistics, which are the logsumexp */
   if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
-  const bool done = burn__dnn_version(cuda) >= LEAST_VERSION && new_rows(cuda, p, &statistics) == BURN_OK &&
-                    run_forward(cuda, p, run->call->inputs, run->out[0], statistics);
+  const bool done = burn__dnn_version(cuda) >= LEAST_VERSION &&
+                    (is_asked || new_rows(cuda, p, &statistics) == BURN_OK) &&
+                    run_forward(cuda, p, run->call->inputs, run->out[0], is_asked ? run->out[1] : statistics);
   burn__dnn_unlock(cuda);
   burn__gpu_release(&cuda->gpu, statistics);
   return done;
 }
 
-/* What the gradients need of the result, which the op is not given: it is made again. */
-typedef struct Again {
+/* What the gradients are made from, beside the inputs of attention. */
+typedef struct Results {
   BurnPrimitive *out, *statistics, *hits;
-} Again;
+} Results;
 
-static bool run_backward(const GpuRun *run, const GpuAttention *p, const Again *again) {
+static bool run_backward(const GpuRun *run, const GpuAttention *p, const Results *results) {
   static const int64_t ids[] = {DNN_QUERY, DNN_KEY,  DNN_VALUE,      DNN_OUT,      DNN_STATISTICS, DNN_SCALE, DNN_GRAD,
                                 DNN_ONE,   DNN_HITS, DNN_QUERY_GRAD, DNN_KEY_GRAD, DNN_VALUE_GRAD, DNN_HIDDEN};
   BurnPrimitive *const *in = run->call->inputs;
   DnnAttention a = take_attention(p, in + 1);
-  take_strides(a.out, again->out);
+  take_strides(a.out, results->out);
   take_strides(a.grad, in[0]);
   take_strides(a.query_grad, run->out[0]);
   take_strides(a.key_grad, run->out[1]);
@@ -132,25 +141,36 @@ static bool run_backward(const GpuRun *run, const GpuAttention *p, const Again *
   if (!plans) return false;
   float *numbers = plans->key.numbers;
   void *const pointers[] = {
-      pointer(in[1]),       pointer(in[2]),       pointer(in[3]),  pointer(again->out),  pointer(again->statistics),
-      &numbers[SCALE],      pointer(in[0]),       &numbers[ONE],   pointer(again->hits), pointer(run->out[0]),
+      pointer(in[1]),       pointer(in[2]),       pointer(in[3]),  pointer(results->out),  pointer(results->statistics),
+      &numbers[SCALE],      pointer(in[0]),       &numbers[ONE],   pointer(results->hits), pointer(run->out[0]),
       pointer(run->out[1]), pointer(run->out[2]), &numbers[HIDDEN]};
   return burn__dnn_run(cuda_of(run->gpu), plans, 0, p->is_causal ? 13 : 12, ids, pointers);
 }
 
-bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p) {
+/* Those of the call, or made again where the op is not given them. */
+static bool take_results(const GpuRun *run, const GpuAttention *p, Results *results) {
   Cuda *cuda = cuda_of(run->gpu);
   BurnPrimitive *const *in = run->call->inputs;
   const BurnTensorDesc desc = burn_primitive_desc(in[1]);
-  Again again = {NULL, NULL, NULL};
+  if (has_results(run)) {
+    burn__gpu_retain(results->out = in[RESULT]);
+    burn__gpu_retain(results->statistics = in[LOGSUMEXP]);
+    return true;
+  }
+  return burn__gpu_new_heads(&cuda->gpu, &desc, in[0], &results->out) == BURN_OK &&
+         new_rows(cuda, p, &results->statistics) == BURN_OK &&
+         run_forward(cuda, p, in + 1, results->out, results->statistics);
+}
+
+bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p) {
+  Cuda *cuda = cuda_of(run->gpu);
+  Results results = {NULL, NULL, NULL};
   if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
-  bool done = burn__dnn_version(cuda) >= LEAST_VERSION &&
-              burn__gpu_new_heads(&cuda->gpu, &desc, in[0], &again.out) == BURN_OK &&
-              new_rows(cuda, p, &again.statistics) == BURN_OK && new_rows(cuda, p, &again.hits) == BURN_OK;
-  done = done && run_forward(cuda, p, in + 1, again.out, again.statistics) && run_backward(run, p, &again);
+  const bool done = burn__dnn_version(cuda) >= LEAST_VERSION && new_rows(cuda, p, &results.hits) == BURN_OK &&
+                    take_results(run, p, &results) && run_backward(run, p, &results);
   burn__dnn_unlock(cuda);
-  burn__gpu_release(&cuda->gpu, again.out);
-  burn__gpu_release(&cuda->gpu, again.statistics);
-  burn__gpu_release(&cuda->gpu, again.hits);
+  burn__gpu_release(&cuda->gpu, results.out);
+  burn__gpu_release(&cuda->gpu, results.statistics);
+  burn__gpu_release(&cuda->gpu, results.hits);
   return done;
 }

@@ -19,8 +19,9 @@ static void take_strides(int64_t to[4], const BurnPrimitive *x) {
   for (int axis = 0; axis < 4; axis++) to[axis] = x->shape[axis] == 1 ? 0 : x->strides[axis];
 }
 
-/* The inputs of attention, which begin at `in`; the attributes of both ops are the same. */
-static GpuAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in) {
+/* Query, key and value from `in` on, mask and bias, which may be NULL, from `mask` on; the attributes of all these ops
+ * are the same. */
+static GpuAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in, BurnPrimitive *const *mask) {
   const BurnAttrs_attention *attrs = BURN_ATTRS(attention, call);
   GpuAttention p = {.query = gpu_address(in[0]),
                     .key = gpu_address(in[1]),
@@ -38,10 +39,10 @@ static GpuAttention take_heads(const BurnOpCall *call, BurnPrimitive *const *in)
   take_strides(p.query_strides, in[0]);
   take_strides(p.key_strides, in[1]);
   take_strides(p.value_strides, in[2]);
-  if (in[3]) take_strides(p.mask_strides, in[3]);
-  if (in[4]) take_strides(p.bias_strides, in[4]);
-  p.mask = in[3] ? gpu_address(in[3]) : 0;
-  p.bias = in[4] ? gpu_address(in[4]) : 0;
+  if (mask[0]) take_strides(p.mask_strides, mask[0]);
+  if (mask[1]) take_strides(p.bias_strides, mask[1]);
+  p.mask = mask[0] ? gpu_address(mask[0]) : 0;
+  p.bias = mask[1] ? gpu_address(mask[1]) : 0;
   return p;
 }
 
@@ -103,7 +104,8 @@ static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass
                            int64_t columns) {
   const bool wide = is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
                     is_wide(p->value_strides, p->keys, p->value_width) ||
-                    is_wide(p->grad_strides, p->queries, p->value_width);
+                    is_wide(p->grad_strides, p->queries, p->value_width) ||
+                    is_wide(p->result_strides, p->queries, p->value_width);
   const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
   return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
          (takes_fours(p, dtype) ? 32u : 0u) + 64 * units;
@@ -189,11 +191,16 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *
                           (on_tensor_cores ? 2u : 4u) * (uint32_t)(has_many ? MANY_ROWS : FEW_ROWS), p, sizeof *p);
 }
 
+/* With a second output that is the logsumexp. */
 static BurnStatus attention(const GpuRun *run) {
   BurnPrimitive *const *in = run->call->inputs;
-  GpuAttention p = take_heads(run->call, in);
-  const BurnStatus status = output_like(run, 0, in[0]);
-  if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
+  GpuAttention p = take_heads(run->call, in, in + 3);
+  BurnStatus status = output_like(run, 0, in[0]);
+  if (status == BURN_OK && run->call->output_count > 1) {
+    status = burn__gpu_output(run, 1);
+    if (status == BURN_OK) p.logsumexp = gpu_address(run->out[1]);
+  }
+  if (status != BURN_OK || (burn_primitive_count(run->out[0]) == 0 && !p.logsumexp)) return status;
   const GpuLibraries *libraries = run->gpu->libraries;
   if (libraries && libraries->attention && libraries->attention(run, &p)) return BURN_OK;
   p.out = gpu_address(run->out[0]);
@@ -257,20 +264,16 @@ static void take_key_outputs(GpuAttention *p, BurnPrimitive *const *out) {
 }
 
 /* One number for each query: [n, heads, queries]. */
-static BurnStatus new_line(Gpu *gpu, const GpuAttention *p, BurnDType dtype, BurnPrimitive **out) {
-  const BurnTensorDesc desc = {.dtype = dtype, .rank = 3, .shape = {p->batch, p->heads, p->queries}};
+static BurnStatus new_line(Gpu *gpu, const GpuAttention *p, BurnPrimitive **out) {
+  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 3, .shape = {p->batch, p->heads, p->queries}};
   return burn__gpu_new(gpu, &desc, out);
 }
 
-/* By the plain kernels, from the result and its logsumexp: queries first, which leave their hits for the keys. */
-static BurnStatus start_plain_gradients(const GpuRun *run, GpuAttention *p, const BurnPrimitive *result,
-                                        const BurnPrimitive *logsumexp) {
+/* By the plain kernels: queries first, which leave their hits for the keys. */
+static BurnStatus start_plain_gradients(const GpuRun *run, GpuAttention *p) {
   BurnPrimitive *hits = NULL;
-  BurnStatus status = new_line(run->gpu, p, BURN_DTYPE_F32, &hits);
+  BurnStatus status = new_line(run->gpu, p, &hits);
   if (status != BURN_OK) return status;
-  p->result = gpu_address(result);
-  memcpy(p->result_strides, result->strides, sizeof p->result_strides);
-  p->logsumexp = gpu_address(logsumexp);
   p->hits = gpu_address(hits);
   take_query_output(p, run->out);
   status = start_plain(run->gpu, OF_QUERIES, p);
@@ -280,22 +283,42 @@ static BurnStatus start_plain_gradients(const GpuRun *run, GpuAttention *p, cons
   return status;
 }
 
-/* The same where the op is not given the result: it is made again. */
-static BurnStatus plain_gradients(const GpuRun *run, GpuAttention *p) {
+/* What attention leaves its gradients. */
+typedef struct Results {
+  BurnPrimitive *result, *logsumexp;
+} Results;
+
+/* Inputs of attention_with_logsumexp_backward alone. */
+enum { RESULT = 4, LOGSUMEXP = 5 };
+
+static bool has_results(const GpuRun *run) { return run->call->op == BURN_OP_attention_with_logsumexp_backward; }
+
+/* Those of the call, as kernels read them. */
+static BurnStatus take_results(const GpuRun *run, GpuAttention *p, Results *results) {
+  BurnPrimitive *result = run->call->inputs[RESULT], *logsumexp = run->call->inputs[LOGSUMEXP];
+  const bool lies_well = lies_by_fours(gpu_address(result), result->strides, p->value_width, sizeof(float));
+  BurnStatus status = burn__gpu_row_major(run->gpu, logsumexp, &results->logsumexp);
+  if (status != BURN_OK) return status;
+  if (lies_well) burn__gpu_retain(results->result = result);
+  if (!lies_well) status = burn__gpu_row_major(run->gpu, result, &results->result);
+  if (status != BURN_OK) return status;
+  p->result = gpu_address(results->result);
+  memcpy(p->result_strides, results->result->strides, sizeof p->result_strides);
+  p->logsumexp = gpu_address(results->logsumexp);
+  return BURN_OK;
+}
+
+/* The same made again, by the plain kernels. */
+static BurnStatus make_results(const GpuRun *run, GpuAttention *p, Results *results) {
   const BurnTensorDesc desc = burn_primitive_desc(run->call->inputs[1]);
-  BurnPrimitive *result = NULL, *logsumexp = NULL;
-  BurnStatus status = burn__gpu_new(run->gpu, &desc, &result);
-  if (status == BURN_OK) status = new_line(run->gpu, p, BURN_DTYPE_F32, &logsumexp);
-  if (status == BURN_OK) {
-    p->out = gpu_address(result);
-    memcpy(p->out_strides, result->strides, sizeof p->out_strides);
-    p->logsumexp = gpu_address(logsumexp);
-    status = start_plain(run->gpu, FORWARD, p);
-  }
-  if (status == BURN_OK) status = start_plain_gradients(run, p, result, logsumexp);
-  burn__gpu_release(run->gpu, result);
-  burn__gpu_release(run->gpu, logsumexp);
-  return status;
+  BurnStatus status = burn__gpu_new(run->gpu, &desc, &results->result);
+  if (status == BURN_OK) status = new_line(run->gpu, p, &results->logsumexp);
+  if (status != BURN_OK) return status;
+  p->out = p->result = gpu_address(results->result);
+  memcpy(p->out_strides, results->result->strides, sizeof p->out_strides);
+  memcpy(p->result_strides, results->result->strides, sizeof p->result_strides);
+  p->logsumexp = gpu_address(results->logsumexp);
+  return start_plain(run->gpu, FORWARD, p);
 }
 
 /* By our kernels: queries first, which leave their notes for the keys. */
@@ -306,8 +329,7 @@ static BurnStatus start_gradients(const GpuRun *run, GpuAttention *p, const Note
   take_query_output(p, run->out);
   BurnStatus status = start(run->gpu, dtype, OF_QUERIES, p);
   take_key_outputs(p, run->out);
-  if (status == BURN_OK) status = start(run->gpu, dtype, OF_KEYS, p);
-  return status == BURN_OK ? sum_bias(run, p, notes) : status;
+  return status == BURN_OK ? start(run->gpu, dtype, OF_KEYS, p) : status;
 }
 
 /* Are query, key and value the parts of one tensor [batch, positions, 3, heads, width] in this order, as a product with
@@ -345,27 +367,43 @@ static BurnStatus new_gradients(const GpuRun *run, BurnPrimitive *const *in) {
   return status;
 }
 
+/* By our kernels, plain or not. */
+static BurnStatus run_gradients(const GpuRun *run, GpuAttention *p) {
+  const bool is_plain = takes_plain(run->gpu, p, run->call->inputs[1]->dtype);
+  Results results = {NULL, NULL};
+  Notes notes = {NULL, NULL};
+  BurnStatus status = BURN_OK;
+  if (has_results(run)) status = take_results(run, p, &results);
+  if (!has_results(run) && is_plain) status = make_results(run, p, &results);
+  if (status == BURN_OK && is_plain) status = start_plain_gradients(run, p);
+  if (status == BURN_OK && !is_plain) status = make_notes(run, p, &notes);
+  if (status == BURN_OK && !is_plain) status = start_gradients(run, p, &notes);
+  if (status == BURN_OK) status = sum_bias(run, p, &notes);
+  burn__gpu_release(run->gpu, notes.statistics);
+  burn__gpu_release(run->gpu, notes.scores);
+  burn__gpu_release(run->gpu, results.result);
+  burn__gpu_release(run->gpu, results.logsumexp);
+  return status;
+}
+
+/* With the results of attention_with_logsumexp, or without. */
 static BurnStatus attention_backward(const GpuRun *run) {
   BurnPrimitive *const *in = run->call->inputs;
-  GpuAttention p = take_heads(run->call, in + 1);
-  Notes notes = {NULL, NULL};
+  GpuAttention p = take_heads(run->call, in + 1, in + (has_results(run) ? 6 : 4));
+  const Notes none = {NULL, NULL};
   BurnStatus status = new_gradients(run, in + 1);
   p.grad = gpu_address(in[0]);
   take_strides(p.grad_strides, in[0]);
   if (status == BURN_OK) status = burn__gpu_output(run, 3);
+  if (status != BURN_OK) return status;
   const GpuLibraries *libraries = run->gpu->libraries;
-  if (status == BURN_OK && libraries && libraries->attention_backward && libraries->attention_backward(run, &p))
-    return sum_bias(run, &p, &notes);
-  if (status == BURN_OK && takes_plain(run->gpu, &p, in[1]->dtype)) {
-    status = plain_gradients(run, &p);
-    return status == BURN_OK ? sum_bias(run, &p, &notes) : status;
-  }
-  if (status == BURN_OK) status = make_notes(run, &p, &notes);
-  if (status == BURN_OK) status = start_gradients(run, &p, &notes);
-  burn__gpu_release(run->gpu, notes.statistics);
-  burn__gpu_release(run->gpu, notes.scores);
-  return status;
+  if (libraries && libraries->attention_backward && libraries->attention_backward(run, &p))
+    return sum_bias(run, &p, &none);
+  return run_gradients(run, &p);
 }
 
-const GpuRow burn__gpu_attention_rows[] = {
-    {BURN_OP_attention, attention, 0}, {BURN_OP_attention_backward, attention_backward, 0}, {0, NULL, 0}};
+const GpuRow burn__gpu_attention_rows[] = {{BURN_OP_attention, attention, 0},
+                                           {BURN_OP_attention_backward, attention_backward, 0},
+                                           {BURN_OP_attention_with_logsumexp, attention, 0},
+                                           {BURN_OP_attention_with_logsumexp_backward, attention_backward, 0},
+                                           {0, NULL, 0}};

@@ -2,7 +2,7 @@
  *
  * BURN_VARIANT % 4 is the pass. 0: attention, a running softmax over tiles of 64 keys. 1: the gradient of the queries, and
  * for each query what pass 2 needs: the largest score, 1 / the sum of the exponentials, and how much the gradient hits the
- * result. 2: the gradients of keys and values, over tiles of 64 queries. 3: the gradient of a bias from that of all scores.
+ * result; from the logsumexp and the result where it has them. 2: the gradients of keys and values, over tiles of 64 queries. 3: the gradient of a bias from that of all scores.
  * BURN_VARIANT / 4 % 2: a block has 64 rows (queries; keys in pass 2), not 32. BURN_VARIANT / 8 % 2: a head may take 2^31
  * elements of memory or more. BURN_VARIANT / 16 % 2: products on tensor cores, of TF32, which halves fit into.
  * BURN_VARIANT / 32 % 2: rows lie so that four neighbours can be read at once. BURN_VARIANT / 64: 32s of columns of the
@@ -35,6 +35,8 @@ static __device__ inline double burn_fused(double a, double b, double c) { retur
 #endif
 static __device__ inline float burn_power_of_e(float x) { return burn_exp_f32(x); }
 static __device__ inline double burn_power_of_e(double x) { return exp(x); }
+static __device__ inline float burn_logarithm(float x) { return burn_log_f32(x); }
+static __device__ inline double burn_logarithm(double x) { return burn_log2_f64(x) * 0.6931471805599453; }
 static __device__ inline float burn_bent(float x) { return burn_tanh_f32(x); }
 static __device__ inline double burn_bent(double x) { return tanh(x); }
 
@@ -485,6 +487,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       for (int c = 0; c < MY_RESULTS; c++) result[i][c] = result[i][c] * factor[i];
     burn_add_rows(room, s, result, v, key, at.column);
   }
+  const int64_t line = ((int64_t)at.n * p.heads + at.head) * p.queries;
+#pragma unroll
+  for (int i = 0; i < MY_ROWS; i++) {
+    const int query = at.first + burn_row(i);
+    if (!p.logsumexp || threadIdx.x % SHARERS != 0 || query >= (int)p.queries || at.column != 0) continue;
+    ((C *)p.logsumexp)[line + query] = sum[i] == (C)0 ? -(C)INFINITY : high[i] + burn_logarithm(sum[i]);
+  }
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++)
 #pragma unroll
@@ -494,6 +503,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 
 #elif BURN_PASS == 1
 
+/* How much the gradient hits the result of a row. */
+static __device__ inline C burn_hit(const Matrix &g, const Matrix &o, int query) {
+  C hit = (C)0;
+  for (int c = threadIdx.x % SHARERS; c < g.width && query < g.rows; c += SHARERS)
+    hit = burn_fused((C)burn_get(g.at[query * g.row + c * g.column]), (C)burn_get(o.at[query * o.row + c * o.column]), hit);
+  return burn_row_sum(hit);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
   BURN_SHARED_ROOM;
   const Place at = burn_place(p);
@@ -501,12 +518,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys, p.width);
   const Matrix v = burn_matrix(p.value, p.value_strides, at.n, at.head, p.keys, p.value_width);
   const Matrix g = burn_matrix(p.grad, p.grad_strides, at.n, at.head, p.queries, p.value_width);
+  const Matrix o = burn_matrix(p.result, p.result_strides, at.n, at.head, p.queries, p.value_width);
   C s[MY_ROWS][MY_SCORES], hit[MY_ROWS][MY_SCORES], high[MY_ROWS], sum[MY_ROWS];
   C inverse[MY_ROWS], mean[MY_ROWS], factor[MY_ROWS], result[MY_ROWS][MY_RESULTS], slope;
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) high[i] = -(C)INFINITY, sum[i] = mean[i] = (C)0;
   const int seen = p.scores ? (int)p.keys : burn_seen(p, at);
-  for (int key = 0; key < seen; key += TILE) {
+  for (int key = 0; key < seen && !p.logsumexp; key += TILE) {
     burn_dots(room, s, q, at.first, k, key);
     burn_dots(room, hit, g, at.first, v, key);
 #pragma unroll
@@ -527,6 +545,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) {
     const int query = at.first + burn_row(i);
+    if (p.logsumexp) {
+      high[i] = query < (int)p.queries ? ((const C *)p.logsumexp)[line + query] : (C)0;
+      sum[i] = high[i] == -(C)INFINITY ? (C)0 : (C)1;
+      mean[i] = burn_hit(g, o, query);
+    }
     inverse[i] = sum[i] == (C)0 ? (C)0 : (C)1 / sum[i];
     mean[i] = mean[i] * inverse[i];
     if (high[i] == -(C)INFINITY) high[i] = (C)0;

@@ -207,12 +207,13 @@ typedef struct GpuAttention {
   int64_t mask_strides[4], bias_strides[4];
   double scale, cap;
   int32_t is_causal, reserved;
-  uint64_t result, logsumexp, hits; /* of attention_plain.cu: [batch, heads, queries], [.., width] of the result */
+  uint64_t logsumexp, result; /* [batch, heads, queries], as `out`: what attention leaves its gradients; 0: nothing */
+  uint64_t hits; /* between the gradients of kernels/attention_plain.cu: [batch, heads, queries] */
   int64_t result_strides[4];
 } GpuAttention;
 
-/* What a block of kernels/attention_plain.cu has, by pass, whether it multiplies on tensor cores, whether rows are
- * many, and width: warps, 16s of rows of a warp, the other side's rows in a tile, and tiles at once. */
+/* What a block of kernels/attention_plain.cu has, by pass, whether it multiplies on tensor cores, whether it has many
+ * rows, and width: warps, 16s of rows of a warp, the other side's rows in a tile, and tiles at once. */
 #define GPU_PLAIN_WARPS(pass, cores, many) ((pass) == 1 && (cores) && (many) ? 8 : 4)
 #define GPU_PLAIN_SHARES(pass, many) ((pass) == 0 && (many) ? 2 : 1)
 #define GPU_PLAIN_TILE(width) ((width) <= 64 ? 64 : 32)
