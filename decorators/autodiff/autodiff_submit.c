@@ -130,6 +130,29 @@ static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrim
   return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, record) : status;
 }
 
+/* True if the level below has kernels that give and take what the gradients of attention need. */
+static bool keeps_logsumexp(const AutodiffLayer *decorator, const BurnOpCall *call) {
+  const BurnBackend *next = decorator->next;
+  return call->op == BURN_OP_attention &&
+         next->op_support(next->self, BURN_OP_attention_with_logsumexp) == BURN_SUPPORT_YES &&
+         next->op_support(next->self, BURN_OP_attention_with_logsumexp_backward) == BURN_SUPPORT_YES;
+}
+
+/* Runs attention as attention_with_logsumexp, whose second result is the node's alone. */
+static BurnStatus run_attention(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs) {
+  BurnPrimitive *outputs[2] = {NULL, NULL};
+  BurnOpCall both = burn_call_copy(call);
+  both.op = BURN_OP_attention_with_logsumexp;
+  both.output_count = 2;
+  both.outputs = outputs;
+  both.output_descs = NULL; /* the host works them out again */
+  const BurnStatus status = run(decorator, &both, inputs, &burn__gradient_attention_row);
+  if (status != BURN_OK) return status;
+  call->outputs[0] = outputs[0];
+  burn__autodiff_release(decorator, outputs[1]);
+  return BURN_OK;
+}
+
 /* The primitives below the inputs of a call; NULL for absent ones. */
 static BurnStatus unwrap_inputs(const AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive **inputs) {
   for (uint32_t i = 0; i < call->input_count; i++) {
@@ -165,7 +188,9 @@ BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *cal
   const GradientRow *row = NULL;
   BurnStatus status = unwrap_inputs(decorator, call, inputs);
   if (status == BURN_OK) status = choose_rule(decorator, call, &row);
-  if (status == BURN_OK) status = run(decorator, call, inputs, row);
+  if (status == BURN_OK)
+    status = row && keeps_logsumexp(decorator, call) ? run_attention(decorator, call, inputs)
+                                                     : run(decorator, call, inputs, row);
   if (inputs != on_stack) decorator->host->free(inputs, bytes);
   return status;
 }

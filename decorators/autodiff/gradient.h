@@ -49,6 +49,9 @@ const GradientRow *burn__gradient_row(uint32_t op);
 /* The row of all ops of kernel packs that have a backward rule: its needs are those of the op's definition. */
 extern const GradientRow burn__gradient_pack_row;
 
+/* Of attention where attention_with_logsumexp is run in its place: an op that no program's call is recorded as. */
+extern const GradientRow burn__gradient_attention_row;
+
 /* The attributes of the forward call by name: GRADIENT_ATTRS(conv2d, c)->stride.value.i64s[0]. */
 #define GRADIENT_ATTRS(name, context) ((const BurnAttrs_##name *)(const void *)(context)->attrs)
 
