@@ -113,10 +113,16 @@ static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass
 
 /* -- f32 without mask, bias and cap: kernels/attention_plain.cu ---------------------------------- */
 
+/* Of a block. */
+static int64_t plain_rows(uint32_t pass, bool on_tensor_cores, bool has_many, int64_t width) {
+  const int64_t warps = GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many, width);
+  return 16 * warps * GPU_PLAIN_SHARES(pass, on_tensor_cores, has_many, width);
+}
+
 /* What a block shares: rows of its own, tiles of the other side, what the text says of passes, weights on their way. */
 static uint32_t plain_bytes(uint32_t pass, bool on_tensor_cores, bool has_many, int64_t width) {
-  const int64_t rows = 16 * GPU_PLAIN_SHARES(pass, has_many) * GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many);
-  const int64_t tile = GPU_PLAIN_TILE(width), stages = GPU_PLAIN_STAGES(pass, on_tensor_cores, width);
+  const int64_t rows = plain_rows(pass, on_tensor_cores, has_many, width);
+  const int64_t tile = GPU_PLAIN_TILE(pass, on_tensor_cores, width), stages = GPU_PLAIN_STAGES(on_tensor_cores, width);
   int64_t count = (width + 4) * ((pass == FORWARD ? 1 : 2) * rows + 2 * tile * stages);
   if (pass == OF_QUERIES) count += rows;
   if (pass == OF_KEYS) count += 2 * tile * stages;
@@ -142,10 +148,10 @@ static bool takes_plain(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) 
 static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
   const int64_t rows = pass == OF_KEYS ? p->keys : p->queries, heads = p->batch * p->heads;
   const bool on_tensor_cores = takes_tensor_cores(gpu, BURN_DTYPE_F32);
-  const int64_t large = 16 * GPU_PLAIN_SHARES(pass, true) * GPU_PLAIN_WARPS(pass, on_tensor_cores, true);
+  const int64_t large = plain_rows(pass, on_tensor_cores, true, p->width);
   const bool has_many = heads * ((rows + large - 1) / large) >= 2 * (int64_t)gpu->unit_count;
-  const int64_t warps = GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many);
-  const int64_t block = 16 * GPU_PLAIN_SHARES(pass, has_many) * warps;
+  const int64_t warps = GPU_PLAIN_WARPS(pass, on_tensor_cores, has_many, p->width);
+  const int64_t block = plain_rows(pass, on_tensor_cores, has_many, p->width);
   if (rows == 0 || heads == 0) return BURN_OK;
   p->tiles = (rows + block - 1) / block;
   const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION_PLAIN,

@@ -14,17 +14,17 @@
 #define ON_TENSOR_CORES (BURN_VARIANT / 4 % 2)
 #define HAS_MANY (BURN_VARIANT / 8 % 2)
 #define W (BURN_VARIANT / 16 * 32)
-#define WARPS GPU_PLAIN_WARPS(PASS, ON_TENSOR_CORES, HAS_MANY)
-#define SHARES GPU_PLAIN_SHARES(PASS, HAS_MANY) /* 16s of rows of a warp */
+#define WARPS GPU_PLAIN_WARPS(PASS, ON_TENSOR_CORES, HAS_MANY, W)
+#define SHARES GPU_PLAIN_SHARES(PASS, ON_TENSOR_CORES, HAS_MANY, W) /* 16s of rows of a warp */
 #define ROWS (16 * SHARES * WARPS)
-#define TILE GPU_PLAIN_TILE(W)
-#define STAGES GPU_PLAIN_STAGES(PASS, ON_TENSOR_CORES, W)
+#define TILE GPU_PLAIN_TILE(PASS, ON_TENSOR_CORES, W)
+#define STAGES GPU_PLAIN_STAGES(ON_TENSOR_CORES, W)
 #define THREADS (32 * WARPS)
 /* On a multiprocessor, as registers and shared memory of sm_90 allow. */
 #if W > 64
 #define BURN_BLOCKS (ON_TENSOR_CORES && PASS > 0 ? 1 : 2)
 #elif ON_TENSOR_CORES
-#define BURN_BLOCKS (PASS == 0 || WARPS == 8 ? 2 : 3)
+#define BURN_BLOCKS (PASS == 0 || HAS_MANY ? 2 : 3)
 #else
 #define BURN_BLOCKS (PASS == 0 && !HAS_MANY ? 3 : 2)
 #endif
@@ -276,10 +276,7 @@ static __device__ inline float burn_row_sum(float x) {
 }
 static __device__ inline float burn_row_largest(float x) {
 #pragma unroll
-  for (int step = SHARERS / 2; step > 0; step /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, x, step);
-    x = other > x ? other : x;
-  }
+  for (int step = SHARERS / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
   return x;
 }
 
@@ -340,9 +337,8 @@ static __device__ inline void burn_soften(float s[MY_ROWS][MY_SCORES], float hig
   for (int i = 0; i < MY_ROWS; i++) {
     float largest = s[i][0], added = 0.0f;
 #pragma unroll
-    for (int j = 1; j < MY_SCORES; j++) largest = s[i][j] > largest ? s[i][j] : largest;
-    largest = burn_row_largest(largest);
-    largest = largest > high[i] ? largest : high[i];
+    for (int j = 1; j < MY_SCORES; j++) largest = fmaxf(largest, s[i][j]);
+    largest = fmaxf(burn_row_largest(largest), high[i]); /* a NaN comes back by its power */
     const float base = largest == -INFINITY ? 0.0f : largest * scale;
     factor[i] = burn_power_of_2(high[i] * scale - base);
 #pragma unroll
@@ -421,8 +417,8 @@ static __device__ inline void burn_hit(const GpuAttention &p, const Place &at, f
   const Matrix o = burn_matrix(p.result, p.result_strides, at.n, at.head, p.queries);
   const int64_t line = ((int64_t)at.n * p.heads + at.head) * p.queries;
 #pragma unroll
-  for (int r = 0; r < 16; r += 4) {
-    const int row = threadIdx.x / 32 * 16 + r + threadIdx.x % 32 / 8, query = at.first + row;
+  for (int r = 0; r < 16 * SHARES; r += 4) {
+    const int row = threadIdx.x / 32 * 16 * SHARES + r + threadIdx.x % 32 / 8, query = at.first + row;
     float hit = 0.0f;
 #pragma unroll
     for (int c = threadIdx.x % 8 * 4; c < W; c += 32) {
@@ -452,10 +448,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int block_sees = at.first + ROWS + ahead, seen = block_sees < keys ? block_sees : keys;
   const float scale = (float)(p.scale * 1.4426950408889634);
   const int64_t line = ((int64_t)at.n * p.heads + at.head) * p.queries;
-  float *const stage = room + 2 * ROWS * PITCH;
+  float *const stages = room + 2 * ROWS * PITCH;
   float s[MY_ROWS][MY_SCORES], hit[MY_ROWS][MY_SCORES], base[MY_ROWS], mean[MY_ROWS], result[MY_ROWS][MY_RESULTS];
   burn_copy<ROWS>(room, q, at.first);
   burn_copy<ROWS>(room + ROWS * PITCH, g, at.first);
+  if (STAGES == 2) burn_copy_stage(stages, k, v, 0);
   burn_hit(p, at, room + HITS);
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) {
@@ -465,12 +462,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   }
   burn_clear(result);
   for (int key = 0; key < seen; key += TILE) {
-    __syncthreads(); /* who still reads the tile before */
-    burn_copy_stage(stage, k, v, key);
+    float *const stage = stages + (STAGES == 2 ? key / TILE % 2 * STAGE : 0);
+    if (STAGES == 1) {
+      __syncthreads(); /* who still reads the tile before */
+      burn_copy_stage(stage, k, v, key);
+    }
     burn_wait();
     if (key == 0) burn_round<2 * ROWS>(room);
     burn_round<2 * TILE>(stage);
     __syncthreads();
+    if (STAGES == 2 && key + TILE < seen) burn_copy_stage(stages + (key / TILE + 1) % 2 * STAGE, k, v, key + TILE);
     if (key > warp_last + ahead) continue;
     burn_dots(s, room, stage);
     burn_dots(hit, room + ROWS * PITCH, stage + TILE * PITCH);
@@ -486,13 +487,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       }
     burn_add(room, s, result, stage);
   }
-  burn_wait(); /* where no tile has waited for the own rows */
+  burn_wait(); /* for copies that no tile has waited for */
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) base[i] = (float)p.scale;
   burn_write(p.out, p.out_strides, at, p.queries, result, base);
 }
 
 #else
+
+/* A tile of queries with their logsumexps and hits. */
+static __device__ inline void burn_copy_queries(const GpuAttention &p, float *stage, const Matrix &q, const Matrix &g,
+                                                int64_t line, int from) {
+  burn_copy_stage(stage, q, g, from);
+  if (threadIdx.x >= 2 * TILE) return;
+  const int query = from + threadIdx.x % TILE;
+  const float *lines = (const float *)(threadIdx.x < TILE ? p.logsumexp : p.hits) + line;
+  burn_copy_one(stage + 2 * TILE * PITCH + threadIdx.x, query < q.rows ? lines + query : lines, query < q.rows);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
   extern __shared__ __align__(16) float room[];
@@ -506,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int sees = at.first - ahead; /* the first query that sees a key of the rows */
   const float scale = (float)(p.scale * 1.4426950408889634);
   const int64_t line = ((int64_t)at.n * p.heads + at.head) * p.queries;
-  float *const stage = room + 2 * ROWS * PITCH, *const lines = stage + 2 * TILE * PITCH;
+  float *const stages = room + 2 * ROWS * PITCH;
   float s[MY_ROWS][MY_SCORES], hit[MY_ROWS][MY_SCORES], factor[MY_ROWS];
   float of_key[MY_ROWS][MY_RESULTS], of_value[MY_ROWS][MY_RESULTS];
   burn_clear(of_key);
@@ -514,18 +525,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   burn_copy<ROWS>(room, k, at.first);
   burn_copy<ROWS>(room + ROWS * PITCH, v, at.first);
   const int first = sees > 0 ? sees / TILE * TILE : 0;
+  if (STAGES == 2) burn_copy_queries(p, stages + first / TILE % 2 * STAGE, q, g, line, first);
   for (int query = first; query < queries; query += TILE) {
-    __syncthreads(); /* who still reads the tile before */
-    burn_copy_stage(stage, q, g, query);
-    if (threadIdx.x < 2 * TILE) {
-      const int column = query + threadIdx.x % TILE;
-      const float *from = (const float *)(threadIdx.x < TILE ? p.logsumexp : p.hits) + line;
-      burn_copy_one(lines + threadIdx.x, column < queries ? from + column : from, column < queries);
+    float *const stage = stages + (STAGES == 2 ? query / TILE % 2 * STAGE : 0), *const lines = stage + 2 * TILE * PITCH;
+    if (STAGES == 1) {
+      __syncthreads(); /* who still reads the tile before */
+      burn_copy_queries(p, stage, q, g, line, query);
     }
     burn_wait();
     if (query == first) burn_round<2 * ROWS>(room);
     burn_round<2 * TILE>(stage);
     __syncthreads();
+    if (STAGES == 2 && query + TILE < queries)
+      burn_copy_queries(p, stages + (query / TILE + 1) % 2 * STAGE, q, g, line, query + TILE);
     if (query + TILE - 1 + ahead < warp_first) continue;
     burn_dots(s, room, stage);
     burn_dots(hit, room + ROWS * PITCH, stage + TILE * PITCH);
@@ -545,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     burn_add(room, s, of_value, stage + TILE * PITCH);
     burn_add(room, hit, of_key, stage);
   }
-  burn_wait(); /* where no tile has waited for the own rows */
+  burn_wait(); /* for copies that no tile has waited for */
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) factor[i] = 1.0f;
   burn_write(p.second_out, p.second_out_strides, at, p.keys, of_value, factor);

@@ -214,10 +214,10 @@ typedef struct GpuAttention {
 
 /* What a block of kernels/attention_plain.cu has, by pass, whether it multiplies on tensor cores, whether it has many
  * rows, and width: warps, 16s of rows of a warp, the other side's rows in a tile, and tiles at once. */
-#define GPU_PLAIN_WARPS(pass, cores, many) ((pass) == 1 && (cores) && (many) ? 8 : 4)
-#define GPU_PLAIN_SHARES(pass, many) ((pass) == 0 && (many) ? 2 : 1)
-#define GPU_PLAIN_TILE(width) ((width) <= 64 ? 64 : 32)
-#define GPU_PLAIN_STAGES(pass, cores, width) ((pass) == 0 && (cores) && (width) <= 64 ? 2 : 1)
+#define GPU_PLAIN_WARPS(pass, cores, many, width) ((pass) == 1 && (cores) && (many) && (width) > 64 ? 8 : 4)
+#define GPU_PLAIN_SHARES(pass, cores, many, width) ((many) && ((pass) == 0 || ((cores) && (width) <= 64)) ? 2 : 1)
+#define GPU_PLAIN_TILE(pass, cores, width) ((width) > 64 || ((pass) > 0 && (cores)) ? 32 : 64)
+#define GPU_PLAIN_STAGES(cores, width) ((cores) && (width) <= 64 ? 2 : 1)
 
 /* A bias of `shape` from scores with these strides; each of its elements is the sum of `count` of them, `repeats` along
  * each axis. */
