@@ -85,6 +85,13 @@ static void update(Model *model, int i, BurnTensor *gradient, int step) {
   model->v[i] = out[2];
 }
 
+/* Attention by a kernel that asks for shared memory at its start, with a scale that changes. */
+static BurnTensor *attended(BurnDevice *device, int step) {
+  BurnTensor *heads = burn_reshape(numbers(device, 2, 32, (uint32_t)step + 5u), BURN_SHAPE(1, 1, 2, 32));
+  const BurnAttentionOptions options = {.scale = 0.1 * (1 + step)};
+  return burn_sum(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, NULL, options));
+}
+
 /* One step with dropout, whose seed changes, and a rate that does; the loss is read, and a view of what is used in the
  * middle. */
 static float train(BurnDevice *device, Model *model, int64_t batch, int step) {
@@ -94,7 +101,7 @@ static float train(BurnDevice *device, Model *model, int64_t batch, int step) {
   hidden = burn_mul(hidden, burn_clone(mask));
   BurnTensor *view = burn_transpose(burn_clone(hidden));
   BurnTensor *error = burn_sub(burn_matmul(burn_clone(hidden), burn_clone(model->w[1])), y);
-  BurnTensor *loss = burn_sum(burn_mul(burn_clone(error), burn_clone(error)));
+  BurnTensor *loss = burn_add(burn_sum(burn_mul(burn_clone(error), burn_clone(error))), attended(device, step));
   BurnTensor *back = burn_matmul(burn_clone(error), burn_transpose(burn_clone(model->w[1])));
   back = burn_mul(burn_mul(back, mask), burn_cast(burn_greater_scalar(burn_clone(hidden), 0), BURN_DTYPE_F32));
   update(model, 1, burn_matmul(burn_transpose(hidden), error), step);
