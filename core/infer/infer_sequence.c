@@ -79,16 +79,20 @@ static BurnStatus infer_gradients(const BurnOpInfo *info, const BurnOpCall *call
 
 BURN_RULE(attention_backward) { return infer_gradients(info, call, 4, out); }
 
-static bool is_like(const BurnPrimitive *x, const BurnTensorDesc *desc) {
-  bool is_same = x->dtype == desc->dtype && x->rank == desc->rank;
+static bool has_shape(const BurnPrimitive *x, const BurnTensorDesc *desc) {
+  bool is_same = x->rank == desc->rank;
   for (uint32_t i = 0; i < desc->rank && is_same; i++) is_same = x->shape[i] == desc->shape[i];
   return is_same;
 }
 
 BURN_RULE(attention_with_logsumexp_backward) {
   BURN_TRY(infer_gradients(info, call, 6, out));
+  BURN_TRY(burn__infer_same_dtype(info, call, 0, 4));
   const BurnTensorDesc result = burn_primitive_desc(call->inputs[0]), logsumexp = logsumexp_of(call->inputs[1]);
-  if (is_like(call->inputs[4], &result) && is_like(call->inputs[5], &logsumexp)) return BURN_OK;
+  if (call->inputs[5]->dtype != logsumexp.dtype)
+    return BURN_FAIL(INVALID_DTYPE, "%s: logsumexp must be %s, not %s", info->name, burn_dtype_name(logsumexp.dtype),
+                     burn_dtype_name(call->inputs[5]->dtype));
+  if (has_shape(call->inputs[4], &result) && has_shape(call->inputs[5], &logsumexp)) return BURN_OK;
   BurnShapeText a, b, c;
   return BURN_FAIL(INVALID_SHAPE, "%s: result %s and logsumexp %s do not belong to grad %s", info->name,
                    burn__shape_text(&a, call->inputs[4]->rank, call->inputs[4]->shape),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <burn/burn.h>
+#include <burn/op_call.h>
 #include <burn/ops_optimizer.h>
 
 #include <math.h>
@@ -31,6 +32,15 @@ static BurnDevice *device; /* of the stack that is tested */
 
 static BurnTensor *indices(const int64_t *values, int64_t count) {
   return burn_tensor_i64(device, values, BURN_SHAPE(count));
+}
+
+/* The gradient of the query from what attention_with_logsumexp is said to have given. */
+static BurnTensor *attention_gradient(BurnTensor *grad, BurnTensor *result, BurnTensor *logsumexp) {
+  BurnTensor *heads[] = {grad, F(1, 2, 3, 4), F(1, 2, 5, 4), F(1, 2, 5, 4), result, logsumexp, NULL, NULL},
+             *gradients[4];
+  burn_op_call(device, burn_op_info(BURN_OP_attention_with_logsumexp_backward), heads, 8, NULL, 0, gradients);
+  for (int i = 1; i < 4; i++) burn_drop(gradients[i]);
+  return gradients[0];
 }
 #define INDICES(...) \
   indices((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
@@ -496,6 +506,10 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
       INVALID_SHAPE, "attention: mask of shape [1,1,3,4] does not stretch to the scores [1,2,3,5]")                    \
   ROW(burn_attention(F(1, 1, 1, 1), F(1, 1, 1, 1), F(1, 1, 1, 1), NULL, NULL, (BurnAttentionOptions){0, -1, false}),   \
       INVALID_ARGUMENT, "attention: softcap -1 is negative")                                                           \
+  ROW(attention_gradient(F(1, 2, 3, 4), F(1, 2, 3, 4), F(1, 2, 4)), INVALID_SHAPE,                                     \
+      "attention_with_logsumexp_backward: result [1,2,3,4] and logsumexp [1,2,4] do not belong to grad [1,2,3,4]")     \
+  ROW(attention_gradient(F(1, 2, 3, 4), F(1, 2, 3, 4), D(1, 2, 3)), INVALID_DTYPE,                                     \
+      "attention_with_logsumexp_backward: logsumexp must be f32, not f64")                                             \
   ROW(burn_lstm(F(2, 3, 8), F(2, 2), F(2, 2), F(2, 6), NULL), INVALID_SHAPE,                                           \
       "lstm: weight of shape [2,6] is not [hidden, 4 * hidden]")                                                       \
   ROW(burn_lstm(F(2, 3, 12), F(2, 2), F(2, 2), F(2, 8), NULL), INVALID_SHAPE,                                          \
