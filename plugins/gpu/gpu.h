@@ -401,6 +401,10 @@ void burn__gpu_fused_destroy(Gpu *gpu);
 /* The table's supports: for the ops that some calls of are decomposed. */
 int32_t BURN_API_CALL burn__gpu_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
 
+/* -- gpu_transpose.c --------------------------------------------------------------------------- */
+
+BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p);
+
 /* -- gpu_columns.c ----------------------------------------------------------------------------- */
 
 /* The three convolutions as products of matrices: p is as the kernels of kernels/conv.cu take it, `out` the result. */

@@ -187,6 +187,12 @@ typedef struct GpuColumns {
   int64_t pixels[2], kernel[2], windows[2], stride[2], padding[2], dilation[2];
 } GpuColumns;
 
+/* Element k of line l of the input, at in + n * in_batch + l * in_line + k, is element l of line k of the result. */
+typedef struct GpuTranspose {
+  uint64_t out, in, bias; /* bias: a number for each line of the result; 0 for none */
+  int64_t batch, lines, length, in_batch, in_line, out_batch, out_line;
+} GpuTranspose;
+
 typedef struct GpuPool {
   uint64_t out, indices, in; /* indices: 0 for none */
   uint64_t ranges;           /* of the gradient of the largest: room for each block */
