@@ -161,7 +161,7 @@ static void add_plan(const CudaDnn *dnn, DnnPlans *plans, void *config) {
 }
 
 /* Asks the heuristics of one mode for plans, in their order, until there are `most` in all. */
-static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, const DnnWish *wish, uint32_t most) {
+static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, DnnExact exact, uint32_t most) {
   DnnGraph *graph = &plans->graph;
   if (plans->count >= most) return;
   void *configs[MOST_CONFIGS];
@@ -176,22 +176,32 @@ static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode,
     count = 0;
   graph->error = 0;
   for (int64_t i = 0; i < count && i < MOST_CONFIGS && plans->count < most; i++)
-    if (suits(graph, configs[i], wish->exact)) add_plan(dnn, plans, configs[i]);
+    if (suits(graph, configs[i], exact)) add_plan(dnn, plans, configs[i]);
   graph->error = 0;
 }
 
-static void make_plans(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish) {
+static void add_form(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish,
+                     void (*build)(DnnGraph *graph, const DnnKey *key)) {
   DnnGraph *graph = &plans->graph;
-  burn__dnn_graph_begin(graph, dnn->library);
-  wish->build(graph, &plans->key);
+  const uint32_t first = plans->count, most = wish->most;
+  graph->operation_count = 0;
+  graph->error = 0;
+  build(graph, &plans->key);
   void *operations = burn__dnn_make(graph, OPERATION_GRAPH);
   burn__dnn_set(graph, operations, GRAPH_HANDLE, TYPE_HANDLE, 1, &dnn->handle);
   burn__dnn_set(graph, operations, GRAPH_OPERATIONS, TYPE_DESCRIPTOR, graph->operation_count, graph->operations);
   burn__dnn_finalize(graph, operations, "graph");
   if (graph->error) return;
-  ask(dnn, plans, operations, MODE_BEST, wish, wish->most > 1 ? wish->most / 2 : 1);
-  ask(dnn, plans, operations, MODE_OTHER, wish, wish->most > 1 ? wish->most * 3 / 4 : 1);
-  ask(dnn, plans, operations, MODE_FALLBACK, wish, wish->most);
+  ask(dnn, plans, operations, MODE_BEST, wish->exact, first + (most > 1 ? most / 2 : 1));
+  ask(dnn, plans, operations, MODE_OTHER, wish->exact, first + (most > 1 ? most * 3 / 4 : 1));
+  ask(dnn, plans, operations, MODE_FALLBACK, wish->exact, first + most);
+}
+
+static void make_plans(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish) {
+  burn__dnn_graph_begin(&plans->graph, dnn->library);
+  add_form(dnn, plans, wish, wish->build);
+  plans->second = plans->count;
+  if (wish->build_second) add_form(dnn, plans, wish, wish->build_second);
 }
 
 /* -- plans by key ----------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 /* Values of cudnn_graph.h. */
 typedef enum DnnType { DNN_F32 = 0, DNN_F16 = 2, DNN_I32 = 4, DNN_BF16 = 9, DNN_BOOL = 11 } DnnType;
 
-enum { DNN_MOST_DESCRIPTORS = 384, DNN_MOST_OPERATIONS = 32, DNN_MOST_RANK = 5 };
+enum { DNN_MOST_DESCRIPTORS = 768, DNN_MOST_OPERATIONS = 32, DNN_MOST_RANK = 5 };
 
 /* Descriptors under construction. The first failure stays, with its words; everything after it does nothing. */
 typedef struct DnnGraph {
@@ -45,6 +45,8 @@ typedef struct DnnConv {
 } DnnConv;
 enum { DNN_ID_PIXELS = 1, DNN_ID_WINDOWS, DNN_ID_WEIGHT, DNN_CONV_TENSORS = 3 };
 
+/* The strides of the same tensors with their channels as the last axis in memory. */
+void burn__dnn_put_channels_last(DnnConv *conv);
 /* Forward, or the gradient of the pixels or of the weight. */
 void burn__dnn_conv(DnnGraph *graph, const DnnConv *conv);
 
@@ -82,7 +84,7 @@ void burn__dnn_attention_backward(DnnGraph *graph, const DnnAttention *a);
 
 /* -- cuda_dnn.c: plans of graphs, by key, for an instance --------------------------------------- */
 
-enum { DNN_MOST_PLANS = 12, DNN_MOST_BOUND = 16, DNN_KEY_BYTES = 400 };
+enum { DNN_MOST_PLANS = 24, DNN_MOST_BOUND = 16, DNN_KEY_BYTES = 400 };
 
 /* What a graph is made of; equal bytes make equal graphs. */
 typedef struct DnnKey {
@@ -91,22 +93,24 @@ typedef struct DnnKey {
   unsigned char bytes[DNN_KEY_BYTES];
 } DnnKey;
 
-/* A graph and the engines that run it, the one that cuDNN recommends first; all are of the same bits every time. */
+/* The engines that run a graph, the one that cuDNN recommends first; all are of the same bits every time. A graph may
+ * have a second form, whose tensors lie in another way: its plans come after those of the first. */
 typedef struct DnnPlans {
   DnnKey key;
   DnnGraph graph;
   void *plans[DNN_MOST_PLANS];
   int64_t workspace[DNN_MOST_PLANS];
-  uint32_t count;
-  uint32_t way; /* what its user has chosen; UINT32_MAX: nothing yet */
+  uint32_t count, second; /* second: the first plan of the second form, or the count */
+  uint32_t way;           /* what its user has chosen; UINT32_MAX: nothing yet */
   void *packs[DNN_MOST_PLANS], *bound[DNN_MOST_PLANS][DNN_MOST_BOUND]; /* the last pointers of each plan */
 } DnnPlans;
 
 /* What to look for among the engines. */
 typedef struct DnnWish {
   void (*build)(DnnGraph *graph, const DnnKey *key);
-  uint32_t most; /* plans */
+  uint32_t most; /* plans of a form */
   DnnExact exact;
+  void (*build_second)(DnnGraph *graph, const DnnKey *key); /* the graph's other form; NULL: there is none */
 } DnnWish;
 
 /* Locks cuDNN for the calling thread; false, without a lock, where it is not there. */

@@ -74,7 +74,7 @@ static void build_backward(DnnGraph *graph, const DnnKey *key) {
 enum { SCALE, HIDDEN, ONE };
 
 static DnnPlans *plans_of(Cuda *cuda, const DnnAttention *a, int64_t what, double scale) {
-  const DnnWish wish = {what == FORWARD ? build_forward : build_backward, 1, DNN_ANY};
+  const DnnWish wish = {what == FORWARD ? build_forward : build_backward, 1, DNN_ANY, NULL};
   DnnKey key;
   memset(&key, 0, sizeof key);
   key.what = what;

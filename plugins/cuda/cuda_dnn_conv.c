@@ -1,5 +1,6 @@
-/* cuda_dnn_conv.c - convolutions by cuDNN: an engine's plan, and a kernel of ours for the bias; or one of our own ways
- * (gpu_conv.c), where that is the fastest for the shape. */
+/* cuda_dnn_conv.c - convolutions by cuDNN: an engine's plan, and a kernel of ours for the bias; the plan of an engine
+ * for channels that come last, between transposes of ours; or one of our own ways (gpu_conv.c), where that is the
+ * fastest for the shape. */
 #include "cuda_dnn.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ _Static_assert((int)DNN_CONV_FORWARD == GPU_CONV_FORWARD && (int)DNN_CONV_PIXELS
                    (int)DNN_CONV_WEIGHT == GPU_CONV_WEIGHT,
                "kinds of convolutions");
 
-enum { AXES = 2, RANK = AXES + 2, ALIGNMENT = 16 };
+enum { AXES = 2, RANK = AXES + 2, ALIGNMENT = 16, MOST_ENGINES = DNN_MOST_PLANS / 2 };
+enum { LEAST_LAST = 1 << 18 }; /* numbers of the larger tensor from which transposes are worth a try */
 
 /* True if cuDNN may be asked: a dtype and addresses that it can take. */
 static bool takes(const GpuConv *p, BurnDType dtype) {
@@ -63,34 +65,137 @@ static void build(DnnGraph *graph, const DnnKey *key) {
   burn__dnn_conv(graph, &conv);
 }
 
+static void build_channels_last(DnnGraph *graph, const DnnKey *key) {
+  DnnConv conv;
+  memcpy(&conv, key->bytes, sizeof conv);
+  burn__dnn_put_channels_last(&conv);
+  burn__dnn_conv(graph, &conv);
+}
+
+/* Tensor cores read channels of whole units; transposes of a few numbers are launches for nothing. */
+static bool may_come_last(const GpuConv *p, BurnDType dtype, DnnExact exact) {
+  const int64_t most = p->in_channels > p->out_channels ? p->in_channels : p->out_channels;
+  const int64_t unit = dtype == BURN_DTYPE_F32 ? 4 : 8;
+  const bool is_whole = p->in_channels % unit == 0 && p->out_channels % unit == 0;
+  return exact == DNN_ANY && p->groups == 1 && is_whole && p->in[0] * p->in[1] > 1 &&
+         p->batch * most * p->windows[0] * p->windows[1] >= LEAST_LAST;
+}
+
 /* Within the lock: what runs this convolution, whose `kind` is a DnnConvKind; NULL without memory. */
 static DnnPlans *plans_of(Cuda *cuda, const GpuConv *p, BurnDType dtype, int kind) {
   const DnnConv conv = take_conv(p, dtype, kind, cuda->gpu.tf32);
-  const DnnWish wish = {build, cuda->gpu.timing ? DNN_MOST_PLANS : 1, (DnnExact)conv.exact};
+  const bool is_chosen = cuda->gpu.timing, has_last = is_chosen && may_come_last(p, dtype, (DnnExact)conv.exact);
+  const DnnWish wish = {build, is_chosen ? MOST_ENGINES : 1, (DnnExact)conv.exact,
+                        has_last ? build_channels_last : NULL};
   DnnKey key;
   memset(&key, 0, sizeof key);
   memcpy(key.bytes, &conv, sizeof conv);
   return burn__dnn_plans(cuda, &key, &wish);
 }
 
-/* Within the lock: runs it, bias and all. */
-static BurnStatus run_plan(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConv *p, BurnDType dtype) {
+/* -- runs ------------------------------------------------------------------------------------- */
+
+/* The tensors of a convolution in the order of their ids; which of them is the result. */
+typedef struct Tensors {
+  CudaAddress at[DNN_CONV_TENSORS];
+  uint32_t result;
+} Tensors;
+
+static Tensors tensors_of(const GpuConv *p, GpuConvKind kind) {
+  switch (kind) {
+    case GPU_CONV_FORWARD:
+      return (Tensors){{p->x, p->out, p->weight}, 1};
+    case GPU_CONV_TRANSPOSED:
+      return (Tensors){{p->out, p->x, p->weight}, 0};
+    default:
+      return (Tensors){{p->x, p->weight, p->out}, 2};
+  }
+}
+
+static BurnStatus run_plan(Cuda *cuda, DnnPlans *plans, uint32_t plan, const Tensors *tensors) {
   static const int64_t ids[] = {DNN_ID_PIXELS, DNN_ID_WINDOWS, DNN_ID_WEIGHT};
-  DnnConv conv;
-  memcpy(&conv, plans->key.bytes, sizeof conv);
-  const bool gives_pixels = conv.kind == DNN_CONV_PIXELS, gives_weight = conv.kind == DNN_CONV_WEIGHT;
-  const CudaAddress pixels = gives_pixels ? p->out : p->x;
-  const CudaAddress windows = gives_pixels ? p->x : gives_weight ? p->weight : p->out;
-  const CudaAddress weight = gives_weight ? p->out : p->weight;
-  void *const pointers[] = {(void *)(uintptr_t)pixels, (void *)(uintptr_t)windows, (void *)(uintptr_t)weight};
-  if (!burn__dnn_run(cuda, plans, plan, DNN_CONV_TENSORS, ids, pointers))
-    return CUDA_FAIL(cuda, INTERNAL, "cuDNN refuses a convolution that it has planned, with %lld bytes of workspace",
-                     (long long)plans->workspace[plan]);
-  if (!p->bias) return BURN_OK;
-  if (gives_pixels)
-    return burn__gpu_add_bias(&cuda->gpu, dtype, p->out, p->bias, p->batch, p->in_channels, p->in[0] * p->in[1]);
-  return burn__gpu_add_bias(&cuda->gpu, dtype, p->out, p->bias, p->batch, p->out_channels,
-                            p->windows[0] * p->windows[1]);
+  void *pointers[DNN_CONV_TENSORS];
+  for (int i = 0; i < DNN_CONV_TENSORS; i++) pointers[i] = (void *)(uintptr_t)tensors->at[i];
+  if (burn__dnn_run(cuda, plans, plan, DNN_CONV_TENSORS, ids, pointers)) return BURN_OK;
+  return CUDA_FAIL(cuda, INTERNAL, "cuDNN refuses a convolution that it has planned, with %lld bytes of workspace",
+                   (long long)plans->workspace[plan]);
+}
+
+static BurnStatus add_bias(Cuda *cuda, const GpuConvWork *work) {
+  const GpuConv *p = work->p;
+  const bool gives_pixels = work->kind == GPU_CONV_TRANSPOSED;
+  const int64_t *planes = gives_pixels ? p->in : p->windows;
+  return p->bias ? burn__gpu_add_bias(&cuda->gpu, work->run->out[0]->dtype, p->out, p->bias, p->batch,
+                                      gives_pixels ? p->in_channels : p->out_channels, planes[0] * planes[1])
+                 : BURN_OK;
+}
+
+/* -- channels last ------------------------------------------------------------------------------ */
+
+/* Tensors [n, channels, places]; copies of them whose channels come last, NULL where that is the same order. */
+typedef struct Turned {
+  int64_t n[DNN_CONV_TENSORS], channels[DNN_CONV_TENSORS], places[DNN_CONV_TENSORS];
+  BurnPrimitive *copies[DNN_CONV_TENSORS];
+  Tensors tensors;
+} Turned;
+
+static Turned turned_of(const GpuConvWork *work) {
+  const GpuConv *p = work->p;
+  return (Turned){.n = {p->batch, p->batch, p->out_channels},
+                  .channels = {p->in_channels, p->out_channels, p->in_channels},
+                  .places = {p->in[0] * p->in[1], p->windows[0] * p->windows[1], p->kernel[0] * p->kernel[1]},
+                  .tensors = tensors_of(p, work->kind)};
+}
+
+static BurnStatus make_copies(Gpu *gpu, BurnDType dtype, Turned *t) {
+  BurnStatus status = BURN_OK;
+  for (int i = 0; i < DNN_CONV_TENSORS && status == BURN_OK; i++) {
+    const BurnTensorDesc desc = {.dtype = dtype, .rank = 3, .shape = {t->n[i], t->places[i], t->channels[i]}};
+    if (t->places[i] > 1) status = burn__gpu_new(gpu, &desc, &t->copies[i]);
+  }
+  return status;
+}
+
+/* Lines of `lines` numbers, each as long as `length`, become columns. */
+static BurnStatus turn(Gpu *gpu, BurnDType dtype, GpuAddress to, GpuAddress from, int64_t n, int64_t lines,
+                       int64_t length, GpuAddress bias) {
+  const GpuTranspose turn = {.out = to,
+                             .in = from,
+                             .bias = bias,
+                             .batch = n,
+                             .lines = lines,
+                             .length = length,
+                             .in_batch = lines * length,
+                             .in_line = length,
+                             .out_batch = lines * length,
+                             .out_line = lines};
+  return burn__gpu_transpose(gpu, dtype, &turn);
+}
+
+static BurnStatus run_turned(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConvWork *work, Turned *t) {
+  Gpu *gpu = &cuda->gpu;
+  const BurnDType dtype = work->run->out[0]->dtype;
+  const uint32_t result = t->tensors.result;
+  Tensors tensors = t->tensors;
+  BurnStatus status = make_copies(gpu, dtype, t);
+  for (uint32_t i = 0; i < DNN_CONV_TENSORS && status == BURN_OK; i++) {
+    if (!t->copies[i]) continue;
+    tensors.at[i] = gpu_address(t->copies[i]);
+    if (i != result)
+      status = turn(gpu, dtype, tensors.at[i], t->tensors.at[i], t->n[i], t->channels[i], t->places[i], 0);
+  }
+  if (status == BURN_OK) status = run_plan(cuda, plans, plan, &tensors);
+  if (status != BURN_OK || !t->copies[result]) return status == BURN_OK ? add_bias(cuda, work) : status;
+  return turn(gpu, dtype, work->p->out, tensors.at[result], t->n[result], t->places[result], t->channels[result],
+              work->p->bias);
+}
+
+/* Within the lock: by a plan whose channels come last, between transposes. */
+static BurnStatus run_channels_last(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConvWork *work) {
+  Turned turned = turned_of(work);
+  const BurnStatus status = run_turned(cuda, plans, plan, work, &turned);
+  for (int i = 0; i < DNN_CONV_TENSORS; i++) burn__gpu_release(&cuda->gpu, turned.copies[i]);
+  return status;
 }
 
 /* -- cuDNN's ways, then ours -------------------------------------------------------------------- */
@@ -104,8 +209,12 @@ typedef struct Ways {
 static BurnStatus go(void *context, uint32_t way) {
   const Ways *ways = context;
   const GpuConvWork *work = ways->work;
+  Cuda *cuda = cuda_of(work->run->gpu);
   if (way >= ways->plans->count) return work->way(work, way - ways->plans->count);
-  return run_plan(cuda_of(work->run->gpu), ways->plans, way, work->p, work->run->out[0]->dtype);
+  if (way >= ways->plans->second) return run_channels_last(cuda, ways->plans, way, work);
+  const Tensors tensors = tensors_of(work->p, work->kind);
+  const BurnStatus status = run_plan(cuda, ways->plans, way, &tensors);
+  return status == BURN_OK ? add_bias(cuda, work) : status;
 }
 
 /* The choice stays for later programs, so that these have the same bits. */

@@ -244,6 +244,22 @@ static void *reshaped(DnnGraph *graph, void *x, void *y) {
 
 /* -- convolutions ----------------------------------------------------------------------------- */
 
+static void put_last(int rank, const int64_t *shape, int64_t *strides) {
+  int64_t stride = shape[1];
+  strides[1] = 1;
+  for (int axis = rank - 1; axis > 1; axis--) {
+    strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  strides[0] = stride;
+}
+
+void burn__dnn_put_channels_last(DnnConv *conv) {
+  put_last(conv->rank, conv->pixels, conv->pixel_strides);
+  put_last(conv->rank, conv->windows, conv->window_strides);
+  put_last(conv->rank, conv->weight, conv->weight_strides);
+}
+
 /* Of each kind: the operation, and the first of its attributes, which lie in the same order. */
 enum { ALPHA, BETA, DESCRIPTION, WEIGHT, PIXELS, WINDOWS };
 static const struct {

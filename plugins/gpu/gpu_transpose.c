@@ -1,4 +1,4 @@
-/* gpu_transpose.c - lines become columns, for copies of views and for channels that come last. */
+/* gpu_transpose.c - lines become columns, for channels that come last. */
 #include "gpu.h"
 
 enum { THREADS = 256, SIDE = 32 };

@@ -52,12 +52,25 @@ static void test_convolutions_are_accepted(void **state) {
   for (int kind = DNN_CONV_FORWARD; kind <= DNN_CONV_WEIGHT; kind++)
     for (int rank = 4; rank <= 5; rank++)
       for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        const DnnConv conv = conv_of(rank, kind, types[i]);
+        DnnConv conv = conv_of(rank, kind, types[i]);
         DnnGraph graph;
         burn__dnn_graph_begin(&graph, library);
         burn__dnn_conv(&graph, &conv);
         check_graph(&graph, 1);
+        burn__dnn_put_channels_last(&conv);
+        burn__dnn_graph_begin(&graph, library);
+        burn__dnn_conv(&graph, &conv);
+        check_graph(&graph, 1);
       }
+}
+
+/* Pixels [2, 4, 9, 8] as [2, 9, 8, 4]. */
+static void test_channels_come_last(void **state) {
+  static const int64_t expected[] = {288, 1, 32, 4};
+  DnnConv conv = conv_of(4, DNN_CONV_FORWARD, DNN_F32);
+  (void)state;
+  burn__dnn_put_channels_last(&conv);
+  assert_memory_equal(conv.pixel_strides, expected, sizeof expected);
 }
 
 /* A failure keeps its words, and nothing after it is made. */
@@ -106,8 +119,8 @@ static void test_attention_is_accepted(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_convolutions_are_accepted),
-                                     cmocka_unit_test(test_a_wrong_convolution_is_told),
-                                     cmocka_unit_test(test_attention_is_accepted)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_convolutions_are_accepted), cmocka_unit_test(test_channels_come_last),
+      cmocka_unit_test(test_a_wrong_convolution_is_told), cmocka_unit_test(test_attention_is_accepted)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
