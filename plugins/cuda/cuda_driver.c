@@ -269,15 +269,24 @@ static int suits_driver(const CudaDnnLibrary *library) {
          library->cudnnGetCudartVersion() / 1000 <= (size_t)version / 1000;
 }
 
+/* Another file, which suits the driver that is named with it, as tests without a GPU have; NULL: none. */
+static const char *named_dnn(void) {
+  const char *named = getenv("BURN_CUDA_DNN");
+  return named && named[0] ? named : NULL;
+}
+
 #define RESULT_SYMBOL(result, name, parameters) {#name, (void **)(void *)&dnn.name},
 static void open_dnn(void) {
   const Symbol symbols[] = {CUDA_DNN_FUNCTIONS(RESULT_SYMBOL)};
   char path[PATH_BYTES] = "";
+  const char *named = named_dnn();
   (void)burn__cuda_nvrtc(path, 0);
   (void)burn__cuda_blas();
-  void *library = find_library(&dnn_library, path) ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : NULL;
-  if (library) open_dnn_parts(path);
-  if (!library) library = dlopen(dnn_library.names[0], RTLD_LAZY | RTLD_GLOBAL);
+  void *library = named                              ? dlopen(named, RTLD_LAZY | RTLD_GLOBAL)
+                  : find_library(&dnn_library, path) ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL)
+                                                     : NULL;
+  if (library && !named) open_dnn_parts(path);
+  if (!library && !named) library = dlopen(dnn_library.names[0], RTLD_LAZY | RTLD_GLOBAL);
   has_dnn = library && !find_symbols(library, symbols, COUNT_OF(symbols)) && suits_driver(&dnn);
 }
 
@@ -289,5 +298,5 @@ const CudaDnnLibrary *burn__cuda_dnn_library_alone(void) {
 
 const CudaDnnLibrary *burn__cuda_dnn_library(void) {
   const char *named = getenv("BURN_CUDA_DRIVER");
-  return named && named[0] ? NULL : burn__cuda_dnn_library_alone();
+  return named && named[0] && !named_dnn() ? NULL : burn__cuda_dnn_library_alone();
 }

@@ -198,7 +198,8 @@ const CudaNvrtc *burn__cuda_nvrtc(char *why, size_t why_bytes);
 const CudaBlas *burn__cuda_blas(void);
 
 /* cuDNN 9 with all its parts, opened once, at the first convolution or attention; NULL where there is none, or where
- * the driver is another than the one that cuDNN opens itself (BURN_CUDA_DRIVER): kernels of ours do without it. */
+ * the driver is another than the one that cuDNN opens itself (BURN_CUDA_DRIVER) and no cuDNN is named for it
+ * (BURN_CUDA_DNN): kernels of ours do without it. */
 const CudaDnnLibrary *burn__cuda_dnn_library(void);
 /* The same whatever the driver is: for what needs no device. */
 const CudaDnnLibrary *burn__cuda_dnn_library_alone(void);

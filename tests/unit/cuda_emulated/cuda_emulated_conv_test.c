@@ -5,6 +5,8 @@
 
 #include <burn/burn.h>
 
+#include <dlfcn.h>
+
 static BurnDevice *open_device(const char *stack) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
   setenv("BURN_CUDA_LIBS", EMULATED_LIBRARIES, 1);
@@ -27,11 +29,11 @@ static BurnTensor *integers(BurnDevice *device, BurnShape shape, BurnDType dtype
 
 /* Channels, planes and what a conv2d does with them. */
 typedef struct Case {
-  int64_t batch, in, out, groups, height, width, taps_y, taps_x, stride, padding;
+  int64_t batch, in, out, groups, height, width, taps_y, taps_x, stride, padding, dilation;
 } Case;
 
 static void check_same(BurnTensor *x, BurnTensor *expected, const char *what, const Case *c) {
-  enum { MOST = 1 << 17 };
+  enum { MOST = 1 << 19 };
   static float got[MOST], wanted[MOST];
   const size_t count = (size_t)burn_element_count(x);
   CHECK(count <= MOST && count == (size_t)burn_element_count(expected), "%s: %zu elements", what, count);
@@ -49,21 +51,23 @@ static void check_same(BurnTensor *x, BurnTensor *expected, const char *what, co
 enum { RESULTS = 3 };
 static void run(BurnDevice *device, const Case *c, BurnDType dtype, BurnTensor *out[RESULTS]) {
   const BurnShape weight = BURN_SHAPE(c->out, c->in / c->groups, c->taps_y, c->taps_x);
-  const int64_t rows = (c->height + 2 * c->padding - c->taps_y) / c->stride + 1;
-  const int64_t columns = (c->width + 2 * c->padding - c->taps_x) / c->stride + 1;
+  const int64_t height = c->height + 2 * c->padding - (c->taps_y - 1) * c->dilation - 1;
+  const int64_t width = c->width + 2 * c->padding - (c->taps_x - 1) * c->dilation - 1;
+  const int64_t rows = height / c->stride + 1, columns = width / c->stride + 1;
   const BurnShape windows = BURN_SHAPE(c->batch, c->out, rows, columns);
   BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
   for (int axis = 0; axis < 2; axis++) {
     options.stride[axis] = c->stride;
     options.padding[axis] = c->padding;
+    options.dilation[axis] = c->dilation;
   }
   options.groups = c->groups;
   BurnTensor *pixels = integers(device, BURN_SHAPE(c->batch, c->in, c->height, c->width), dtype, 1);
   BurnTensor *grad = integers(device, windows, dtype, 2), *kernel = integers(device, weight, dtype, 3);
   out[0] = burn_conv2d(burn_clone(pixels), burn_clone(kernel), integers(device, BURN_SHAPE(c->out), dtype, 4), options);
   out[1] = burn_conv2d_weight_backward(pixels, burn_clone(grad), weight, options);
-  options.padding_out[0] = (c->height + 2 * c->padding - c->taps_y) % c->stride;
-  options.padding_out[1] = (c->width + 2 * c->padding - c->taps_x) % c->stride;
+  options.padding_out[0] = height % c->stride;
+  options.padding_out[1] = width % c->stride;
   out[2] = burn_conv_transpose2d(grad, kernel, integers(device, BURN_SHAPE(c->in), dtype, 5), options);
 }
 
@@ -81,7 +85,7 @@ static void compare_taps(void *context) {
   for (int64_t y = 1; y <= 5; y++)
     for (int64_t x = y; x <= 5; x += 2)
       for (int64_t stride = 1; stride <= 2; stride++) {
-        const Case c = {2, 3, 5, 1, 11, 10, y, x, stride, y / 2};
+        const Case c = {2, 3, 5, 1, 11, 10, y, x, stride, y / 2, 1};
         if (y * x > 1) compare(device, other, &c, BURN_DTYPE_F32);
       }
   CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
@@ -97,9 +101,9 @@ static void test_every_number_of_taps(void **state) {
 static void compare_shapes(void *context) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
   static const Case cases[] = {
-      {3, 1, 8, 1, 28, 28, 3, 3, 1, 0},  {3, 8, 16, 1, 26, 26, 3, 3, 1, 0}, {2, 6, 16, 1, 14, 14, 5, 5, 1, 2},
-      {2, 12, 20, 2, 9, 37, 3, 3, 1, 1}, {1, 32, 32, 1, 7, 5, 3, 3, 2, 1},  {5, 4, 4, 1, 40, 33, 4, 4, 2, 1},
-      {1, 9, 3, 1, 3, 3, 3, 3, 1, 0},    {2, 2, 1, 1, 6, 6, 2, 2, 2, 0},    {2, 17, 9, 1, 20, 6, 3, 3, 1, 4}};
+      {3, 1, 8, 1, 28, 28, 3, 3, 1, 0, 1},  {3, 8, 16, 1, 26, 26, 3, 3, 1, 0, 1}, {2, 6, 16, 1, 14, 14, 5, 5, 1, 2, 1},
+      {2, 12, 20, 2, 9, 37, 3, 3, 1, 1, 1}, {1, 32, 32, 1, 7, 5, 3, 3, 2, 1, 1},  {5, 4, 4, 1, 40, 33, 4, 4, 2, 1, 1},
+      {1, 9, 3, 1, 3, 3, 3, 3, 1, 0, 1},    {2, 2, 1, 1, 6, 6, 2, 2, 2, 0, 1},    {2, 17, 9, 1, 20, 6, 3, 3, 1, 4, 1}};
   (void)context;
   BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -114,7 +118,69 @@ static void test_shapes(void **state) {
   forked(compare_shapes, NULL);
 }
 
+/* -- by cuDNN ---------------------------------------------------------------------------------- */
+
+static char cache[64]; /* of the choices; compiled kernels are in that of all tests */
+
+/* Convolutions run so far by cuDNN, here one on the CPU. */
+static int runs_of(bool is_last) {
+  int (*count)(bool) = NULL;
+  void *library = dlopen(EMULATED_DNN, RTLD_LAZY);
+  void *found = library ? dlsym(library, "emulated_dnn_runs") : NULL;
+  CHECK(found, "cuDNN does not count its runs");
+  memcpy(&count, &found, sizeof found);
+  return count(is_last);
+}
+
+/* The first call chooses, the second runs what was chosen: cuDNN, as beside it there is only the definition, which takes
+ * many times as long. */
+static void compare_library(void *order) {
+  static const Case cases[] = {{2, 8, 8, 1, 130, 130, 3, 1, 1, 2, 2}, {2, 4, 60, 1, 104, 92, 1, 1, 2, 0, 1}};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16};
+  const bool is_last = strcmp(order, "channels") == 0;
+  setenv("BURN_CUDA_DNN", EMULATED_DNN, 1);
+  setenv("BURN_EMULATED_DNN", order, 1);
+  setenv("XDG_CACHE_HOME", cache, 1);
+  BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t d = 0; d < (i == 0 ? sizeof dtypes / sizeof dtypes[0] : 1); d++) {
+      compare(device, other, &cases[i], dtypes[d]);
+      const int before = runs_of(is_last);
+      compare(device, other, &cases[i], dtypes[d]);
+      CHECK(runs_of(is_last) == before + RESULTS, "case %zu, dtype %zu: cuDNN ran %d times, not %d", i, d,
+            runs_of(is_last) - before, RESULTS);
+    }
+  CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_library_by_rows(void **state) {
+  (void)state;
+  forked(compare_library, (char[]){"rows"});
+}
+
+static void test_library_with_channels_last(void **state) {
+  (void)state;
+  forked(compare_library, (char[]){"channels"});
+}
+
+static int set_up(void **state) {
+  (void)state;
+  make_folder(cache);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  char command[128];
+  (void)state;
+  (void)snprintf(command, sizeof command, "rm -r '%s'", cache);
+  return system(command) == 0 ? 0 : -1;
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
+                                     cmocka_unit_test(test_library_by_rows),
+                                     cmocka_unit_test(test_library_with_channels_last)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
 }
