@@ -191,7 +191,7 @@ static __device__ inline int32_t burn_place(int32_t k, int32_t lane) {
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
   __shared__ C shared[WARPS][SUMS];
 #if SHARED_GRADIENT
-  __shared__ C gradient[ROWS][CHANNELS][32];
+  __shared__ Four gradient[ROWS][CHANNELS / 4][32];
 #endif
   const int32_t in_group = (int32_t)(p.in_channels / p.groups), out_group = (int32_t)(p.out_channels / p.groups);
   const int32_t height = (int32_t)p.in[0], width = (int32_t)p.in[1];
@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
   const int32_t there = out_group - first, all_out = (int32_t)p.out_channels;
   const bool works = slice < slices && c < in_group;
 #if SHARED_GRADIENT
-  for (int32_t from = part * size; from < end; from += 32) {
-    const int32_t i = from + lane;
+  for (int32_t at = part * size; at < end; at += 32) {
+    const int32_t i = at + lane;
 #else
   for (int32_t i = part * size + slice * 32 + lane; works && i < end; i += slices * 32) {
 #endif
@@ -222,10 +222,15 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
 #if SHARED_GRADIENT
     __syncthreads();
 #pragma unroll
-    for (int q = 0; q < ROWS * CHANNELS; q += WARPS) {
-      const int32_t j = (q + warp) / CHANNELS, k = (q + warp) % CHANNELS;
-      const bool is_there = i < end && oy + j < rows && k < there;
-      gradient[j][k][lane] = is_there ? burn_get(grad[k * places + j * columns]) : (C)0;
+    for (int q = 0; q < ROWS * CHANNELS / 4; q += WARPS) {
+      const int32_t j = (q + warp) / (CHANNELS / 4), four = (q + warp) % (CHANNELS / 4);
+      const bool is_place = i < end && oy + j < rows;
+      const IN0 *from = grad + (int64_t)(four * 4) * places + j * columns;
+      Four numbers;
+#pragma unroll
+      for (int k = 0; k < 4; k++, from += places)
+        numbers.at[k] = is_place && four * 4 + k < there ? burn_get(from[0]) : (C)0;
+      gradient[j][four][lane] = numbers;
     }
     __syncthreads();
     if (!works || i >= end) continue;
@@ -253,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
 #pragma unroll
       for (int k = 0; k < CHANNELS; k++) {
 #if SHARED_GRADIENT
-        const C value = gradient[j][k][lane];
+        const C value = gradient[j][k / 4][lane].at[k % 4];
 #else
         const C value = k < there ? burn_get(grad[k * places + j * columns]) : (C)0;
 #endif
