@@ -388,6 +388,22 @@ static void test_transforms() {
   EXPECT(message_of([&] { (void)items.select({5}); }) == "select: index 5 at place 0, the source has 5 items");
 }
 
+static void test_sounds() {
+  const std::string path = "modules_hpp_test.wav";
+  const train::Wav sound = {{0.5f, -0.25f, 0, -1}, 2, 8000, BURN_WAV_PCM_16};
+  sound.write(path);
+  const train::Wav read = train::Wav::read(path);
+  EXPECT(read.samples == sound.samples && read.channels == 2 && read.sample_rate == 8000);
+  BurnWavConfig config = {};
+  config.frames = 3, config.channels = 2;
+  const train::Dataset items = train::Dataset::wav({path, path}, config, {4, 5});
+  EXPECT(column_of(items.slice(0, 1), "samples") == std::vector<double>({0.5, 0, 0, -0.25, -1, 0}));
+  EXPECT(column_of(items, "label") == std::vector<double>({4, 5}));
+  EXPECT(message_of([&] { train::Dataset::wav({path}, config, {4, 5}); }) == "wav: 2 labels for 1 files");
+  std::remove(path.c_str());
+  EXPECT(message_of([&] { train::Wav::read(path); }).find(path) != std::string::npos);
+}
+
 /* An interrupted run goes on from its records as if there had been no end. */
 static void test_optimizers() {
   Device device = Device::training("ndarray");
@@ -491,6 +507,7 @@ int main() try {
   test_schedules();
   test_data();
   test_transforms();
+  test_sounds();
   test_optimizers();
   test_loss_scaling();
   test_learner();

@@ -243,6 +243,29 @@ def json_lines():
     yield "nested", b"\1" + b'{"x":' + 1200 * b"[" + b"\n" + good.replace(b'"text"', b"[1,2,3,4,5,6,7,8]") + b"{}\n[]\n\0"
 
 
+def wavs():
+    def chunk(name, data):
+        return name + struct.pack("<I", len(data)) + data + len(data) % 2 * b"\0"
+
+    def fmt(code, channels, bits, rate=8000, tail=b""):
+        frame = channels * bits // 8
+        return chunk(b"fmt ", struct.pack("<HHIIHH", code, channels, rate, rate * frame, frame, bits) + tail)
+
+    def wav(*chunks):
+        return chunk(b"RIFF", b"WAVE" + b"".join(chunks))
+
+    data = bytes(range(48))
+    for code, bits in (1, 8), (1, 16), (1, 24), (1, 32), (3, 32), (3, 64):
+        for channels in 1, 2:
+            yield "%d-%d-%d" % (code, bits, channels), wav(fmt(code, channels, bits), chunk(b"data", data))
+    guid = struct.pack("<HHIH", 22, 16, 3, 1) + bytes.fromhex("000000001000800000aa00389b71")
+    yield "extensible", wav(fmt(0xfffe, 2, 16, tail=guid), chunk(b"LIST", b"odd"), chunk(b"data", data))
+    yield "cut", wav(fmt(1, 1, 16), chunk(b"data", data))[:-7]
+    yield "no-data", wav(fmt(1, 1, 16), chunk(b"fact", b"1234"))
+    yield "no-format", wav(chunk(b"data", data), fmt(1, 1, 16))
+    yield "half-frame", wav(fmt(1, 2, 16), chunk(b"data", data[:46]))
+
+
 def config():
     yield "all.json", (b'{"inner": {"width": 3, "decay": 0.5, "shift": "-9223372036854775808"}, "kernel": [1, 2], "rate": 1e-3,'
                        b' "bias": false, "name": "a \\"b\\"", "initializer": {"Normal": {"mean": 0, "std": 0.02}}}')
@@ -327,7 +350,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

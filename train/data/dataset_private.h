@@ -17,6 +17,17 @@ BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_co
 /* The bytes of one item of each column into bytes[0 .. count-1], if names, dtypes and shapes are right. */
 BurnStatus burn__columns_check(const BurnColumn *columns, size_t count, size_t *bytes);
 
+/* What a reader has left out. Zero-initialised: nothing. */
+typedef struct BurnSkips {
+  size_t count;
+  char first[512]; /* why */
+} BurnSkips;
+
+/* One more. */
+void burn__skip(BurnSkips *skips, const char *reason);
+/* The number goes where the config (or NULL) says; a warning in the log, if there is something to tell. */
+void burn__skips_end(const BurnSkips *skips, const BurnReadConfig *config);
+
 /* True if there is a source and nothing has failed before; else the source is dropped and the first failure stays, so
  * that calls can be nested. */
 bool burn__source_ready(BurnDataset *source, const char *transform, BurnStatus *status);

@@ -211,13 +211,7 @@ static bool item_put(const Items *items, const cJSON *json, char *reason) {
   return true;
 }
 
-/* How many lines were left out, and the first of them. */
-typedef struct Skipped {
-  size_t count, first;
-  char reason[REASON_BYTES];
-} Skipped;
-
-static BurnStatus line_read(const Lines *lines, Items *items, bool skips, Skipped *skipped) {
+static BurnStatus line_read(const Lines *lines, Items *items, bool skips, BurnSkips *skipped) {
   char reason[REASON_BYTES];
   const BurnStatus status = items_reserve(items);
   if (status != BURN_OK) return status;
@@ -232,14 +226,13 @@ static BurnStatus line_read(const Lines *lines, Items *items, bool skips, Skippe
   if (!skips)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "json_lines: %s: line %zu: %s", lines->path, lines->number,
                             reason);
-  if (skipped->count++ == 0) {
-    skipped->first = lines->number;
-    memcpy(skipped->reason, reason, sizeof reason);
-  }
+  char where[REASON_BYTES + 200];
+  snprintf(where, sizeof where, "json_lines: %.150s: line %zu: %s", lines->path, lines->number, reason);
+  burn__skip(skipped, where);
   return BURN_OK;
 }
 
-static BurnStatus lines_read(Lines *lines, Items *items, bool skips, Skipped *skipped) {
+static BurnStatus lines_read(Lines *lines, Items *items, bool skips, BurnSkips *skipped) {
   BurnStatus status =
       burn_status_annotate(burn_file_open(lines->path, &lines->file, NULL), "json_lines: %s", lines->path);
   bool any = true;
@@ -273,7 +266,7 @@ BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns
   const bool skips = config != NULL && config->skip_bad;
   Items items = {.columns = columns, .column_count = column_count};
   Lines lines = {.path = path};
-  Skipped skipped = {0};
+  BurnSkips skipped = {0};
   BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK && path == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "json_lines: no path");
   if (result == BURN_OK) result = burn__columns_check(columns, column_count, items.bytes);
@@ -284,9 +277,6 @@ BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns
     burn__store_status(status, result);
     return NULL;
   }
-  if (skipped.count > 0)
-    burn__train_warn("json_lines: %s: %zu lines left out, the first is line %zu: %s", path, skipped.count,
-                     skipped.first, skipped.reason);
-  if (config != NULL && config->skipped != NULL) *config->skipped = skipped.count;
+  burn__skips_end(&skipped, config);
   return burn__dataset_of_blocks(columns, column_count, items.blocks, items.count, status);
 }

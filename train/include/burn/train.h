@@ -15,5 +15,6 @@
 #include <burn/train/renderer.h>
 #include <burn/train/schedule.h>
 #include <burn/train/step.h>
+#include <burn/train/wav.h>
 
 #endif

@@ -362,6 +362,17 @@ class Dataset {
       return burn_dataset_json_lines(path.c_str(), rows.data(), rows.size(), &config, status);
     });
   }
+  /* A sound file per item; labels, if there are any, replace those of the config. */
+  static Dataset wav(const std::vector<std::string> &paths, BurnWavConfig config,
+                     const std::vector<std::int64_t> &labels = {}) {
+    std::vector<const char *> texts;
+    for (const std::string &path : paths) texts.push_back(path.c_str());
+    if (!labels.empty() && labels.size() != paths.size())
+      throw Error(
+          burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %zu labels for %zu files", labels.size(), paths.size()));
+    if (!labels.empty()) config.labels = labels.data();
+    return made([&](BurnStatus *status) { return burn_dataset_wav(texts.data(), texts.size(), &config, status); });
+  }
   static Dataset memory(const std::vector<Column> &columns) {
     std::vector<const void *> data;
     for (const Column &column : columns) {
@@ -476,6 +487,28 @@ class Dataset {
   static void drop_map(void *context) { delete static_cast<Map *>(context); }
   static void drop_get(void *context) { delete static_cast<Get *>(context); }
   std::shared_ptr<BurnDataset> handle_;
+};
+
+/* A sound; see BurnWav. */
+struct Wav {
+  std::vector<float> samples; /* [frames, channels] */
+  std::uint32_t channels = 1, sample_rate = 0;
+  BurnWavFormat format = BURN_WAV_PCM_16;
+
+  static Wav read(const std::string &path) {
+    BurnWav sound;
+    check(burn_wav_read(path.c_str(), &sound));
+    const std::unique_ptr<BurnWav, void (*)(BurnWav *)> owner(&sound, burn_wav_release);
+    return {{sound.samples, sound.samples + sound.frames * sound.channels},
+            sound.channels,
+            sound.sample_rate,
+            sound.format};
+  }
+  void write(const std::string &path) const {
+    const std::size_t frames = channels > 0 ? samples.size() / channels : 0;
+    const BurnWav sound = {const_cast<float *>(samples.data()), frames, channels, sample_rate, format};
+    check(burn_wav_write(path.c_str(), &sound));
+  }
 };
 
 /* One batch while it is that of the loop. */

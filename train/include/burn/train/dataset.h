@@ -76,6 +76,20 @@ BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_json_lines(const char *path, 
                                                               size_t column_count, const BurnReadConfig *config,
                                                               BurnStatus *status);
 
+/* What burn_dataset_wav gives. */
+typedef struct BurnWavConfig {
+  size_t frames;         /* of an item: longer files are cut, shorter ones have silence after them */
+  uint32_t channels;     /* that every file has; 0: 1 */
+  uint32_t sample_rate;  /* that every file has; 0: any, they are not resampled */
+  const int64_t *labels; /* NULL, or one per file; copied */
+  BurnReadConfig read;   /* for files that cannot be read, or are not as the others */
+} BurnWavConfig;
+
+/* A sound file per item (wav.h), by paths (copied): columns "samples" f32 [channels, frames], "frames" i64, how many
+ * are of the file, and with labels "label" i64. Headers are read at once, samples when an item is asked for. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_wav(const char *const *paths, size_t count,
+                                                       const BurnWavConfig *config, BurnStatus *status);
+
 /* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and
  * noise. Same columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no
  * download. */
