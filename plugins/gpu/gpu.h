@@ -314,7 +314,7 @@ BurnStatus burn__gpu_view(Gpu *gpu, const BurnPrimitive *x, const BurnTensorDesc
 void burn__gpu_retain(BurnPrimitive *x);
 void burn__gpu_release(Gpu *gpu, BurnPrimitive *x); /* NULL is allowed */
 /* True if the call gives input `i` away, nobody else holds it or its storage, and it is no other input: it may be
- * written to. */
+ * written to, and counts as written by the launches of the call (burn__gpu_touched). */
 bool burn__gpu_may_overwrite(const BurnOpCall *call, uint32_t i);
 /* True if the elements lie in row-major order without gaps. */
 bool burn__gpu_is_row_major(const BurnPrimitive *x);

@@ -7,7 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCHES = 16, FIRST_WEIGHT = 8, MOST_WEIGHT = 256, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
+enum {
+  BATCHES = 16,
+  FIRST_WEIGHT = 8,
+  MOST_WEIGHT = 64,
+  MOST_OF_DISCRETE = 256,
+  RING_BYTES = 16 << 20,
+  ALIGNMENT = 16
+};
 
 typedef struct Batch {
   VkCommandPool pool;
@@ -208,6 +215,11 @@ static BurnStatus begin_batch(Vulkan *vulkan) {
   return BURN_OK;
 }
 
+/* Slow devices are given less at once: some systems end what takes seconds. */
+static uint32_t most_weight(const VulkanCaps *caps) {
+  return caps->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? MOST_OF_DISCRETE : MOST_WEIGHT;
+}
+
 /* With the mutex: command buffers go to the device, which signals the next value. */
 static BurnStatus submit_commands(Vulkan *vulkan, const VkCommandBuffer *commands, uint32_t count) {
   VulkanQueue *queue = vulkan->queue;
@@ -249,7 +261,7 @@ static BurnStatus submit_with(Vulkan *vulkan, VkCommandBuffer other) {
   for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) batch->staged_until[i] = queue->rings[i].end;
   queue->is_open = false;
   queue->current = (queue->current + 1) % BATCHES;
-  if (queue->most_weight < MOST_WEIGHT) queue->most_weight *= 2;
+  if (queue->most_weight < most_weight(&vulkan->caps)) queue->most_weight *= 2;
   return BURN_OK;
 }
 

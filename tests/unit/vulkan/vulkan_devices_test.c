@@ -109,6 +109,7 @@ static int set_up(void **state) {
 
 static const char *const smaller[] = {"shared=16384",
                                       "threads=512",
+                                      "threads=256",
                                       "groups=64",
                                       "allocation=64M",
                                       "allocation=20M,buffer=20M",
@@ -145,17 +146,6 @@ static void test_smaller_devices_have_the_same_numbers(void **state) {
     run(smaller[i]);
     check_numbers(smaller[i]);
   }
-}
-
-/* Ops whose kernels are larger are refused, the others run. */
-static void test_ops_that_do_not_fit_say_why(void **state) {
-  (void)state;
-  if (!has_driver) skip();
-  run("threads=256");
-  assert_true(report->has_failed);
-  assert_non_null(strstr(report->words, "has groups of 512 x 1 x 1 threads"));
-  assert_non_null(strstr(report->words, "has at most 256"));
-  assert_memory_equal(report->numbers, right, 5 * sizeof right[0]); /* up to the first that sorts */
 }
 
 /* The device begins with its work as late as it may. */
@@ -302,7 +292,6 @@ static void test_a_lost_device_is_told_and_the_process_goes_on(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_smaller_devices_have_the_same_numbers),
-                                     cmocka_unit_test(test_ops_that_do_not_fit_say_why),
                                      cmocka_unit_test(test_late_devices_have_the_same_numbers),
                                      cmocka_unit_test(test_refusals_name_what_is_missing),
                                      cmocka_unit_test(test_functions_that_are_missing_are_named),

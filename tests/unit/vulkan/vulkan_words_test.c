@@ -1,5 +1,5 @@
 /* vulkan_words_test.c - kernels of packs as words of SPIR-V: what is no module, or has no such function, is refused before
- * a driver sees it, and so is a launch beyond the device. That the right words run is seen with the SDK's pack
+ * a driver sees it, and so is a launch beyond the device, also of a text. That the right words run is seen with the SDK's pack
  * (tests/plugins/vulkan). */
 #if defined(FAKE_VULKAN)
 #include "forked.h"
@@ -31,7 +31,7 @@ static void run(void *context) {
   BurnLoadedKernel *kernel = NULL;
   (void)context;
   use_processor();
-  BurnDevice *device = burn_device_open("vulkan");
+  BurnDevice *device = burn_device_open("vulkan:thread_limit=256");
   if (burn_device_status(device) != BURN_OK) {
     printf("vulkan_words_test: skipped, there is no device of Vulkan\n");
     burn_device_close(device);
@@ -51,10 +51,17 @@ static void run(void *context) {
   expect(load(backend, table, words, sizeof words, "backward", &kernel), BURN_STATUS_NOT_FOUND, "'backward'");
   expect(load(backend, table, words, sizeof words, "forwar", &kernel), BURN_STATUS_NOT_FOUND, "'forwar'");
   CHECK(load(backend, table, words, sizeof words, "forward", &kernel) == BURN_OK, "the right words are refused");
-  BurnDeviceLaunch launch = {.struct_size = sizeof launch, .groups = {1, 1, 1}, .threads = {1u << 16, 1u << 15, 1}};
+  BurnDeviceLaunch launch = {.struct_size = sizeof launch, .groups = {1, 1, 1}, .threads = {256, 2, 1}};
   const BurnOpCall call = {.struct_size = sizeof call};
   expect(table->kernel_launch(backend->self, kernel, &call, &launch), BURN_STATUS_INVALID_ARGUMENT,
-         "65536 x 32768 x 1 threads");
+         "256 x 2 x 1 threads");
+  table->kernel_unload(backend->self, kernel);
+  static const char text[] = "extern \"C\" __global__ void nothing() {}";
+  const BurnDeviceCode code = {
+      .struct_size = sizeof code, .format = BURN_CODE_CUDA_C, .data = text, .bytes = sizeof text - 1};
+  CHECK(table->kernel_load(backend->self, &code, "nothing", &kernel) == BURN_OK, "a text is refused");
+  expect(table->kernel_launch(backend->self, kernel, &call, &launch), BURN_STATUS_UNIMPLEMENTED,
+         "has groups of 256 x 2 x 1 threads");
   table->kernel_unload(backend->self, kernel);
   burn_device_close(device);
 }
