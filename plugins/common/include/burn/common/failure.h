@@ -22,7 +22,9 @@ static inline BurnStatus burn_common_fail_list(const BurnHost *host, uint32_t co
 }
 
 /* The same with the arguments of the format. Use the macro below. */
-#if defined(__GNUC__)
+#if defined(__MINGW32__) /* C's own formats */
+__attribute__((format(gnu_printf, 6, 7), cold, noinline, unused))
+#elif defined(__GNUC__)
 __attribute__((format(printf, 6, 7), cold, noinline, unused))
 #endif
 static BurnStatus
