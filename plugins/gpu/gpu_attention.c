@@ -13,6 +13,9 @@ enum { COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
 /* More elements than that for one of a bias: a block adds them. */
 static const int64_t MANY_SCORES = 64;
 
+/* As many or fewer, as in decoding, leave warps of the plain kernels without rows; a block of the others shares them. */
+static const int64_t FEW_QUERIES = 16;
+
 /* -- arguments -------------------------------------------------------------------------------- */
 
 static void take_strides(int64_t to[4], const BurnPrimitive *x) {
@@ -134,7 +137,7 @@ static bool takes_plain(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) 
   const bool is_plain = dtype == BURN_DTYPE_F32 && !p->mask && !p->bias && p->cap == 0 && p->scale > 0;
   const bool is_known =
       p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
-  const bool is_counted = p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
+  const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
   if (!is_plain || !is_known || !is_counted || !takes_fours(p, dtype)) return false;
   const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
   uint32_t most = 0;

@@ -50,7 +50,7 @@ typedef struct Model {
 } Model;
 
 static BurnTensor *numbers(BurnDevice *device, int64_t rows, int64_t columns, uint32_t seed) {
-  float data[512];
+  float data[640];
   for (int64_t i = 0; i < rows * columns; i++) {
     seed = seed * 1664525u + 1013904223u;
     data[i] = (float)(seed >> 8) / (float)(1 << 24) - 0.5f;
@@ -87,7 +87,7 @@ static void update(Model *model, int i, BurnTensor *gradient, int step) {
 
 /* Attention by a kernel that asks for shared memory at its start, with a scale that changes. */
 static BurnTensor *attended(BurnDevice *device, int step) {
-  BurnTensor *heads = burn_reshape(numbers(device, 2, 32, (uint32_t)step + 5u), BURN_SHAPE(1, 1, 2, 32));
+  BurnTensor *heads = burn_reshape(numbers(device, 20, 32, (uint32_t)step + 5u), BURN_SHAPE(1, 1, 20, 32));
   const BurnAttentionOptions options = {.scale = 0.1 * (1 + step)};
   return burn_sum(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, NULL, options));
 }

@@ -377,7 +377,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     burn_round<TILE>(stage + TILE * PITCH);
     __syncthreads();
     if (STAGES == 2 && key + TILE < seen) burn_copy_stage(stages + (key / TILE + 1) % 2 * STAGE, k, v, key + TILE);
-    if (key > warp_last + ahead) continue;
+    if (key > warp_last + ahead || warp_first >= q.rows) continue;
     burn_dots(s, room, stage);
     if (key + TILE > keys || key + TILE - 1 > warp_first + ahead) {
 #pragma unroll
@@ -472,7 +472,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     burn_round<2 * TILE>(stage);
     __syncthreads();
     if (STAGES == 2 && key + TILE < seen) burn_copy_stage(stages + (key / TILE + 1) % 2 * STAGE, k, v, key + TILE);
-    if (key > warp_last + ahead) continue;
+    if (key > warp_last + ahead || warp_first >= q.rows) continue;
     burn_dots(s, room, stage);
     burn_dots(hit, room + ROWS * PITCH, stage + TILE * PITCH);
     const bool hides = key + TILE > keys || key + TILE - 1 > warp_first + ahead;
@@ -538,7 +538,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     __syncthreads();
     if (STAGES == 2 && query + TILE < queries)
       burn_copy_queries(p, stages + (query / TILE + 1) % 2 * STAGE, q, g, line, query + TILE);
-    if (query + TILE - 1 + ahead < warp_first) continue;
+    if (query + TILE - 1 + ahead < warp_first || warp_first >= k.rows) continue;
     burn_dots(s, room, stage);
     burn_dots(hit, room + ROWS * PITCH, stage + TILE * PITCH);
     const bool hides = warp_last > query + ahead;

@@ -210,7 +210,7 @@ static void compile_plain_attention(void *architecture) {
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = burn_device_open(stacks[i]);
     CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
-    BurnTensor *heads = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 1, 8, 64), BURN_DTYPE_F32));
+    BurnTensor *heads = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 1, 32, 64), BURN_DTYPE_F32));
     differentiate(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, NULL,
                                  (BurnAttentionOptions){.is_causal = true}));
     burn_device_close(device);
