@@ -13,7 +13,7 @@ enum { COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
 /* More elements than that for one of a bias: a block adds them. */
 static const int64_t MANY_SCORES = 64;
 
-/* As many or fewer, as in decoding, leave warps of the plain kernels without rows; a block of the others shares them. */
+/* As many or fewer, as in decoding, leave most warps of the plain kernels without rows. */
 static const int64_t FEW_QUERIES = 16;
 
 /* -- arguments -------------------------------------------------------------------------------- */
