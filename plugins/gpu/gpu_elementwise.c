@@ -254,11 +254,12 @@ static bool is_flat(const GpuElementwise *p, int inputs) {
   return flat;
 }
 
-/* The bytes of a vector of `width` elements divide where each row of a tensor begins. */
+/* `width` elements from where each row of a tensor begins can be read at once, or by 16 bytes. */
 static bool has_whole_rows(uint64_t address, const int64_t *strides, int last, BurnDType dtype, int64_t width) {
+  const uint64_t bytes = (uint64_t)width * burn_dtype_bytes(dtype);
   uint64_t odd = address;
   for (int axis = 0; axis < last; axis++) odd |= (uint64_t)strides[axis] * burn_dtype_bytes(dtype);
-  return odd % ((uint64_t)width * burn_dtype_bytes(dtype)) == 0;
+  return odd % (bytes < 16 ? bytes : 16) == 0;
 }
 
 /* True if all rows along the last axis are made of vectors, or of one element. */
@@ -291,14 +292,14 @@ static int64_t tiles_of(const GpuElementwise *p, BurnDType dtype) {
 
 /* Chooses the text, and of kernels/elementwise.cu the kernel; the groups of its threads. */
 static int64_t choose(GpuElementwise *p, GpuKernelKey *key, int inputs) {
-  uint64_t largest = burn_dtype_bytes(key->out), odd = p->out;
+  uint64_t narrow = burn_dtype_bytes(key->out), odd = p->out;
   key->entry = 0;
   for (int k = 0; k < inputs; k++) {
     const uint64_t bytes = burn_dtype_bytes(key->in[k]);
-    if (bytes > largest) largest = bytes;
+    if (bytes < narrow) narrow = bytes;
     if (p->strides[k][0] != 0) odd |= p->in[k];
   }
-  const int64_t width = (int64_t)(16 / largest);
+  const int64_t width = narrow == 1 ? 8 : (int64_t)(16 / narrow);
   if (is_flat(p, inputs)) {
     key->entry = odd % 16 != 0;
     return groups_of(odd % 16 != 0 ? p->count : (p->count + width - 1) / width);
