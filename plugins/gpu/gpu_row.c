@@ -3,8 +3,11 @@
 
 /* -- rows ------------------------------------------------------------------------------------- */
 
-/* Threads of a row and how many of its numbers each may have; the first that fits is taken. */
-static const struct { uint32_t threads, most; } tiers[] = {{32, 32}, {128, 16}, {256, 16}, {512, 32}};
+/* Threads of a row and how many of its numbers each may have, if a vector has `width` of them; the first that fits is
+ * taken. Halves have four vectors a thread before rows get more threads: as many bytes under way, and fewer waits. */
+static const struct {
+  uint32_t threads, most, width;
+} tiers[] = {{32, 32, 1}, {128, 16, 1}, {128, 32, 8}, {256, 16, 1}, {512, 32, 1}};
 
 enum { TIERS = sizeof tiers / sizeof tiers[0], LONG_ROW = 1024 /* threads */ };
 
@@ -14,7 +17,8 @@ static uint32_t threads_of(int64_t size) { return size <= 512 ? 32 : size <= 819
 GpuRowShape burn__gpu_row_shape(BurnDType dtype, int64_t size, uint32_t most) {
   const uint32_t width = 16 / burn_dtype_bytes(dtype), limit = dtype == BURN_DTYPE_F64 ? most / 2 : most;
   for (uint32_t i = 0; i < TIERS; i++)
-    for (uint32_t vectors = 1; vectors * width <= limit && vectors * width <= tiers[i].most; vectors *= 2)
+    for (uint32_t vectors = 1; width >= tiers[i].width && vectors * width <= limit && vectors * width <= tiers[i].most;
+         vectors *= 2)
       if ((int64_t)(tiers[i].threads * vectors * width) >= size) return (GpuRowShape){tiers[i].threads, vectors};
   return (GpuRowShape){threads_of(size), 0};
 }
