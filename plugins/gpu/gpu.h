@@ -174,7 +174,8 @@ typedef struct GpuMatrixShape {
 typedef struct GpuMatrices {
   uint32_t lanes; /* threads that have a matrix together; 0: no matrices */
   GpuMatrixShape f16, bf16, i8;
-  bool for_all; /* also for products that are too small to gain by it, and on processors */
+  bool for_all;  /* also for products that are too small to gain by it, and on processors */
+  uint32_t tile; /* the tile to take where it can be, from 1 on; 0: by the shape */
 } GpuMatrices;
 
 /* Libraries of the device's maker, in the queue; each may be NULL. One that returns false has done nothing. */

@@ -69,10 +69,26 @@ static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const Gpu
   return burn__gpu_launch(gpu, function, groups, GPU_DIRECT_THREADS, p, sizeof *p);
 }
 
+/* How large tiles read an operand: by four elements along k (1) or across it (2) where they lie so, or one by one. */
+static uint32_t way_of(const GpuMatmul *p, BurnDType dtype, GpuAddress address, int64_t along, int64_t across,
+                       const int64_t *strides) {
+  const int64_t bytes = burn_dtype_bytes(dtype);
+  int64_t odd = address % (GpuAddress)(4 * bytes) == 0 && bytes <= 4 ? 0 : 1;
+  for (int32_t i = 0; i < p->rank; i++) odd |= strides[i] % 4;
+  if (along == 1 && (across % 4 | odd) == 0) return 1;
+  return across == 1 && (along % 4 | odd) == 0 ? 2 : 0;
+}
+
+static uint32_t ways_of(const GpuMatmul *p, BurnDType dtype) {
+  const uint32_t left = way_of(p, dtype, p->lhs, p->lhs_column, p->lhs_row, p->lhs_strides);
+  return 4 * left + 12 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->rhs_strides);
+}
+
 static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   const uint32_t variant = variant_of(gpu, kind->in, p);
+  const uint32_t ways = variant == 2 ? ways_of(p, kind->in) : 0;
   const GpuKernelKey key = {
-      .text = GPU_TEXT_PRODUCT, .out = kind->out, .in = {kind->in, kind->in, kind->in}, .variant = variant};
+      .text = GPU_TEXT_PRODUCT, .out = kind->out, .in = {kind->in, kind->in, kind->in}, .variant = variant + ways};
   const int64_t groups = groups_of(p, variant);
   GpuFunction *function = NULL;
   if (groups == 0) return BURN_OK;

@@ -88,6 +88,8 @@ static int64_t tile_of(const Work *work) {
   const Gpu *gpu = work->gpu;
   const GpuMatmul *p = &work->p;
   const int64_t shorter = p->m < p->n ? p->m : p->n, units = gpu->unit_count;
+  const int64_t wanted = (int64_t)gpu->matrices.tile - 1;
+  if (wanted >= 0 && is_possible(work, wanted)) return wanted;
   if (gpu->is_processor) return OF_PROCESSORS;
   for (int64_t tile = LARGE; tile > SMALL; tile--) {
     const int64_t parts = tile == LARGE ? 1 : most_parts(p);

@@ -203,6 +203,7 @@ BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan) {
   if (vulkan->settings.matrices == VULKAN_MATRICES_NEVER || (caps->is_cpu && !always)) return BURN_OK;
   matrices->lanes = lanes_of(caps);
   matrices->for_all = always;
+  matrices->tile = vulkan->settings.matrix_tile;
   if (matrices->lanes == 0) return BURN_OK;
   BurnStatus status = try_number(vulkan, F16, &caps->f16_matrix, &matrices->f16);
   if (status == BURN_OK) status = try_number(vulkan, BF16, &caps->bf16_matrix, &matrices->bf16);

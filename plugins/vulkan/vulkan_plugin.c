@@ -32,6 +32,8 @@
     "as if the driver gave no more memory at once")                                                                \
   X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                       \
     "which products of f16, bf16 and i8 the device's matrix units make")                                           \
+  X(TILE, "matrix_tile", "auto|small|middle|large", "auto", BURN_OPTION_HARMLESS,                                  \
+    "the tile of products by matrix units: 64 x 64, 128 x 128 or 128 x 256")                                       \
   X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS,                         \
     "medium: large products of f32 in bf16 with sums of f32")
 enum { VULKAN_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -82,6 +84,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
   settings->all_barriers = barriers == 1;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_MATRICES, &settings->matrices);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_TILE, &settings->matrix_tile);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
   if (status == BURN_OK) status = read_folder(&given, settings);
   return status == BURN_OK ? read_limits(&given, settings) : status;

@@ -119,8 +119,8 @@ typedef struct GpuRowCopy {
   int64_t is_small; /* fewer than 2^32 vectors */
 } GpuRowCopy;
 
-/* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. Matrices of subgroups take k
- * in parts; whole: 1, 2: vectors of the left, right operand can be read at once. */
+/* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. Matrices of subgroups take
+ * k in parts; whole: 1, 2: vectors of the left, right operand can be read at once. */
 #define GPU_DIRECT_THREADS 8 /* of a group of kernels/direct_product.cu */
 typedef struct GpuMatmul {
   uint64_t out, lhs, rhs, bias;
@@ -214,7 +214,7 @@ typedef struct GpuAttention {
   double scale, cap;
   int32_t is_causal, reserved;
   uint64_t logsumexp, result; /* [batch, heads, queries], as `out`: what attention leaves its gradients; 0: nothing */
-  uint64_t hits; /* between the gradients of kernels/attention_plain.cu: [batch, heads, queries] */
+  uint64_t hits;              /* between the gradients of kernels/attention_plain.cu: [batch, heads, queries] */
   int64_t result_strides[4];
 } GpuAttention;
 

@@ -1,14 +1,17 @@
 /* product.cu - products of any dtype and strides; sums.cu comes before. A block makes TILE x TILE results, by 16 steps of k at a time in shared
- * memory, a thread MINE x MINE of them in registers. BURN_VARIANT 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4;
- * 2: 128 x 128, 8 x 8.
+ * memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4;
+ * 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the right one is: 0 by elements; by four of them that
+ * lie beside each other along k (1), or across it (2).
  *
  * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Halves and f32 add in f32, f64
  * in f64, integers wrap; the bias is added before the rounding. */
-#if BURN_VARIANT == 2
+#define LEFT_WAY (BURN_VARIANT / 4 % 3)
+#define RIGHT_WAY (BURN_VARIANT / 12)
+#if BURN_VARIANT % 4 == 2
 #define TILE 128
 #define MINE 8
-#define UNROLLED 2 /* steps of k at once: there are no registers for more */
-#elif BURN_VARIANT == 1
+#define UNROLLED 2 /* steps of k at once: NVRTC has no registers for more */
+#elif BURN_VARIANT % 4 == 1
 #define TILE 64
 #define MINE 4
 #define UNROLLED 16
@@ -21,40 +24,40 @@
 #define THREADS (SIDE * SIDE)
 #define DEPTH 16
 #define PITCH (TILE + 4) /* of shared memory: a row of results, for each step of k */
-#define BURN_BLOCKS (BURN_VARIANT == 2 ? 2 : 1) /* that a unit has registers for */
+#define BURN_BLOCKS (BURN_VARIANT % 4 == 2 ? 2 : 1) /* that a unit has registers for */
 #define READS (TILE * DEPTH / THREADS)
 
+/* Four neighbours, by one access: in shared memory, and of an operand. */
 struct alignas(16) Four { A at[4]; };
-
-/* Four neighbours in shared memory, by one access. */
-static __device__ inline Four burn_four(const A *from) {
-#if defined(BURN_SPIRV)
-  const Four four = {{from[0], from[1], from[2], from[3]}};
-  return four;
-#else
-  return *(const Four *)from;
-#endif
-}
+struct alignas(4 * sizeof(IN0)) Operands { IN0 at[4]; };
 
 /* Which elements of a tile [TILE, DEPTH] of an operand a thread reads: the first at (line, k), the next ones a step further.
- * Neighbouring threads read neighbouring elements, whichever axis they lie along. */
+ * Neighbouring threads read neighbouring elements, or fours of them, whichever axis they lie along. */
 struct Reads { int line, k, line_step, k_step; };
 
-static __device__ inline Reads burn_reads(bool is_dense_along_k) {
-  const int thread = threadIdx.x;
+template <int WAY> static __device__ inline Reads burn_reads(bool is_dense_along_k) {
+  const int thread = threadIdx.x, per_line = WAY == 0 ? DEPTH : DEPTH / 4, per_step = WAY == 0 ? TILE : TILE / 4;
+  const bool along_k = WAY == 0 ? is_dense_along_k : WAY == 1;
   Reads reads;
-  reads.line = is_dense_along_k ? thread / DEPTH : thread % TILE;
-  reads.k = is_dense_along_k ? thread % DEPTH : thread / TILE;
-  reads.line_step = is_dense_along_k ? THREADS / DEPTH : 0;
-  reads.k_step = is_dense_along_k ? 0 : THREADS / TILE;
+  reads.line = along_k ? thread / per_line : thread % per_step * (WAY == 2 ? 4 : 1);
+  reads.k = along_k ? thread % per_line * (WAY == 1 ? 4 : 1) : thread / per_step;
+  reads.line_step = along_k ? THREADS / per_line : 0;
+  reads.k_step = along_k ? 0 : THREADS / per_step;
   return reads;
 }
 
 /* How many of `most` are left. */
 static __device__ inline int burn_left(int64_t count, int most) { return count < most ? (int)count : most; }
 
+static __device__ inline void burn_read_four(A *to, const IN0 *from) {
+  const Operands four = *(const Operands *)from;
+#pragma unroll
+  for (int e = 0; e < 4; e++) to[e] = (A)burn_get(four.at[e]);
+}
+
 /* Elements from `from` on, `step` apart; 0 beyond `lines` and `depth`. */
-static __device__ inline void burn_read(A *to, const IN0 *from, int64_t step, const Reads &reads, int lines, int depth) {
+static __device__ inline void burn_read_elements(A *to, const IN0 *from, int64_t step, const Reads &reads, int lines,
+                                                 int depth) {
   if (lines == TILE && depth == DEPTH) {
 #pragma unroll
     for (int i = 0; i < READS; i++) to[i] = (A)burn_get(from[i * step]);
@@ -67,20 +70,60 @@ static __device__ inline void burn_read(A *to, const IN0 *from, int64_t step, co
   }
 }
 
-static __device__ inline void burn_share(A *tile, const A *held, const Reads &reads) {
-  const int step = reads.k_step * PITCH + reads.line_step;
+/* The same by fours, of which those at an edge are there in part. */
+template <int WAY>
+static __device__ inline void burn_read_fours(A *to, const IN0 *from, int64_t step, const Reads &reads, int lines,
+                                              int depth) {
+  if (lines == TILE && depth == DEPTH) {
 #pragma unroll
-  for (int i = 0; i < READS; i++) tile[reads.k * PITCH + reads.line + i * step] = held[i];
+    for (int i = 0; i < READS / 4; i++) burn_read_four(to + i * 4, from + i * step);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < READS / 4; i++) {
+    const int line = reads.line + i * reads.line_step, k = reads.k + i * reads.k_step;
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const bool is_there = line + (WAY == 2 ? e : 0) < lines && k + (WAY == 1 ? e : 0) < depth;
+      to[i * 4 + e] = is_there ? (A)burn_get(from[i * step + e]) : (A)0;
+    }
+  }
+}
+
+template <int WAY>
+static __device__ inline void burn_read(A *to, const IN0 *from, int64_t step, const Reads &reads, int lines, int depth) {
+  if (WAY == 0)
+    burn_read_elements(to, from, step, reads, lines, depth);
+  else
+    burn_read_fours<WAY>(to, from, step, reads, lines, depth);
+}
+
+template <int WAY> static __device__ inline void burn_share(Four *tile, const A *held, const Reads &reads) {
+  const int step = reads.k_step * PITCH + reads.line_step, first = reads.k * PITCH + reads.line;
+#pragma unroll
+  for (int i = 0; i < READS; i++) {
+    const int at = WAY == 0 ? first + i * step : first + i / 4 * step + i % 4 * (WAY == 1 ? PITCH : 1);
+    if (WAY < 2) tile[at / 4].at[at % 4] = held[i];
+  }
+#pragma unroll
+  for (int i = 0; i < READS; i += 4) {
+    const Four four = {{held[i], held[i + 1], held[i + 2], held[i + 3]}};
+    if (WAY == 2) tile[(first + i / 4 * step) / 4] = four;
+  }
 }
 
 /* sum[i][j] += left[.., row i] * right[.., column j], for all steps of the tiles. */
-static __device__ inline void burn_multiply(A sum[MINE][MINE], const A *left, const A *right) {
+static __device__ inline void burn_multiply(A sum[MINE][MINE], const Four *left, const Four *right) {
+#if defined(BURN_SPIRV)
+#pragma unroll
+#else
 #pragma unroll UNROLLED
+#endif
   for (int k = 0; k < DEPTH; k++) {
     A a[MINE], b[MINE];
 #pragma unroll
     for (int f = 0; f < MINE; f += 4) {
-      const Four x = burn_four(left + k * PITCH + f * SIDE), y = burn_four(right + k * PITCH + f * SIDE);
+      const Four x = left[(k * PITCH + f * SIDE) / 4], y = right[(k * PITCH + f * SIDE) / 4];
 #pragma unroll
       for (int e = 0; e < 4; e++) a[f + e] = x.at[e], b[f + e] = y.at[e];
     }
@@ -92,16 +135,13 @@ static __device__ inline void burn_multiply(A sum[MINE][MINE], const A *left, co
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
-#if defined(BURN_SPIRV)
-  __shared__ A left[DEPTH * PITCH], right[DEPTH * PITCH];
-#else
-  alignas(16) __shared__ A left[DEPTH * PITCH], right[DEPTH * PITCH];
-#endif
+  __shared__ Four left[DEPTH * PITCH / 4], right[DEPTH * PITCH / 4];
   const int64_t columns = (p.n + TILE - 1) / TILE, rows = (p.m + TILE - 1) / TILE;
   const int64_t column = (int64_t)blockIdx.x % columns * TILE, row = (int64_t)blockIdx.x / columns % rows * TILE;
   const int64_t batch = (int64_t)blockIdx.x / columns / rows;
   const Places places = burn_places(p, batch);
-  const Reads of_left = burn_reads(p.lhs_column == 1), of_right = burn_reads(p.rhs_column != 1);
+  const Reads of_left = burn_reads<LEFT_WAY>(p.lhs_column == 1);
+  const Reads of_right = burn_reads<RIGHT_WAY>(p.rhs_column != 1);
   const IN0 *lhs = (const IN0 *)p.lhs + places.left + (row + of_left.line) * p.lhs_row + of_left.k * p.lhs_column;
   const IN0 *rhs = (const IN0 *)p.rhs + places.right + (column + of_right.line) * p.rhs_column + of_right.k * p.rhs_row;
   const int64_t lhs_step = of_left.line_step * p.lhs_row + of_left.k_step * p.lhs_column;
@@ -113,20 +153,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 #pragma unroll
     for (int j = 0; j < MINE; j++) sum[i][j] = (A)0;
   const int left_lines = burn_left(p.m - row, TILE), right_lines = burn_left(p.n - column, TILE);
-  burn_read(held_left, lhs, lhs_step, of_left, left_lines, burn_left(p.k, DEPTH));
-  burn_read(held_right, rhs, rhs_step, of_right, right_lines, burn_left(p.k, DEPTH));
+  burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, burn_left(p.k, DEPTH));
+  burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, burn_left(p.k, DEPTH));
   for (int64_t k = 0; k < p.k; k += DEPTH) {
-    burn_share(left, held_left, of_left);
-    burn_share(right, held_right, of_right);
+    burn_share<LEFT_WAY>(left, held_left, of_left);
+    burn_share<RIGHT_WAY>(right, held_right, of_right);
     __syncthreads();
     if (k + DEPTH < p.k) { /* the next tiles are under way while these are multiplied */
       const int depth = burn_left(p.k - k - DEPTH, DEPTH);
       lhs += DEPTH * p.lhs_column;
       rhs += DEPTH * p.rhs_row;
-      burn_read(held_left, lhs, lhs_step, of_left, left_lines, depth);
-      burn_read(held_right, rhs, rhs_step, of_right, right_lines, depth);
+      burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, depth);
+      burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, depth);
     }
-    burn_multiply(sum, left + ty * 4, right + tx * 4);
+    burn_multiply(sum, left + ty, right + tx);
     __syncthreads();
   }
   OUT *out = (OUT *)p.out + batch * p.m * p.n;

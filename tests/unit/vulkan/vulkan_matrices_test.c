@@ -14,15 +14,17 @@ typedef struct Product {
 } Product;
 
 static const Product products[] = {
-    {1, 64, 64, 64, false, false, false, false},  {1, 128, 48, 32, true, false, false, false},
-    {1, 48, 128, 96, false, true, false, true},   {1, 40, 72, 56, true, true, false, true},
-    {1, 33, 65, 17, false, false, false, false},  {1, 70, 31, 45, true, true, false, true},
-    {1, 32, 64, 64, false, false, true, true},    {1, 64, 32, 40, true, true, true, false},
-    {3, 40, 24, 48, false, true, false, false},   {2, 17, 19, 23, true, false, false, false},
-    {1, 16, 16, 1100, false, false, false, true}, {2, 20, 24, 1031, true, true, false, false},
+    {1, 64, 64, 64, false, false, false, false},    {1, 128, 48, 32, true, false, false, false},
+    {1, 48, 128, 96, false, true, false, true},     {1, 40, 72, 56, true, true, false, true},
+    {1, 33, 65, 17, false, false, false, false},    {1, 70, 31, 45, true, true, false, true},
+    {1, 32, 64, 64, false, false, true, true},      {1, 64, 32, 40, true, true, true, false},
+    {3, 40, 24, 48, false, true, false, false},     {2, 17, 19, 23, true, false, false, false},
+    {16, 130, 100, 21, false, false, false, false}, {16, 130, 100, 20, true, false, false, false},
+    {16, 132, 100, 36, true, true, false, false},   {16, 129, 90, 40, false, true, true, false},
+    {1, 16, 16, 1100, false, false, false, true},   {2, 20, 24, 1031, true, true, false, false},
 };
 
-static const BurnDType dtypes[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_I8};
+static const BurnDType dtypes[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_I8, BURN_DTYPE_F32};
 
 static char folder[] = "/tmp/vulkan_matrices_XXXXXX";
 
@@ -105,9 +107,11 @@ static void check(BurnDevice *device, const Product *p, BurnDType dtype) {
 /* -- tests ------------------------------------------------------------------------------------ */
 
 static void multiply(void *context) {
-  char name[120];
+  char name[160];
+  const char *tile = getenv("BURN_TEST_MATRIX_TILE"); /* "large": which a processor compiles for minutes */
   (void)context;
-  (void)snprintf(name, sizeof name, "vulkan:matrices=always,cache=false,dump=%s", folder);
+  (void)snprintf(name, sizeof name, "vulkan:matrices=always,matrix_tile=%s,cache=false,dump=%s", tile ? tile : "auto",
+                 folder);
   BurnDevice *device = burn_device_open(name);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
   for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
