@@ -15,7 +15,7 @@ enum {
   SUBGROUP_INVOCATION = 41
 };
 enum { SCOPE_DEVICE = 1, SCOPE_WORKGROUP = 2, SCOPE_SUBGROUP = 3 };
-enum { SEMANTICS = 0x8 | 0x40 | 0x100 }; /* acquire and release, of buffers and of shared memory */
+enum { ACQUIRE_RELEASE = 0x8, OF_BUFFERS = 0x40, OF_SHARED = 0x100 };
 
 static const Type *u32(const Emitter *emitter) { return emitter->integers[0][2]; }
 
@@ -106,9 +106,12 @@ bool burn__emit_builtin_member(Emitter *emitter, const Node *node, Value *out) {
   return true;
 }
 
+/* In Vulkan's memory model, which comes with matrices, threads do not see what others write into memory of the device
+ * anyway. */
 static Value barrier(Emitter *emitter) {
   const uint32_t scope = burn__emit_u32(emitter, SCOPE_WORKGROUP);
-  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvControlBarrier, scope, scope, burn__emit_u32(emitter, SEMANTICS));
+  const uint32_t semantics = ACQUIRE_RELEASE | OF_SHARED | (emitter->uses_matrices ? 0 : OF_BUFFERS);
+  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvControlBarrier, scope, scope, burn__emit_u32(emitter, semantics));
   return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
 }
 

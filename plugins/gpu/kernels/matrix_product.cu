@@ -166,21 +166,20 @@ static __device__ inline int burn_left(int64_t count, int most) { return count <
 
 /* -- multiplying ------------------------------------------------------------------------------ */
 
-/* sums += the part's rows of the left tile times its columns of the right one. */
-static __device__ inline void burn_multiply(Sums sums[ROWS][COLUMNS], const Words *left, const Words *right, int row,
-                                            int column) {
+/* sums += the part's rows of the left tile times its columns of the right one, which begin at `left` and `right`. */
+static __device__ inline void burn_multiply(Sums sums[ROWS][COLUMNS], const Words *left, const Words *right) {
 #pragma unroll
   for (int k = 0; k < DEPTH; k += MATRIX_DEPTH) {
     Left a[ROWS];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
-      const int y = row + i * MATRIX_ROWS;
+      const int y = i * MATRIX_ROWS;
       const int at = LEFT_TURNED ? k * LEFT_PITCH + y / VECTOR : y * LEFT_PITCH + k / VECTOR;
       a[i] = burn_matrix_load<Left>(left + at, LEFT_PITCH, LEFT_TURNED);
     }
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) {
-      const int x = column + j * MATRIX_COLUMNS;
+      const int x = j * MATRIX_COLUMNS;
       const int at = RIGHT_TURNED ? x * RIGHT_PITCH + k / VECTOR : k * RIGHT_PITCH + x / VECTOR;
       const Right b = burn_matrix_load<Right>(right + at, RIGHT_PITCH, RIGHT_TURNED);
 #pragma unroll
@@ -207,7 +206,6 @@ static __device__ inline void burn_write_sums(const GpuMatmul &p, Words *tiles, 
     for (int j = 0; j < COLUMNS; j++)
       burn_matrix_store(tiles + (mine + j * MATRIX_COLUMNS / WORDS), sums[i][j], SUMS_PITCH, 0);
     __syncthreads();
-#pragma unroll
     for (int e = 0; e < MATRIX_ROWS * PART_COLUMNS / 4; e += LANES) {
       const int y = (e + lane) / (PART_COLUMNS / 4), x = (e + lane) % (PART_COLUMNS / 4) * 4;
       const int64_t at = row + i * MATRIX_ROWS + y;
@@ -246,6 +244,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
   const int high_left = burn_left(p.m - row, TILE_ROWS), wide_left = burn_left(p.n - column, TILE_COLUMNS);
   const int subgroup = (int)burn_subgroup();
   const int part_row = subgroup / SUBGROUP_COLUMNS * PART_ROWS, part_column = subgroup % SUBGROUP_COLUMNS * PART_COLUMNS;
+  const int left_part = LEFT_TURNED ? part_row / VECTOR : part_row * LEFT_PITCH;
+  const int right_part = LEFT_SIZE + (RIGHT_TURNED ? part_column * RIGHT_PITCH : part_column / VECTOR);
   Words held_left[LEFT_READS], held_right[RIGHT_READS];
   Sums sums[ROWS][COLUMNS];
 #pragma unroll
@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
       burn_read_left(held_left, left, left_whole, high_left, burn_left(end - k, DEPTH));
       burn_read_right(held_right, right, right_whole, wide_left, burn_left(end - k, DEPTH));
     }
-    burn_multiply(sums, tiles + stage, tiles + (stage + LEFT_SIZE), part_row, part_column);
+    burn_multiply(sums, tiles + (stage + left_part), tiles + (stage + right_part));
     stage = STAGE - stage;
     if (k < end) burn_share_both(tiles + stage, held_left, held_right, left, right);
     __syncthreads();
