@@ -212,11 +212,15 @@ static bool is_worth_casts(const GpuMatmul *p) {
 BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, const BurnPrimitive *bias,
                               BurnPrimitive *out) {
   GpuProductKind kind = {lhs->dtype, out->dtype, gpu->precision != GPU_HIGHEST};
+  const GpuProductKind narrow = {BURN_DTYPE_BF16, out->dtype, false};
   BurnPrimitive *left = NULL, *right = NULL;
   GpuMatmul p = shape_of(lhs, rhs, bias, out);
   if (burn_primitive_count(out) == 0) return BURN_OK;
-  if (p.m == 1 || p.n == 1 || !suits_library(gpu, &kind, &p)) return product(gpu, &kind, &p);
-  if (kind.in == BURN_DTYPE_F32 && gpu->precision == GPU_MEDIUM && is_worth_casts(&p)) kind.in = BURN_DTYPE_BF16;
+  const bool by_library = suits_library(gpu, &kind, &p);
+  const bool is_narrowed = kind.in == BURN_DTYPE_F32 && gpu->precision == GPU_MEDIUM && is_worth_casts(&p) &&
+                           (by_library || burn__gpu_suits_matrices(gpu, &narrow, &p));
+  if (p.m == 1 || p.n == 1 || (!by_library && !is_narrowed)) return product(gpu, &kind, &p);
+  if (is_narrowed) kind.in = BURN_DTYPE_BF16;
   BurnStatus status = readable(gpu, lhs, kind.in, &left);
   if (status == BURN_OK) status = readable(gpu, rhs, kind.in, &right);
   if (status == BURN_OK) {

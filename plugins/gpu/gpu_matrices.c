@@ -8,7 +8,10 @@
 enum { SMALL, MIDDLE, LARGE, OF_PROCESSORS };
 static const struct {
   int64_t rows, columns, part, depth_bytes; /* part: rows and columns of a subgroup */
-} tiles[] = {{64, 64, 32, 64}, {128, 128, 64, 64}, {128, 256, 64, 32}, {32, 16, 16, 32}};
+  int64_t at_once;                          /* groups that a unit has registers for */
+  double speed;                             /* of multiplications, beside that of the largest */
+} tiles[] = {
+    {64, 64, 32, 64, 4, 0.6}, {128, 128, 64, 64, 2, 0.9}, {128, 256, 64, 32, 1, 1.0}, {32, 16, 16, 32, 1, 1.0}};
 
 enum { LEAST_SIDE = 16, LEAST_PART = 512, MOST_PARTS = 32, JOIN_THREADS = 256, JOINED = 4 * JOIN_THREADS };
 enum { FEW_LANES = 16 /* have no registers for the sums of large tiles */ };
@@ -78,34 +81,56 @@ static int64_t groups_of(const GpuMatmul *p, int64_t tile) {
   return p->batches * rounded_up(p->m, tiles[tile].rows) * rounded_up(p->n, tiles[tile].columns);
 }
 
+/* About how long a product takes by such tiles, in parts of k: waves of groups over the device, each as long as the
+ * multiplications of what a unit has at a time, and the sums of parts, which go to memory and back. A number in memory
+ * takes as long as SUM_COST multiplications. */
+enum { SUM_COST = 300 };
+
+static double cost_of(const Work *work, int64_t tile, int64_t parts) {
+  const GpuMatmul *p = &work->p;
+  const int64_t slots = (int64_t)work->gpu->unit_count * tiles[tile].at_once;
+  const double waves = (double)rounded_up(groups_of(p, tile) * parts, slots);
+  const double wave = (double)(tiles[tile].rows * tiles[tile].columns * tiles[tile].at_once) / tiles[tile].speed;
+  const double sums = (double)(p->batches * p->m * p->n) / (double)work->gpu->unit_count * SUM_COST;
+  return waves * wave * (double)p->k / (double)parts + (parts > 1 ? sums * (double)parts : 0.0);
+}
+
 static int64_t most_parts(const GpuMatmul *p) {
   const int64_t parts = p->k / LEAST_PART;
   return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
 }
 
-/* The largest tiles that give every unit of the device a group, or for which parts of k do. */
-static int64_t tile_of(const Work *work) {
-  const Gpu *gpu = work->gpu;
-  const GpuMatmul *p = &work->p;
-  const int64_t shorter = p->m < p->n ? p->m : p->n, units = gpu->unit_count;
-  const int64_t wanted = (int64_t)gpu->matrices.tile - 1;
-  if (wanted >= 0 && is_possible(work, wanted)) return wanted;
-  if (gpu->is_processor) return OF_PROCESSORS;
-  for (int64_t tile = LARGE; tile > SMALL; tile--) {
-    const int64_t parts = tile == LARGE ? 1 : most_parts(p);
-    const bool is_filled = shorter > tiles[tile].rows / 2 && groups_of(p, tile) * parts >= units;
-    if (is_filled && gpu->matrices.lanes > FEW_LANES && is_possible(work, tile)) return tile;
-  }
-  return SMALL;
+/* Threads of few lanes have no registers for the sums of larger tiles. */
+static bool may_take(const Work *work, int64_t tile) {
+  const GpuMatrices *matrices = &work->gpu->matrices;
+  if (matrices->tile > 0 && is_possible(work, (int64_t)matrices->tile - 1)) return tile + 1 == (int64_t)matrices->tile;
+  if (work->gpu->is_processor) return tile == OF_PROCESSORS;
+  return tile == SMALL || (tile < OF_PROCESSORS && matrices->lanes > FEW_LANES && is_possible(work, tile));
+}
+
+/* The tile and the parts that take the shortest time, by the shape alone. */
+static void choose(Work *work) {
+  double best = 0;
+  for (int64_t tile = SMALL; tile <= OF_PROCESSORS; tile++)
+    for (int64_t parts = 1; parts <= most_parts(&work->p) && may_take(work, tile); parts++) {
+      const double cost = cost_of(work, tile, parts);
+      if (best > 0 && cost >= best) continue;
+      best = cost;
+      work->tile = tile;
+      work->p.parts = parts;
+    }
 }
 
 /* -- operands --------------------------------------------------------------------------------- */
 
-/* Can vectors of an operand be read, of which one axis is dense and `across` lies between its lines? */
-static bool is_whole(const Work *work, GpuAddress address, int64_t along, int64_t across, const int64_t *strides) {
-  bool whole = along == 1 && across % work->vector == 0 && address % (GpuAddress)(work->vector * work->bytes) == 0;
+/* As kernels/matrix_product.cu has them. */
+enum { BY_ELEMENTS, WHOLE, SLANTED };
+
+/* How vectors of an operand are read, whose lines go `along` and lie `across` apart. */
+static int32_t way_of(const Work *work, GpuAddress address, int64_t along, int64_t across, const int64_t *strides) {
+  bool whole = across % work->vector == 0 && address % (GpuAddress)(work->vector * work->bytes) == 0;
   for (int32_t i = 0; i < work->p.rank; i++) whole = whole && strides[i] % work->vector == 0;
-  return whole;
+  return along != 1 ? BY_ELEMENTS : whole ? WHOLE : SLANTED;
 }
 
 static Work work_of(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
@@ -114,12 +139,12 @@ static Work work_of(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   work.vector = vector_of(&work.shape, work.bytes);
   work.left_turned = p->lhs_column != 1 && p->lhs_row == 1;
   work.right_turned = p->rhs_column != 1 && p->rhs_row == 1;
-  const bool left = work.left_turned ? is_whole(&work, p->lhs, p->lhs_row, p->lhs_column, p->lhs_strides)
-                                     : is_whole(&work, p->lhs, p->lhs_column, p->lhs_row, p->lhs_strides);
-  const bool right = work.right_turned ? is_whole(&work, p->rhs, p->rhs_row, p->rhs_column, p->rhs_strides)
-                                       : is_whole(&work, p->rhs, p->rhs_column, p->rhs_row, p->rhs_strides);
-  work.p.whole = (left ? 1 : 0) | (right ? 2 : 0);
-  work.tile = tile_of(&work);
+  const int32_t left = work.left_turned ? way_of(&work, p->lhs, p->lhs_row, p->lhs_column, p->lhs_strides)
+                                        : way_of(&work, p->lhs, p->lhs_column, p->lhs_row, p->lhs_strides);
+  const int32_t right = work.right_turned ? way_of(&work, p->rhs, p->rhs_row, p->rhs_column, p->rhs_strides)
+                                          : way_of(&work, p->rhs, p->rhs_column, p->rhs_row, p->rhs_strides);
+  work.p.ways = left + 4 * right;
+  choose(&work);
   return work;
 }
 
@@ -129,7 +154,8 @@ bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const 
   const bool has_sums = is_integer ? kind->out == BURN_DTYPE_I32 || kind->out == BURN_DTYPE_I8
                                    : kind->out == kind->in || kind->out == BURN_DTYPE_F32;
   if (shape.rows == 0 || !has_sums || p->k == 0) return false;
-  const bool is_worth = !gpu->is_processor && p->m >= LEAST_SIDE && p->n >= LEAST_SIDE && p->k >= LEAST_SIDE;
+  const int64_t longer = p->m > p->n ? p->m : p->n;
+  const bool is_worth = !gpu->is_processor && longer >= LEAST_SIDE && p->k >= LEAST_SIDE;
   if (!is_worth && !gpu->matrices.for_all) return false;
   Work work = {.gpu = (Gpu *)(uintptr_t)gpu, .shape = shape, .bytes = burn_dtype_bytes(kind->in)};
   work.vector = vector_of(&shape, work.bytes);

@@ -116,21 +116,56 @@ static __device__ inline Words burn_elements(const IN0 *from, int64_t along, int
   return words;
 }
 
-/* A tile, of which `lines` lines with `count` elements are there. `whole`: vectors of it can be read at once. */
+/* A vector of neighbours that begins anywhere: out of the two vectors in which it lies, or the one. */
+static __device__ inline Words burn_slanted(const IN0 *from) {
+  const uint64_t first = (uint64_t)from, last = first + (VECTOR - 1) * ELEMENT_BYTES, size = 4 * WORDS;
+  const Words low = *(const Words *)(first / size * size), high = *(const Words *)(last / size * size);
+  const uint32_t bytes = (uint32_t)(first % size);
+  uint32_t all[2 * WORDS];
+  Words words;
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) all[w] = low.at[w], all[WORDS + w] = high.at[w];
+#pragma unroll
+  for (int w = 0; w < WORDS * 3 / 2 && WORDS == 4; w++) {
+    const uint32_t near = all[w], far = all[(w + 2) % (2 * WORDS)];
+    all[w] = (bytes & 8u) != 0u ? far : near;
+  }
+#pragma unroll
+  for (int w = 0; w <= WORDS; w++) {
+    const uint32_t near = all[w], far = all[w + 1];
+    all[w] = (bytes & 4u) != 0u ? far : near;
+  }
+#pragma unroll
+  for (int w = 0; w < WORDS; w++)
+    words.at[w] = (uint32_t)(((uint64_t)all[w + 1] << 32 | all[w]) >> (bytes % 4u * 8u));
+  return words;
+}
+
+/* How vectors of an operand are read: one by one of their elements, at once, or at once where they begin anywhere. */
+#define BY_ELEMENTS 0
+#define WHOLE 1
+#define SLANTED 2
+
+static __device__ inline Words burn_vector(const IN0 *from, int way) {
+  if (way == WHOLE) return *(const Words *)from;
+  return burn_slanted(from);
+}
+
+/* A tile, of which `lines` lines with `count` elements are there. */
 template <int READS, int LINES, int VECTORS>
-static __device__ inline void burn_read(Words *to, const Reader &reader, bool whole, int lines, int count) {
-  if (whole && lines >= LINES && count >= VECTORS * VECTOR) {
+static __device__ inline void burn_read(Words *to, const Reader &reader, int way, int lines, int count) {
+  if (way != BY_ELEMENTS && lines >= LINES && count >= VECTORS * VECTOR) {
 #pragma unroll
     for (int i = 0; i < READS; i++)
       if (LINES * VECTORS % THREADS == 0 || reader.line + i * (THREADS / VECTORS) < LINES)
-        to[i] = *(const Words *)(reader.from + i * reader.step);
+        to[i] = burn_vector(reader.from + i * reader.step, way);
     return;
   }
 #pragma unroll
   for (int i = 0; i < READS; i++) {
     const int left = reader.line + i * (THREADS / VECTORS) < lines ? count - reader.at : 0;
-    if (whole && left >= VECTOR)
-      to[i] = *(const Words *)(reader.from + i * reader.step);
+    if (way != BY_ELEMENTS && left >= VECTOR)
+      to[i] = burn_vector(reader.from + i * reader.step, way);
     else
       to[i] = burn_elements(reader.from + i * reader.step, reader.along, left);
   }
@@ -147,12 +182,12 @@ static __device__ inline void burn_share(Words *tile, const Words *held, const R
 }
 
 /* Of an operand `side` lines of results and `depth` steps of k are there. */
-static __device__ inline void burn_read_left(Words *to, const Reader &reader, bool whole, int side, int depth) {
-  burn_read<LEFT_READS, LEFT_LINES, LEFT_VECTORS>(to, reader, whole, LEFT_TURNED ? depth : side,
+static __device__ inline void burn_read_left(Words *to, const Reader &reader, int way, int side, int depth) {
+  burn_read<LEFT_READS, LEFT_LINES, LEFT_VECTORS>(to, reader, way, LEFT_TURNED ? depth : side,
                                                   LEFT_TURNED ? side : depth);
 }
-static __device__ inline void burn_read_right(Words *to, const Reader &reader, bool whole, int side, int depth) {
-  burn_read<RIGHT_READS, RIGHT_LINES, RIGHT_VECTORS>(to, reader, whole, RIGHT_TURNED ? side : depth,
+static __device__ inline void burn_read_right(Words *to, const Reader &reader, int way, int side, int depth) {
+  burn_read<RIGHT_READS, RIGHT_LINES, RIGHT_VECTORS>(to, reader, way, RIGHT_TURNED ? side : depth,
                                                      RIGHT_TURNED ? depth : side);
 }
 
@@ -240,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
                             : burn_reader<LEFT_VECTORS>(lhs, p.lhs_row, p.lhs_column);
   Reader right = RIGHT_TURNED ? burn_reader<RIGHT_VECTORS>(rhs, p.rhs_column, p.rhs_row)
                               : burn_reader<RIGHT_VECTORS>(rhs, p.rhs_row, p.rhs_column);
-  const bool left_whole = (p.whole & 1) != 0, right_whole = (p.whole & 2) != 0;
+  const int left_way = p.ways % 4, right_way = p.ways / 4;
   const int high_left = burn_left(p.m - row, TILE_ROWS), wide_left = burn_left(p.n - column, TILE_COLUMNS);
   const int subgroup = (int)burn_subgroup();
   const int part_row = subgroup / SUBGROUP_COLUMNS * PART_ROWS, part_column = subgroup % SUBGROUP_COLUMNS * PART_COLUMNS;
@@ -252,8 +287,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
   for (int i = 0; i < ROWS; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) sums[i][j] = burn_matrix_fill<Sums>((A)0);
-  burn_read_left(held_left, left, left_whole, high_left, burn_left(end - first, DEPTH));
-  burn_read_right(held_right, right, right_whole, wide_left, burn_left(end - first, DEPTH));
+  burn_read_left(held_left, left, left_way, high_left, burn_left(end - first, DEPTH));
+  burn_read_right(held_right, right, right_way, wide_left, burn_left(end - first, DEPTH));
   burn_share_both(tiles, held_left, held_right, left, right);
   __syncthreads();
   int stage = 0;
@@ -261,8 +296,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
     if (k < end) { /* the next tiles are under way while these are multiplied */
       left.from += DEPTH * p.lhs_column;
       right.from += DEPTH * p.rhs_row;
-      burn_read_left(held_left, left, left_whole, high_left, burn_left(end - k, DEPTH));
-      burn_read_right(held_right, right, right_whole, wide_left, burn_left(end - k, DEPTH));
+      burn_read_left(held_left, left, left_way, high_left, burn_left(end - k, DEPTH));
+      burn_read_right(held_right, right, right_way, wide_left, burn_left(end - k, DEPTH));
     }
     burn_multiply(sums, tiles + (stage + left_part), tiles + (stage + right_part));
     stage = STAGE - stage;
