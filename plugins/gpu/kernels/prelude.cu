@@ -124,6 +124,10 @@ static __device__ inline void burn_put(bf16_t &to, double x) { to.bits = burn_f3
 template <class V> static __device__ inline void burn_put(f32_t &to, V x) { to = (float)x; }
 template <class V> static __device__ inline void burn_put(f64_t &to, V x) { to = (double)x; }
 
+/* The last of so many axes, GPU_MAX_RANK at most. Never outside: Mesa's llvmpipe (26.1) also reads the parameters of a loop
+ * that is not entered. */
+#define BURN_LAST_OF(axes) (((axes) - 1) & (GPU_MAX_RANK - 1))
+
 static __device__ inline int64_t burn_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 static __device__ inline int64_t burn_threads() { return (int64_t)gridDim.x * blockDim.x; }
 

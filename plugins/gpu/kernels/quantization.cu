@@ -3,7 +3,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScaled p) {
   const int64_t tiles = (p.n + GPU_SCALED_TILE - 1) / GPU_SCALED_TILE, row = (int64_t)blockIdx.x / tiles;
   const int64_t first = (int64_t)blockIdx.x % tiles * GPU_SCALED_TILE, rhs_stride = p.rhs_strides[p.rank - 1];
   int64_t rest = row, at_lhs = 0, at_rhs = 0;
-  for (int axis = p.rank - 2; axis >= 0; axis--) {
+  for (int axes = p.rank - 1; axes > 0; axes--) {
+    const int axis = BURN_LAST_OF(axes);
     const int64_t here = rest % p.shape[axis];
     rest /= p.shape[axis];
     at_lhs += here * p.lhs_strides[axis];

@@ -17,13 +17,12 @@ static __device__ inline int32_t burn_fused(int32_t a, int32_t b, int32_t c) {
 }
 static __device__ inline uint32_t burn_fused(uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }
 
-/* Where the matrices of a batch begin. Mesa's llvmpipe reads the parameters of a loop that is not entered, too (26.1): so
- * no index of them lies outside. */
+/* Where the matrices of a batch begin. */
 struct Places { int64_t left, right; };
 static __device__ inline Places burn_places(const GpuMatmul &p, int64_t batch) {
   Places places = {0, 0};
   for (int left = p.rank; left > 0; left--) {
-    const int axis = (left - 1) & (GPU_MAX_RANK - 1);
+    const int axis = BURN_LAST_OF(left);
     const int64_t here = batch % p.shape[axis];
     batch /= p.shape[axis];
     places.left += here * p.lhs_strides[axis];

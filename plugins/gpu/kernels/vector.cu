@@ -13,7 +13,8 @@ static __device__ inline double burn_fused(double a, double b, double c) { retur
 
 static __device__ inline int64_t burn_batch(const GpuVector &p, int64_t batch, const int64_t *strides) {
   int64_t at = 0;
-  for (int axis = p.rank - 1; axis >= 0; axis--) {
+  for (int axes = p.rank; axes > 0; axes--) {
+    const int axis = BURN_LAST_OF(axes);
     at += batch % p.shape[axis] * strides[axis];
     batch /= p.shape[axis];
   }
