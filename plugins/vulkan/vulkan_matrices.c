@@ -192,7 +192,10 @@ static BurnStatus try_number(Vulkan *vulkan, Number number, const VulkanMatrix *
   if (right) *out = (GpuMatrixShape){shape->rows, shape->columns, shape->depth};
   if (right) tell(vulkan, BURN_LOG_INFO, number, shape, "are used");
   /* without them all else goes on, if the device does */
-  if (!right) tell(vulkan, BURN_LOG_WARN, number, shape, "are not used: the driver multiplies them wrong");
+  if (!right)
+    tell(vulkan, BURN_LOG_WARN, number, shape,
+         status == BURN_OK ? "are not used: the driver multiplies them wrong"
+                           : "are not used: the driver does not take a kernel with them");
   return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
 }
 
