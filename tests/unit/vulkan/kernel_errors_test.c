@@ -24,10 +24,13 @@ static bool compile(const char *source, char why[KERNEL_WHY_BYTES]) {
 
 /* -- in the body of a kernel ------------------------------------------------------------------ */
 
-#define BEFORE                                                                                                \
-  "struct S { int a; float b[2]; static const int known = 3; static const int open; typedef float F; };\n"    \
-  "template <class T> struct V { T at; };\ntemplate <class T, int N> static int f(V<T> v) { return N; }\n"    \
-  "static int g(int &x) { return x; }\nstatic void nothing() {}\nstatic int twice(int x) { return x + x; }\n" \
+#define BEFORE                                                                                               \
+  "struct S { int a; float b[2]; static const int known = 3; static const int open; typedef float F; };\n"   \
+  "template <class T> struct V { T at; };\ntemplate <class T, int N> static int f(V<T> v) { return N; }\n"   \
+  "static int g(int &x) { return x; }\nstatic void nothing() {}\nstatic int twice(int x) { return x + x; } " \
+  "template <class T, int R, int C, int U> struct burn_subgroup_matrix {}; "                                 \
+  "template <class M, class X> static M burn_matrix_fill(X x); "                                             \
+  "template <class M, class P> static M burn_matrix_load(P p, int step, int turned);\n"                      \
   "struct P { float *out; int n; };\nextern \"C\" __global__ void __launch_bounds__(32) kernel(P p) {\n"
 enum { LINES_BEFORE = 8 };
 
@@ -132,6 +135,16 @@ static const Wrong bodies[] = {
     {"enum { A = p.n };", "known"},
     {"void h();", "'h'"},
     {"@", ""},
+    {"burn_subgroup_matrix<float, 8, 8, 3> m;", "matrix of 3"},
+    {"burn_subgroup_matrix<double, 8, 8, 2> m;", "'double'"},
+    {"burn_subgroup_matrix<float, 8> m;", "three numbers"},
+    {"burn_subgroup_matrix<float, 8, 8, 2> m; p.out[0] = m;", "cannot become 'float'"},
+    {"__shared__ burn_subgroup_matrix<float, 8, 8, 2> m[2]; m[0] = m[1];", "variables of a thread"},
+    {"burn_matrix_fill<int>(3);", "type of a matrix"},
+    {"burn_matrix_load<burn_subgroup_matrix<float, 8, 8, 2> >(p.out, 8, 0);", "shared memory"},
+    {"__shared__ float x[64]; burn_matrix_load<burn_subgroup_matrix<float, 8, 8, 2> >(x, 8, p.n);", "known"},
+    {"burn_matrix_store(p.out, 3, 8, 0);", "no matrix"},
+    {"burn_subgroup_matrix<float, 8, 8, 2> m; burn_matrix_multiply_add(m, m, m);", "do not fit"},
 };
 
 static void test_wrong_bodies(void **state) {
