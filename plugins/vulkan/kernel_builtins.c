@@ -196,6 +196,12 @@ static Value bit_count(Emitter *emitter, const Node *call) {
 
 /* -- warps ------------------------------------------------------------------------------------ */
 
+/* What is loaded when a kernel begins takes registers until it is used. */
+static Value reload_parameters(Emitter *emitter) {
+  emitter->reloads = !emitter->in_push_constants;
+  return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
+}
+
 static Value subgroup_number(Emitter *emitter) {
   if (!emitter->subgroup)
     emitter->subgroup = input_variable(emitter, burn__emit_type_id(emitter, u32(emitter)), SUBGROUP_ID);
@@ -300,13 +306,10 @@ static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
   static const struct {
     KernelWord word;
     uint32_t count;
-  } counts[] = {{WORD___syncthreads, 0},
-                {WORD_burn_subgroup, 0},
-                {WORD_burn_shuffle, 2},
-                {WORD_burn_native_fma, 3},
-                {WORD_burn_atomic_compare_exchange, 3},
-                {WORD_burn_matrix_load, 3},
-                {WORD_burn_matrix_multiply_add, 3},
+  } counts[] = {{WORD___syncthreads, 0},          {WORD_burn_subgroup, 0},
+                {WORD_burn_reload_parameters, 0}, {WORD_burn_shuffle, 2},
+                {WORD_burn_native_fma, 3},        {WORD_burn_atomic_compare_exchange, 3},
+                {WORD_burn_matrix_load, 3},       {WORD_burn_matrix_multiply_add, 3},
                 {WORD_burn_matrix_store, 4}};
   uint32_t wanted = 1;
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -338,6 +341,8 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
     *out = shuffle(emitter, call);
   else if (word == WORD_burn_ballot)
     *out = ballot(emitter, call);
+  else if (word == WORD_burn_reload_parameters)
+    *out = reload_parameters(emitter);
   else if (word == WORD_burn_subgroup)
     *out = subgroup_number(emitter);
   else if (word == WORD_burn_popcount)

@@ -163,6 +163,7 @@ typedef struct Frame {
   X(burn_popcount)                \
   X(burn_atomic_compare_exchange) \
   X(burn_subgroup)                \
+  X(burn_reload_parameters)       \
   X(burn_matrix_load)             \
   X(burn_matrix_store)            \
   X(burn_matrix_fill)             \
@@ -215,7 +216,7 @@ struct Emitter {
   struct SharedVariable *shared; /* by declaration */
   struct LoadedParameter *loaded;
   uint64_t parameter_bytes;
-  bool in_push_constants;
+  bool in_push_constants, reloads; /* reloads: parameters in memory, where they are used */
   uint32_t parameters_address;
   uint32_t threads[3];
   bool has_axes; /* groups and threads have three, and are not numbered */

@@ -227,7 +227,8 @@ Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place) {
   if (place->space == SPACE_MEMORY) {
     id = burn__emit_memory_load(emitter, type, place->address, place->offset);
   } else if (place->space == SPACE_PARAMETERS) {
-    id = place->dynamic ? load_parameter(emitter, type, place) : known_parameter(emitter, type, place);
+    id = place->dynamic || emitter->reloads ? load_parameter(emitter, type, place)
+                                            : known_parameter(emitter, type, place);
   } else {
     const bool is_vector = place->of_vectors && number_of_vector(type);
     const uint32_t pointer = variable_pointer(emitter, type, place);

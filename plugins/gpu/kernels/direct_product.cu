@@ -161,9 +161,10 @@ extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const Gp
   burn_add(sum, left, right, p, done);
   OUT *out = (OUT *)p.out + batch * p.m * p.n;
   const bool whole = p.n % 4 == 0 && p.out % (4 * sizeof(OUT)) == 0;
+  const Ending ending = {p.bias, p.n};
 #pragma unroll
   for (int i = 0; i < ROWS; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j += 4)
-      if (row + i < p.m) burn_write(p, out + (row + i) * p.n, column + j, sum + (i * COLUMNS + j), whole);
+      if (row + i < p.m) burn_write(ending, out + (row + i) * p.n, column + j, sum + (i * COLUMNS + j), whole);
 }

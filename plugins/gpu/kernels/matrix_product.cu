@@ -229,10 +229,10 @@ static __device__ inline float burn_sum(uint32_t word, float) { return __uint_as
 static __device__ inline int32_t burn_sum(uint32_t word, int32_t) { return (int32_t)word; }
 
 /* Through shared memory, as only there it is known which element is which; `row`, `column`: of the tile. */
-static __device__ inline void burn_write_sums(const GpuMatmul &p, Words *tiles, Sums sums[ROWS][COLUMNS], OUT *out,
-                                              int64_t row, int64_t column) {
+static __device__ inline void burn_write_sums(const Ending &ending, int64_t m, Words *tiles, Sums sums[ROWS][COLUMNS],
+                                              OUT *out, int64_t row, int64_t column) {
   const int piece = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES, mine = (int)burn_subgroup() * SUMS_SIZE;
-  const bool whole = p.n % 4 == 0 && (uint64_t)out % (4 * sizeof(OUT)) == 0;
+  const bool whole = ending.n % 4 == 0 && (uint64_t)out % (4 * sizeof(OUT)) == 0;
   row += piece / SUBGROUP_COLUMNS * PART_ROWS;
   column += piece % SUBGROUP_COLUMNS * PART_COLUMNS;
 #pragma unroll
@@ -251,7 +251,7 @@ static __device__ inline void burn_write_sums(const GpuMatmul &p, Words *tiles, 
 #pragma unroll
         for (int w = 0; w < WORDS; w++) four[f + w] = burn_sum(words.at[w], (A)0);
       }
-      if (at < p.m) burn_write(p, out + at * p.n, column + x, four, whole);
+      if (at < m) burn_write(ending, out + at * ending.n, column + x, four, whole);
     }
     __syncthreads();
   }
@@ -304,6 +304,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
     if (k < end) burn_share_both(tiles + stage, held_left, held_right, left, right);
     __syncthreads();
   }
-  OUT *out = (OUT *)p.out + (part * p.batches + batch) * p.m * p.n;
-  burn_write_sums(p, tiles, sums, out, row, column);
+  burn_reload_parameters();
+  const Ending ending = {p.bias, p.n};
+  const int64_t m = p.m;
+  OUT *out = (OUT *)p.out + (part * p.batches + batch) * m * ending.n;
+  burn_write_sums(ending, m, tiles, sums, out, row, column);
 }

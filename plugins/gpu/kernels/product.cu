@@ -169,13 +169,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     burn_multiply(sum, left + ty, right + tx);
     __syncthreads();
   }
-  OUT *out = (OUT *)p.out + batch * p.m * p.n;
-  const bool whole = p.n % 4 == 0 && p.out % (4 * sizeof(OUT)) == 0;
+  burn_reload_parameters();
+  const Ending ending = {p.bias, p.n};
+  const int64_t m = p.m;
+  OUT *out = (OUT *)p.out + batch * m * ending.n;
+  const bool whole = ending.n % 4 == 0 && (uint64_t)out % (4 * sizeof(OUT)) == 0;
 #pragma unroll
   for (int i = 0; i < MINE; i++) {
     const int64_t y = row + i / 4 * (SIDE * 4) + ty * 4 + i % 4;
 #pragma unroll
     for (int j = 0; j < MINE; j += 4)
-      if (y < p.m) burn_write(p, out + y * p.n, column + j * SIDE + tx * 4, sum[i] + j, whole);
+      if (y < m) burn_write(ending, out + y * ending.n, column + j * SIDE + tx * 4, sum[i] + j, whole);
   }
 }

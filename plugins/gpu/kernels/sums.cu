@@ -33,8 +33,14 @@ static __device__ inline Places burn_places(const GpuMatmul &p, int64_t batch) {
 
 struct alignas(4 * sizeof(OUT)) Results { OUT at[4]; };
 
+/* What results need of the arguments. */
+struct Ending {
+  uint64_t bias;
+  int64_t n;
+};
+
 /* Four results beside each other, as far as they are in the row. */
-static __device__ inline void burn_write(const GpuMatmul &p, OUT *row, int64_t column, const A *sum, bool whole) {
+static __device__ inline void burn_write(const Ending &p, OUT *row, int64_t column, const A *sum, bool whole) {
   Results results;
 #pragma unroll
   for (int e = 0; e < 4; e++) {

@@ -21,6 +21,9 @@ typedef unsigned long long uint64_t;
 #define INFINITY burn_bitcast_f32(0x7f800000u)
 #define NAN burn_bitcast_f32(0x7fffffffu)
 
+/* burn_reload_parameters(): those that lie in memory are read again where the text behind uses them, and not kept in
+ * registers from the beginning of the kernel on: before what follows a loop that needs all of these. */
+
 /* A matrix of rows x columns, spread over the threads of a subgroup, which come to each of its functions together. use:
  * 0 the left factor, 1 the right one, 2 sums. Elements are f16_t, bf16_t, int8_t, float or int32_t.
  *
