@@ -223,6 +223,40 @@ static __device__ inline void burn_multiply(Sums sums[ROWS][COLUMNS], const Word
   }
 }
 
+/* What there is to add up: steps of k, elements from one step of DEPTH to the next, where the part of a subgroup begins in
+ * a stage, rows and columns of the tile. */
+struct Span {
+  int64_t depth, left_step, right_step;
+  int32_t left_part, right_part, rows, columns;
+};
+
+/* inside: the tile has no edge, and all of it is read by vectors, so nothing is asked in the loop. */
+template <bool inside>
+static __device__ inline void burn_add_up(Sums sums[ROWS][COLUMNS], Words *tiles, Reader left, Reader right, int left_way,
+                                          int right_way, const Span &span) {
+  Words held_left[LEFT_READS], held_right[RIGHT_READS];
+  const int rows = inside ? TILE_ROWS : span.rows, columns = inside ? TILE_COLUMNS : span.columns;
+  const int depth = inside ? DEPTH : burn_left(span.depth, DEPTH);
+  burn_read_left(held_left, left, left_way, rows, depth);
+  burn_read_right(held_right, right, right_way, columns, depth);
+  burn_share_both(tiles, held_left, held_right, left, right);
+  __syncthreads();
+  int stage = 0;
+  for (int64_t k = DEPTH; k < span.depth + DEPTH; k += DEPTH) {
+    if (k < span.depth) { /* the next tiles are under way while these are multiplied */
+      const int next = inside ? DEPTH : burn_left(span.depth - k, DEPTH);
+      left.from += span.left_step;
+      right.from += span.right_step;
+      burn_read_left(held_left, left, left_way, rows, next);
+      burn_read_right(held_right, right, right_way, columns, next);
+    }
+    burn_multiply(sums, tiles + (stage + span.left_part), tiles + (stage + span.right_part));
+    stage = STAGE - stage;
+    if (k < span.depth) burn_share_both(tiles + stage, held_left, held_right, left, right);
+    __syncthreads();
+  }
+}
+
 /* -- writing ---------------------------------------------------------------------------------- */
 
 static __device__ inline float burn_sum(uint32_t word, float) { return __uint_as_float(word); }
@@ -271,9 +305,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
   const Places places = burn_places(p, batch);
   const IN0 *lhs = (const IN0 *)p.lhs + places.left + row * p.lhs_row + first * p.lhs_column;
   const IN0 *rhs = (const IN0 *)p.rhs + places.right + column * p.rhs_column + first * p.rhs_row;
-  Reader left = LEFT_TURNED ? burn_reader<LEFT_VECTORS>(lhs, p.lhs_column, p.lhs_row)
+  const Reader left = LEFT_TURNED ? burn_reader<LEFT_VECTORS>(lhs, p.lhs_column, p.lhs_row)
                             : burn_reader<LEFT_VECTORS>(lhs, p.lhs_row, p.lhs_column);
-  Reader right = RIGHT_TURNED ? burn_reader<RIGHT_VECTORS>(rhs, p.rhs_column, p.rhs_row)
+  const Reader right = RIGHT_TURNED ? burn_reader<RIGHT_VECTORS>(rhs, p.rhs_column, p.rhs_row)
                               : burn_reader<RIGHT_VECTORS>(rhs, p.rhs_row, p.rhs_column);
   const int left_way = p.ways % 4, right_way = p.ways / 4;
   const int high_left = burn_left(p.m - row, TILE_ROWS), wide_left = burn_left(p.n - column, TILE_COLUMNS);
@@ -281,29 +315,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
   const int part_row = subgroup / SUBGROUP_COLUMNS * PART_ROWS, part_column = subgroup % SUBGROUP_COLUMNS * PART_COLUMNS;
   const int left_part = LEFT_TURNED ? part_row / VECTOR : part_row * LEFT_PITCH;
   const int right_part = LEFT_SIZE + (RIGHT_TURNED ? part_column * RIGHT_PITCH : part_column / VECTOR);
-  Words held_left[LEFT_READS], held_right[RIGHT_READS];
   Sums sums[ROWS][COLUMNS];
 #pragma unroll
   for (int i = 0; i < ROWS; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) sums[i][j] = burn_matrix_fill<Sums>((A)0);
-  burn_read_left(held_left, left, left_way, high_left, burn_left(end - first, DEPTH));
-  burn_read_right(held_right, right, right_way, wide_left, burn_left(end - first, DEPTH));
-  burn_share_both(tiles, held_left, held_right, left, right);
-  __syncthreads();
-  int stage = 0;
-  for (int64_t k = first + DEPTH; k < end + DEPTH; k += DEPTH) {
-    if (k < end) { /* the next tiles are under way while these are multiplied */
-      left.from += DEPTH * p.lhs_column;
-      right.from += DEPTH * p.rhs_row;
-      burn_read_left(held_left, left, left_way, high_left, burn_left(end - k, DEPTH));
-      burn_read_right(held_right, right, right_way, wide_left, burn_left(end - k, DEPTH));
-    }
-    burn_multiply(sums, tiles + (stage + left_part), tiles + (stage + right_part));
-    stage = STAGE - stage;
-    if (k < end) burn_share_both(tiles + stage, held_left, held_right, left, right);
-    __syncthreads();
-  }
+  const Span span = {end - first, DEPTH * p.lhs_column, DEPTH * p.rhs_row, left_part, right_part, high_left, wide_left};
+  if (left_way == WHOLE && right_way == WHOLE && high_left == TILE_ROWS && wide_left == TILE_COLUMNS &&
+      span.depth % DEPTH == 0)
+    burn_add_up<true>(sums, tiles, left, right, WHOLE, WHOLE, span);
+  else
+    burn_add_up<false>(sums, tiles, left, right, left_way, right_way, span);
   burn_reload_parameters();
   const Ending ending = {p.bias, p.n};
   const int64_t m = p.m;
