@@ -132,14 +132,14 @@ static int runs_of(bool is_last) {
   return count(is_last);
 }
 
-/* The first call chooses, the second runs what was chosen: cuDNN, as beside it there is only the definition, which takes
- * many times as long. */
+/* The first call chooses, the second runs what was chosen: cuDNN, as the clock lets the first way win. */
 static void compare_library(void *order) {
-  static const Case cases[] = {{2, 8, 8, 1, 130, 130, 3, 1, 1, 2, 2}, {2, 4, 60, 1, 104, 92, 1, 1, 2, 0, 1}};
+  static const Case cases[] = {{2, 8, 8, 1, 130, 130, 2, 1, 1, 1, 2}, {2, 4, 60, 1, 104, 92, 1, 1, 2, 0, 1}};
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16};
   const bool is_last = strcmp(order, "channels") == 0;
   setenv("BURN_CUDA_DNN", EMULATED_DNN, 1);
   setenv("BURN_EMULATED_DNN", order, 1);
+  setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1);
   setenv("XDG_CACHE_HOME", cache, 1);
   BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
