@@ -255,12 +255,16 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
       for (int y = STRIDE < TAPS_Y ? TAPS_Y - STRIDE : 0; y < TAPS_Y; y++, line += width)
         burn_pixels(pixels[y], line, (uint32_t)(top + j * STRIDE + y) < (uint32_t)height, is_column);
       if (STRIDE > TAPS_Y) line += (STRIDE - TAPS_Y) * width;
+#if !SHARED_GRADIENT
+      const IN0 *from = grad + j * columns;
+#endif
 #pragma unroll
       for (int k = 0; k < CHANNELS; k++) {
 #if SHARED_GRADIENT
         const C value = gradient[j][k / 4][lane].at[k % 4];
 #else
-        const C value = k < there ? burn_get(grad[k * places + j * columns]) : (C)0;
+        const C value = k < there ? burn_get(from[0]) : (C)0;
+        from += places;
 #endif
 #pragma unroll
         for (int t = 0; t < TAPS; t++)
