@@ -1,5 +1,5 @@
-/* vulkan_pack_words.c - kernels of packs that come as words of SPIR-V: a shader module, and a pipeline for each number of
- * threads that a launch asks for, by the specialisation constants 0 to 2. */
+/* vulkan_pack_words.c - kernels of packs that come as words of SPIR-V: a shader module, and a pipeline for each number
+ * of threads that a launch asks for, by the specialisation constants 0 to 2. */
 #include "vulkan_internal.h"
 
 #include <stdio.h>

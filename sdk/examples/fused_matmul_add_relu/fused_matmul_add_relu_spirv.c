@@ -1,5 +1,6 @@
 /* fused_matmul_add_relu_spirv.c - the kernel as words of SPIR-V, made from
- * fused_matmul_add_relu.comp: for devices that take no text, or sooner than one. */
+ * fused_matmul_add_relu.comp: for devices that take no text, or sooner than
+ * one. */
 #include <burn/plugin/kernels.h>
 
 static const uint32_t words[] = {
