@@ -7,7 +7,7 @@
  *
  *   BURN_FMA(a, b, c)       a * b + c in f32, rounded once
  *   BURN_FMA_F64(a, b, c)   the same in f64
- *   BURN_SHARE(a, b)        a / b in f32 where a is 0 .. 1 and b is 1 .. 2, which a GPU divides without looking at sizes
+ *   BURN_SHARE(a, b)        a / b in f32 where a is 0 .. 1 and b is 1 .. 2: a GPU divides them without looking at sizes
  *
  * Where the instruction set has no fused multiply-add, both are computed from several operations: a dozen times slower,
  * same bits (in f64 where products are 0 or of sizes from 2^-960 to 2^960; what is not finite is what it would be

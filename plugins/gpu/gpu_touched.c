@@ -1,5 +1,6 @@
-/* gpu_touched.c - which storages the launches of a call read and write, for backends that order them by barriers. Kernels
- * get addresses, so it is not their arguments that tell: it is what the call was given and what it has made so far. */
+/* gpu_touched.c - which storages the launches of a call read and write, for backends that order them by barriers.
+ * Kernels get addresses, so it is not their arguments that tell: it is what the call was given and what it has made so
+ * far. */
 #include "gpu.h"
 
 static _Thread_local GpuTouched touched;

@@ -1,5 +1,6 @@
-/* vulkan_pack.c - kernels of packs on this device: CUDA C in the language that the floor's kernels are written in, or words
- * of SPIR-V (vulkan_pack_words.c). A launch says how many threads a group has, so one is compiled for each such number. */
+/* vulkan_pack.c - kernels of packs on this device: CUDA C in the language that the floor's kernels are written in, or
+ * words of SPIR-V (vulkan_pack_words.c). A launch says how many threads a group has, so one is compiled for each such
+ * number. */
 #include "vulkan_internal.h"
 
 #include <stdio.h>
