@@ -50,7 +50,7 @@ follow_guide() {
   [ "$(wc -l <commands)" -ge 8 ] || fail "the guide has lost its commands"
   sh -eux ./commands || fail "a command of the guide page $1.md"
   cd demo
-  old='my_(backend|decorator|kernels)|My(Backend|Decorator|Kernels)|MY_(BACKEND|DECORATOR|KERNELS)|reference_|REFERENCE_|Reference[A-Z ]|"reference'
+  old='my_(backend|decorator|kernels)|My(Backend|Decorator|Kernels)|MY_(BACKEND|DECORATOR|KERNELS)|(^|[^a-z_])reference_|REFERENCE_|Reference[A-Z ]|"reference'
   if grep -rnE --exclude-dir=b "$old" .; then
     fail "the old name is left in these lines"
   fi
