@@ -235,6 +235,7 @@ struct Gpu {
   GpuMatrices matrices;
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
+  int64_t most_rounds;          /* of all loops of a thread, which the device ends without a word then; 0: any */
   bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */
   GpuMemory *memory;            /* by burn__gpu_memory_create */
   GpuComplaint *complaint;      /* memory that kernels and the host see, cleared: what was wrong */
@@ -275,6 +276,8 @@ BurnStatus burn__gpu_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLa
                                     size_t bytes);
 /* While work is recorded: FAILED_PRECONDITION, "what cannot be recorded". Else BURN_OK. */
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what);
+/* UNIMPLEMENTED where a thread would go through loops more often than gpu->most_rounds; before a kernel is started. */
+BurnStatus burn__gpu_check_rounds(const GpuRun *run, int64_t rounds);
 /* Waits for all work, counts that, and tells what a kernel complained about. */
 BurnStatus burn__gpu_wait(Gpu *gpu);
 /* Remembers ops for messages of late failures. */
@@ -385,6 +388,8 @@ BurnStatus burn__gpu_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p);
 /* By matrices of subgroups (gpu_matrices.c): whether a product is for them, and it. */
 bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
 BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
+/* The sums of p->parts parts of a product at p->lhs, [parts, batches, m, n] of `sums`, in their order, and the bias. */
+BurnStatus burn__gpu_join_product(Gpu *gpu, BurnDType sums, BurnDType out, const GpuMatmul *p);
 /* out [.., m, n], row-major, = lhs [.., m, k] x rhs [.., k, n], with leading axes that broadcast, + bias [n], row-major
  * (NULL: none). All of one dtype, or i8 and out i32. */
 BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, const BurnPrimitive *bias,

@@ -52,21 +52,44 @@ static uint32_t pairs_of(const GpuMatmul *p, GpuAddress address, int64_t along, 
   return across == 1 && ((along & 1) | (lines & 1) | odd) == 0 ? 2 : 0;
 }
 
-static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  const int64_t width = burn_dtype_bytes(kind->in) == 8 ? 4 : 8;
-  const int64_t threads = p->batches * ((p->m + 3) / 4) * ((p->n + width - 1) / width);
+static BurnStatus start_direct(Gpu *gpu, BurnDType in, BurnDType out, const GpuMatmul *p) {
+  const int64_t width = burn_dtype_bytes(in) == 8 ? 4 : 8;
+  const int64_t threads = p->parts * p->batches * ((p->m + 3) / 4) * ((p->n + width - 1) / width);
   const uint32_t left = pairs_of(p, p->lhs, p->lhs_column, p->lhs_row, p->m, p->lhs_strides);
   const uint32_t right = pairs_of(p, p->rhs, p->rhs_row, p->rhs_column, p->n, p->rhs_strides);
   const GpuKernelKey key = {.text = GPU_TEXT_DIRECT_PRODUCT,
-                            .out = kind->out,
-                            .in = {kind->in, kind->in, kind->in},
-                            .variant = kind->in == BURN_DTYPE_F32 ? left + 3 * right : 0};
+                            .out = out,
+                            .in = {in, in, in},
+                            .variant = in == BURN_DTYPE_F32 ? left + 3 * right : 0};
   GpuFunction *function = NULL;
   const uint64_t groups = (uint64_t)((threads + GPU_DIRECT_THREADS - 1) / GPU_DIRECT_THREADS);
   if (groups == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, groups, GPU_DIRECT_THREADS, p, sizeof *p);
+}
+
+/* Of k in one part: llvmpipe ends the loops of a thread, without a word, after 65,535 rounds of all of them. */
+static const int64_t MOST_STEPS = 32768;
+
+static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  GpuMatmul product = *p, join = *p;
+  product.part_size = p->k < MOST_STEPS ? p->k : MOST_STEPS;
+  product.parts = join.parts = p->k <= MOST_STEPS ? 1 : (p->k + MOST_STEPS - 1) / MOST_STEPS;
+  if (product.parts == 1) return start_direct(gpu, kind->in, kind->out, &product);
+  const bool is_float = burn_dtype_kind(kind->in) == BURN_KIND_FLOAT;
+  const BurnTensorDesc desc = {.dtype = is_float ? burn__gpu_wide_float(kind->in) : kind->out,
+                               .rank = 1,
+                               .shape = {product.parts * p->batches * p->m * p->n}};
+  BurnPrimitive *sums = NULL;
+  BurnStatus status = burn__gpu_new(gpu, &desc, &sums);
+  if (status != BURN_OK) return status;
+  product.out = join.lhs = gpu_address(sums);
+  product.bias = 0;
+  status = start_direct(gpu, kind->in, desc.dtype, &product);
+  if (status == BURN_OK) status = burn__gpu_join_product(gpu, desc.dtype, kind->out, &join);
+  burn__gpu_release(gpu, sums);
+  return status;
 }
 
 /* How large tiles read an operand: by four elements along k (1) or across it (2) where they lie so, or one by one. */

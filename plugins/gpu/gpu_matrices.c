@@ -183,14 +183,12 @@ static BurnStatus start_tiles(const Work *work, BurnDType out, const GpuMatmul *
                           (uint32_t)threads_of(gpu, work->tile), p, sizeof *p);
 }
 
-/* The sums of the parts, in their order. */
-static BurnStatus join_parts(const Work *work, const GpuMatmul *p) {
-  const BurnDType sums = work->kind->in == BURN_DTYPE_I8 ? BURN_DTYPE_I32 : BURN_DTYPE_F32;
-  const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT_PARTS, .out = work->kind->out, .in = {sums, sums, sums}};
+BurnStatus burn__gpu_join_product(Gpu *gpu, BurnDType sums, BurnDType out, const GpuMatmul *p) {
+  const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT_PARTS, .out = out, .in = {sums, sums, sums}};
   const uint64_t groups = (uint64_t)rounded_up(p->batches * p->m * p->n, JOINED);
   GpuFunction *function = NULL;
-  const BurnStatus status = burn__gpu_kernel(work->gpu, &key, NULL, &function);
-  return status == BURN_OK ? burn__gpu_launch(work->gpu, function, groups, JOIN_THREADS, p, sizeof *p) : status;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  return status == BURN_OK ? burn__gpu_launch(gpu, function, groups, JOIN_THREADS, p, sizeof *p) : status;
 }
 
 static BurnStatus by_parts(const Work *work) {
@@ -205,7 +203,7 @@ static BurnStatus by_parts(const Work *work) {
   product.out = join.lhs = gpu_address(sums);
   product.bias = 0;
   status = start_tiles(work, desc.dtype, &product);
-  if (status == BURN_OK) status = join_parts(work, &join);
+  if (status == BURN_OK) status = burn__gpu_join_product(work->gpu, desc.dtype, work->kind->out, &join);
   burn__gpu_release(work->gpu, sums);
   return status;
 }

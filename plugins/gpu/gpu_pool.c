@@ -23,6 +23,18 @@ static bool are_long(const int64_t *pixels, const int64_t *windows) {
 /* The logarithm of the planes of a thread: as many as leave enough threads. */
 static uint32_t planes_of(int64_t count) { return count >= 1 << 21 ? 4 : count >= 1 << 18 ? 2 : 0; }
 
+/* How often a thread goes through loops over a window, or over the windows of a pixel. */
+static int64_t rounds_of(const GpuPool *p, const int64_t *pixels, const int64_t *windows) {
+  int64_t rounds = 1;
+  for (int axis = 2; axis < 4; axis++) {
+    const int64_t taps = p->kernel[axis - 2], larger = pixels[axis] > windows[axis] ? pixels[axis] : windows[axis];
+    const int64_t smaller = pixels[axis] < windows[axis] ? pixels[axis] : windows[axis];
+    const int64_t ratio = smaller > 0 ? larger / smaller : 0;
+    rounds *= (taps > 0 ? taps : ratio + 1) + 1;
+  }
+  return rounds;
+}
+
 static BurnStatus start(const GpuRun *run, GpuPool *p, const int64_t *pixels, const int64_t *windows) {
   BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
   const BurnPrimitive *out = run->out[0];
@@ -39,7 +51,8 @@ static BurnStatus start(const GpuRun *run, GpuPool *p, const int64_t *pixels, co
   const int64_t threads = (p->planes + together - 1) / together * (count / p->planes);
   take_pair(p->pixels, pixels + 2);
   take_pair(p->windows, windows + 2);
-  BurnStatus status = burn__gpu_row_major(run->gpu, x, &rows);
+  BurnStatus status = burn__gpu_check_rounds(run, rounds_of(p, pixels, windows));
+  if (status == BURN_OK) status = burn__gpu_row_major(run->gpu, x, &rows);
   if (status == BURN_OK) status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
   if (status == BURN_OK) {
     p->out = gpu_address(out);

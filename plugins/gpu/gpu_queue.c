@@ -40,6 +40,13 @@ BurnStatus burn__gpu_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLa
   return start_kernel(gpu, &start);
 }
 
+BurnStatus burn__gpu_check_rounds(const GpuRun *run, int64_t rounds) {
+  Gpu *gpu = run->gpu;
+  if (gpu->most_rounds == 0 || rounds < gpu->most_rounds) return BURN_OK;
+  return GPU_FAIL(gpu, UNIMPLEMENTED, "%s: a kernel would go %lld times through its loops, which end after %lld here",
+                  gpu->host->op_info(run->call->op)->name, (long long)rounds, (long long)gpu->most_rounds);
+}
+
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what) {
   if (!gpu->is_recorded) return BURN_OK;
   return GPU_FAIL(gpu, FAILED_PRECONDITION, "%s cannot be recorded", what);

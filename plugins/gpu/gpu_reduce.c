@@ -177,7 +177,8 @@ static BurnStatus find(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
 static BurnStatus arg(const GpuRun *run) {
   BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
   const GpuAxis axis = burn__gpu_axis(x, run->call->attrs[0].value.i64);
-  BurnStatus status = burn__gpu_output(run, 0);
+  BurnStatus status = axis.inner > 1 ? burn__gpu_check_rounds(run, axis.size) : BURN_OK;
+  if (status == BURN_OK) status = burn__gpu_output(run, 0);
   if (status == BURN_OK) status = burn__gpu_row_major(run->gpu, x, &rows);
   if (status == BURN_OK) status = find(run->gpu, (GpuJoin)run->row->detail, rows, run->out[0], &axis);
   burn__gpu_release(run->gpu, rows);

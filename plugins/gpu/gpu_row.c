@@ -70,7 +70,8 @@ BurnStatus burn__gpu_outputs(const GpuRun *run) {
 /* -- softmax ---------------------------------------------------------------------------------- */
 
 enum { SOFTMAX, LOG_SOFTMAX, QUIET_SOFTMAX, SOFTMIN, BACKWARD, LOG_BACKWARD }; /* kinds of kernels/softmax.cu */
-enum { IN_REGISTERS = 32, OF_TWO_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
+enum { IN_REGISTERS = 32, OF_TWO_IN_REGISTERS = 16 };
+enum { COLUMNS_OF_A_BLOCK = 32, ROWS_OF_A_BLOCK = 8, LOOPS_OF_A_COLUMN = 3 };
 
 static BurnStatus start(const GpuRun *run, BurnPrimitive *x, BurnPrimitive *y) {
   const BurnDType dtype = x->dtype;
@@ -87,9 +88,12 @@ static BurnStatus start(const GpuRun *run, BurnPrimitive *x, BurnPrimitive *y) {
                               (!y || burn__gpu_is_whole(y, axis.size))};
   const GpuRowShape columns = {1, 0};
   if (burn_primitive_count(x) == 0) return BURN_OK;
-  if (axis.inner > 1)
+  if (axis.inner > 1) {
+    const BurnStatus status = burn__gpu_check_rounds(run, LOOPS_OF_A_COLUMN * axis.size / ROWS_OF_A_BLOCK);
+    if (status != BURN_OK) return status;
     return burn__gpu_rows(run->gpu, key, kind, columns,
                           axis.outer * ((axis.inner + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK), &p);
+  }
   const GpuRowShape rows = burn__gpu_row_shape(dtype, axis.size, y ? OF_TWO_IN_REGISTERS : IN_REGISTERS);
   return burn__gpu_rows(run->gpu, key, kind, rows, axis.outer, &p);
 }

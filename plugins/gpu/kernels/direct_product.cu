@@ -1,5 +1,6 @@
 /* direct_product.cu - products on processors, where threads of a group that wait for each other are slow; sums.cu comes
- * before. A thread makes ROWS x COLUMNS results, from the operands as they lie. The numbers are those of product.cu.
+ * before. A thread makes ROWS x COLUMNS results, from the operands as they lie, over a part of k. The numbers are those
+ * of product.cu where there is one part.
  *
  * BURN_VARIANT % 3 says which pairs of the left operand's elements are read by one access, as it costs a processor as
  * much as that of one, 0: none; 1: those along k; 2: those of two rows. BURN_VARIANT / 3: of the right one; 2: those of
@@ -89,10 +90,10 @@ static __device__ inline void burn_read_right(A *to, const IN0 *const *lines, in
 #endif
 }
 
-/* The results' sums over all of k, or over none of it. */
+/* The results' sums over all of the part of k, or over none of it. */
 static __device__ inline void burn_add(A *sum, const IN0 *const *left, const IN0 *const *right, const GpuMatmul &p,
-                                       int64_t from) {
-  for (int64_t k = from; k < p.k; k++) {
+                                       int64_t from, int64_t end) {
+  for (int64_t k = from; k < end; k++) {
     A a[ROWS], b[COLUMNS];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) a[i] = (A)burn_get(left[i][k * p.lhs_column]);
@@ -107,8 +108,8 @@ static __device__ inline void burn_add(A *sum, const IN0 *const *left, const IN0
 
 /* Two steps of k at a time, as far as they go. */
 static __device__ inline void burn_add_quickly(A *sum, const IN0 *const *left, const IN0 *const *right,
-                                               const GpuMatmul &p, Doubts &doubts) {
-  for (int64_t k = 0; k + STEPS <= p.k; k += STEPS) {
+                                               const GpuMatmul &p, int64_t from, int64_t end, Doubts &doubts) {
+  for (int64_t k = from; k + STEPS <= end; k += STEPS) {
     A a[STEPS * ROWS], b[STEPS * COLUMNS];
     burn_read_left(a, left, k, p.lhs_column);
     burn_read_right(b, right, k, p.rhs_row);
@@ -132,9 +133,10 @@ static __device__ inline void burn_add_quickly(A *sum, const IN0 *const *left, c
 extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const GpuMatmul p) {
   const int64_t columns = (p.n + COLUMNS - 1) / COLUMNS, rows = (p.m + ROWS - 1) / ROWS;
   const int64_t at = burn_thread(), column = at % columns * COLUMNS, row = at / columns % rows * ROWS;
-  const int64_t batch = at / columns / rows;
-  if (batch >= p.batches) return;
-  const Places places = burn_places(p, batch);
+  const int64_t matrix = at / columns / rows, part = matrix / p.batches; /* [parts, batches] */
+  if (part >= p.parts) return;
+  const int64_t begin = part * p.part_size, end = begin + p.part_size < p.k ? begin + p.part_size : p.k;
+  const Places places = burn_places(p, matrix % p.batches);
   const IN0 *left[ROWS], *right[COLUMNS];
   A sum[ROWS * COLUMNS];
   Doubts doubts = {0u, 0xffffffffu, 0xffffffffu};
@@ -151,15 +153,15 @@ extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const Gp
   }
 #pragma unroll
   for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
-  burn_add_quickly(sum, left, right, p, doubts);
-  int64_t done = p.k / STEPS * STEPS;
+  burn_add_quickly(sum, left, right, p, begin, end, doubts);
+  int64_t done = begin + (end - begin) / STEPS * STEPS;
   if (BURN_IS_QUICK && burn_is_doubtful(doubts)) {
-    done = 0;
+    done = begin;
 #pragma unroll
     for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
   }
-  burn_add(sum, left, right, p, done);
-  OUT *out = (OUT *)p.out + batch * p.m * p.n;
+  burn_add(sum, left, right, p, done, end);
+  OUT *out = (OUT *)p.out + matrix * p.m * p.n;
   const bool whole = p.n % 4 == 0 && p.out % (4 * sizeof(OUT)) == 0;
   const Ending ending = {p.bias, p.n};
 #pragma unroll

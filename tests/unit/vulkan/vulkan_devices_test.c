@@ -180,6 +180,31 @@ static const Refusal refusals[] = {{"", "vkCreateDevice: VK_ERROR_INITIALIZATION
                                    {"without=synchronization2,lying", "lacks synchronization2"}};
 
 /* Without a driver: the library has a device of its own. */
+/* More rounds of a loop than llvmpipe makes before it ends it. */
+static void long_loops(void *context) {
+  enum { LONG = 140000 };
+  (void)context;
+  BurnDevice *device = burn_device_open("vulkan");
+  float sum = 0;
+  BurnTensor *rows = burn_ones(device, BURN_SHAPE(2, LONG), BURN_DTYPE_F32);
+  BurnTensor *columns = burn_ones(device, BURN_SHAPE(LONG, 2), BURN_DTYPE_F32);
+  const BurnStatus multiplied = burn_read_f32(burn_max(burn_matmul(rows, burn_clone(columns))), &sum, 1);
+  CHECK(multiplied == BURN_OK && sum == LONG, "a product of %d steps is %g: %s", LONG, (double)sum,
+        burn_status_message(multiplied));
+  const BurnStatus added = burn_read_f32(burn_max(burn_cumsum(columns, 0)), &sum, 1);
+  const bool is_refused = burn_status_code(added) == BURN_STATUS_UNIMPLEMENTED;
+  CHECK(is_refused || (added == BURN_OK && sum == LONG), "a sum of %d steps is %g: %s", LONG, (double)sum,
+        burn_status_message(added));
+  burn_device_close(device);
+}
+
+static void test_long_loops_are_made_or_refused(void **state) {
+  (void)state;
+  if (!has_driver) skip();
+  setenv("BURN_FAKE_VULKAN_DEVICE", "", 1);
+  forked(long_loops, NULL);
+}
+
 static void test_refusals_name_what_is_missing(void **state) {
   (void)state;
   setenv("BURN_FAKE_VULKAN_LOADER", "alone", 1);
@@ -294,6 +319,7 @@ static void test_a_lost_device_is_told_and_the_process_goes_on(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_smaller_devices_have_the_same_numbers),
                                      cmocka_unit_test(test_late_devices_have_the_same_numbers),
+                                     cmocka_unit_test(test_long_loops_are_made_or_refused),
                                      cmocka_unit_test(test_refusals_name_what_is_missing),
                                      cmocka_unit_test(test_functions_that_are_missing_are_named),
                                      cmocka_unit_test(test_an_index_outside_is_told),
