@@ -91,7 +91,7 @@ static double cost_of(const Work *work, int64_t tile, int64_t parts) {
   const int64_t slots = (int64_t)work->gpu->unit_count * tiles[tile].at_once;
   const double waves = (double)rounded_up(groups_of(p, tile) * parts, slots);
   const double wave = (double)(tiles[tile].rows * tiles[tile].columns * tiles[tile].at_once) / tiles[tile].speed;
-  const double sums = (double)(p->batches * p->m * p->n) / (double)work->gpu->unit_count * SUM_COST;
+  const double sums = (double)(p->batches * p->m * p->n) / (double)work->gpu->unit_count * (double)SUM_COST;
   return waves * wave * (double)p->k / (double)parts + (parts > 1 ? sums * (double)parts : 0.0);
 }
 

@@ -74,7 +74,7 @@ static void optimizer_step(State *s) {
 /* Halves are widened around calls; the state is another tensor in each round, in bf16 memory. */
 static void narrow_step(State *s) {
   BurnTensor *x = burn_cast(burn_clone(s->x), BURN_DTYPE_BF16);
-  BurnTensor *y = burn_sort(burn_mul(burn_clone(x), burn_sin(x)), 1);
+  BurnTensor *kept = burn_clone(x), *y = burn_sort(burn_mul(kept, burn_sin(x)), 1);
   s->shown[0] = burn_cast(burn_clone(y), BURN_DTYPE_F32);
   s->x = burn_tanh(burn_add(burn_cast(y, BURN_DTYPE_F32), s->x));
 }

@@ -46,7 +46,7 @@ static void the_machine_is_measured(void **state) {
   const double speed = burn_epoch_metric(&result, "IterationSpeed", BURN_SPLIT_VALID);
   const double use = burn_epoch_metric(&result, "CpuUse", BURN_SPLIT_VALID);
   const double memory = burn_epoch_metric(&result, "CpuMemory", BURN_SPLIT_VALID);
-  if (!(speed <= 1.01 / step_seconds && speed >= 0.99 * STEPS / taken)) fail_msg("%g steps per second", speed);
+  if (!(speed <= 1.01 / step_seconds && speed >= 0.99 * (double)STEPS / taken)) fail_msg("%g steps per second", speed);
 #if defined(__linux__) || defined(_WIN32)
   if (!(use > 0.001 && use <= 1)) fail_msg("processors used to %g", use);
   if (!(memory > 0.001 && memory < 1e6)) fail_msg("%g 10^9 bytes of memory used", memory);

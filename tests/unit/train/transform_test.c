@@ -282,7 +282,7 @@ static void count_draws(const BurnSampleConfig *config, unsigned counts[COUNT]) 
 
 /* Bounds are six standard deviations of a binomial. */
 static void assert_share(unsigned count, double share) {
-  const double expected = share * MANY, bound = 6 * sqrt(expected * (1 - share));
+  const double expected = share * (double)MANY, bound = 6 * sqrt(expected * (1 - share));
   if (fabs(count - expected) > bound) fail_msg("%u draws, %g expected", count, expected);
 }
 

@@ -189,11 +189,11 @@ static void long_loops(void *context) {
   BurnTensor *rows = burn_ones(device, BURN_SHAPE(2, LONG), BURN_DTYPE_F32);
   BurnTensor *columns = burn_ones(device, BURN_SHAPE(LONG, 2), BURN_DTYPE_F32);
   const BurnStatus multiplied = burn_read_f32(burn_max(burn_matmul(rows, burn_clone(columns))), &sum, 1);
-  CHECK(multiplied == BURN_OK && sum == LONG, "a product of %d steps is %g: %s", LONG, (double)sum,
+  CHECK(multiplied == BURN_OK && sum == (float)LONG, "a product of %d steps is %g: %s", LONG, (double)sum,
         burn_status_message(multiplied));
   const BurnStatus added = burn_read_f32(burn_max(burn_cumsum(columns, 0)), &sum, 1);
   const bool is_refused = burn_status_code(added) == BURN_STATUS_UNIMPLEMENTED;
-  CHECK(is_refused || (added == BURN_OK && sum == LONG), "a sum of %d steps is %g: %s", LONG, (double)sum,
+  CHECK(is_refused || (added == BURN_OK && sum == (float)LONG), "a sum of %d steps is %g: %s", LONG, (double)sum,
         burn_status_message(added));
   burn_device_close(device);
 }
