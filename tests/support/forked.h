@@ -89,6 +89,12 @@ BURN_UNUSED static void make_folder(char path[64]) {
   snprintf(path, 64, "/tmp/burn-test-XXXXXX");
   assert_non_null(mkdtemp(path));
 }
+/* And its end; for a group's tear down. */
+BURN_UNUSED static int remove_folder(const char *path) {
+  char command[128];
+  (void)snprintf(command, sizeof command, "rm -r '%s'", path);
+  return system(command) == 0 ? 0 : -1;
+}
 
 /* Gives everybody the right to write. */
 BURN_UNUSED static void let_anybody_write(const char *path) { assert_int_equal(chmod(path, 0777), 0); }

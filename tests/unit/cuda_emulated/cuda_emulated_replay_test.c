@@ -64,10 +64,8 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-  char command[128];
   (void)state;
-  (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
-  return system(command) == 0 ? 0 : -1;
+  return remove_folder(folder);
 }
 
 int main(void) {
