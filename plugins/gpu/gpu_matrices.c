@@ -5,13 +5,12 @@
 #include <stdio.h>
 
 /* Tiles of kernels/matrix_product.cu by their numbers there; the last one is that of processors. */
-enum { SMALL, MIDDLE, LARGE, OF_PROCESSORS };
+enum { SMALL, LARGE, OF_PROCESSORS };
 static const struct {
   int64_t rows, columns, part, depth_bytes; /* part: rows and columns of a subgroup */
   int64_t at_once;                          /* groups that a unit has registers for */
   double speed;                             /* of multiplications, beside that of the largest */
-} tiles[] = {
-    {64, 64, 32, 64, 4, 0.6}, {128, 128, 64, 64, 2, 0.9}, {128, 256, 64, 32, 1, 1.0}, {32, 16, 16, 32, 1, 1.0}};
+} tiles[] = {{64, 64, 32, 128, 4, 0.5}, {128, 128, 64, 128, 2, 1.0}, {32, 16, 16, 32, 1, 1.0}};
 
 enum { LEAST_SIDE = 16, LEAST_PART = 512, MOST_PARTS = 32, JOIN_THREADS = 256, JOINED = 4 * JOIN_THREADS };
 enum { FEW_LANES = 16 /* have no registers for the sums of large tiles */ };
@@ -54,7 +53,7 @@ static int64_t shared_bytes(const Work *work, int64_t tile) {
   const int64_t stage = lines_of(work->left_turned, tiles[tile].rows, depth, vector) +
                         lines_of(!work->right_turned, tiles[tile].columns, depth, vector);
   const int64_t sums = subgroups * work->shape.rows * (tiles[tile].part / words + 1);
-  return (2 * stage > sums ? 2 * stage : sums) * vector * work->bytes;
+  return (stage > sums ? stage : sums) * vector * work->bytes;
 }
 
 static int64_t threads_of(const Gpu *gpu, int64_t tile) {
@@ -105,7 +104,7 @@ static bool may_take(const Work *work, int64_t tile) {
   const GpuMatrices *matrices = &work->gpu->matrices;
   if (matrices->tile > 0 && is_possible(work, (int64_t)matrices->tile - 1)) return tile + 1 == (int64_t)matrices->tile;
   if (work->gpu->is_processor) return tile == OF_PROCESSORS;
-  return tile == SMALL || (tile < OF_PROCESSORS && matrices->lanes > FEW_LANES && is_possible(work, tile));
+  return tile == SMALL || (tile == LARGE && matrices->lanes > FEW_LANES && is_possible(work, tile));
 }
 
 /* The tile and the parts that take the shortest time, by the shape alone. */
@@ -212,10 +211,7 @@ BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const 
   Work work = work_of(gpu, kind, p);
   const int64_t groups = groups_of(p, work.tile), depth = tiles[work.tile].depth_bytes / work.bytes;
   if (groups == 0) return BURN_OK;
-  int64_t parts = rounded_up(2 * (int64_t)gpu->unit_count, groups);
-  if (parts > most_parts(p) || groups >= (int64_t)gpu->unit_count)
-    parts = groups >= gpu->unit_count ? 1 : most_parts(p);
-  work.p.part_size = rounded_up(rounded_up(p->k, parts), depth) * depth;
+  work.p.part_size = rounded_up(rounded_up(p->k, work.p.parts), depth) * depth;
   work.p.parts = rounded_up(p->k, work.p.part_size);
   return work.p.parts == 1 ? start_tiles(&work, kind->out, &work.p) : by_parts(&work);
 }

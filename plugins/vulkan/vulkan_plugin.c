@@ -32,8 +32,8 @@
     "as if the driver gave no more memory at once")                                                                \
   X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                       \
     "which products of f16, bf16 and i8 the device's matrix units make")                                           \
-  X(TILE, "matrix_tile", "auto|small|middle|large", "auto", BURN_OPTION_HARMLESS,                                  \
-    "the tile of products by matrix units: 64 x 64, 128 x 128 or 128 x 256")                                       \
+  X(TILE, "matrix_tile", "auto|small|large", "auto", BURN_OPTION_HARMLESS,                                         \
+    "the tile of products by matrix units: 64 x 64 or 128 x 128")                                                  \
   X(PRECISION, "matmul_precision", "highest|high|medium", "highest", BURN_OPTION_HARMLESS,                         \
     "medium: large products of f32 in bf16 with sums of f32")
 enum { VULKAN_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };

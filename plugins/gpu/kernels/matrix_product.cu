@@ -3,8 +3,9 @@
  * subgroup, MATRIX_ROWS, MATRIX_COLUMNS and MATRIX_DEPTH, a shape that the device multiplies, and ELEMENT_BYTES.
  *
  * A group makes TILE_ROWS x TILE_COLUMNS results, DEPTH steps of k at a time in shared memory, while the next ones are
- * read into registers; a subgroup makes PART_ROWS x PART_COLUMNS of them. BURN_VARIANT: 1: the left operand is dense
- * along m, not along k; 2: the right one is dense along k, not along n; + 4 * the tile.
+ * read into registers; a subgroup makes PART_ROWS x PART_COLUMNS of them. There is one stage of shared memory, as twice
+ * the depth in it is faster than half the depth in two. BURN_VARIANT: 1: the left operand is dense along m, not along k;
+ * 2: the right one is dense along k, not along n; + 4 * the tile.
  *
  * Tiles lie in shared memory as operands do in that of the device, line by line, so both are read and written by vectors;
  * a matrix is turned when it is loaded. Lines are an odd number of vectors apart, so that those of a matrix do not meet in
@@ -17,19 +18,13 @@
 #define TILE_COLUMNS 64
 #define PART_ROWS 32
 #define PART_COLUMNS 32
-#define DEPTH_BYTES 64
+#define DEPTH_BYTES 128
 #elif TILE == 1
 #define TILE_ROWS 128
 #define TILE_COLUMNS 128
 #define PART_ROWS 64
 #define PART_COLUMNS 64
-#define DEPTH_BYTES 64
-#elif TILE == 2
-#define TILE_ROWS 128
-#define TILE_COLUMNS 256
-#define PART_ROWS 64
-#define PART_COLUMNS 64
-#define DEPTH_BYTES 32
+#define DEPTH_BYTES 128
 #else /* of processors, which compile a loop that is written out for minutes */
 #define TILE_ROWS 32
 #define TILE_COLUMNS 16
@@ -73,7 +68,7 @@ struct alignas(4 * WORDS) Words { uint32_t at[WORDS]; };
 /* Sums of a row of matrices on their way out, for each subgroup. */
 #define SUMS_PITCH (PART_COLUMNS / WORDS + 1)
 #define SUMS_SIZE (MATRIX_ROWS * SUMS_PITCH)
-#define SHARED (2 * STAGE > SUBGROUPS * SUMS_SIZE ? 2 * STAGE : SUBGROUPS * SUMS_SIZE)
+#define SHARED (STAGE > SUBGROUPS * SUMS_SIZE ? STAGE : SUBGROUPS * SUMS_SIZE)
 
 typedef burn_subgroup_matrix<IN0, MATRIX_ROWS, MATRIX_DEPTH, 0> Left;
 typedef burn_subgroup_matrix<IN0, MATRIX_DEPTH, MATRIX_COLUMNS, 1> Right;
@@ -239,10 +234,9 @@ static __device__ inline void burn_add_up(Sums sums[ROWS][COLUMNS], Words *tiles
   const int depth = inside ? DEPTH : burn_left(span.depth, DEPTH);
   burn_read_left(held_left, left, left_way, rows, depth);
   burn_read_right(held_right, right, right_way, columns, depth);
-  burn_share_both(tiles, held_left, held_right, left, right);
-  __syncthreads();
-  int stage = 0;
   for (int64_t k = DEPTH; k < span.depth + DEPTH; k += DEPTH) {
+    burn_share_both(tiles, held_left, held_right, left, right);
+    __syncthreads();
     if (k < span.depth) { /* the next tiles are under way while these are multiplied */
       const int next = inside ? DEPTH : burn_left(span.depth - k, DEPTH);
       left.from += span.left_step;
@@ -250,9 +244,7 @@ static __device__ inline void burn_add_up(Sums sums[ROWS][COLUMNS], Words *tiles
       burn_read_left(held_left, left, left_way, rows, next);
       burn_read_right(held_right, right, right_way, columns, next);
     }
-    burn_multiply(sums, tiles + (stage + span.left_part), tiles + (stage + span.right_part));
-    stage = STAGE - stage;
-    if (k < span.depth) burn_share_both(tiles + stage, held_left, held_right, left, right);
+    burn_multiply(sums, tiles + span.left_part, tiles + span.right_part);
     __syncthreads();
   }
 }

@@ -126,7 +126,6 @@ static void multiply(void *context) {
   (void)context;
   if (!multiply_by("auto")) return;
   (void)multiply_by("small");
-  (void)multiply_by("middle");
   (void)multiply_by("large");
 }
 
