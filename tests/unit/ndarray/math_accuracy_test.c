@@ -43,7 +43,7 @@ static const struct {
     {"exp", burn_exp, exp, 1.1},
     {"log", burn_log, log, 1.1},
     {"log1p", burn_log1p, log1p, 2},
-    {"tanh", burn_tanh, tanh, 2},
+    {"tanh", burn_tanh, tanh, 2.5},
     {"erf", burn_erf, erf, 2},
     {"sin", burn_sin, sin, 2},
     {"cos", burn_cos, cos, 2},
