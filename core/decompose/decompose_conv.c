@@ -1,4 +1,5 @@
-/* decompose_conv.c - convolutions of volumes through those of planes, and windows as columns.
+/* decompose_conv.c - convolutions of volumes and the gradient of their weight through those of planes, and windows as
+ * columns.
  *
  * Windows are cut out with `select` at computed indices and put back with `select_assign`: elements only move, so
  * infinities and NaN stay where they are, and the gradient of each is the other. Halves are added in f32. */
@@ -46,21 +47,38 @@ static BurnPrimitive *part_of(BurnBuilder *b, BurnPrimitive *x, const int64_t *s
 
 /* -- volumes ---------------------------------------------------------------------------------- */
 
-/* The slices of depth that a window covers become channels of a plane, so one conv2d adds up all of them. */
+/* How volumes become planes: an output of od slices has kd taps for each. */
+typedef struct Slices {
+  int64_t depth, taps, stride, padding, dilation; /* depth: of the result of the convolution */
+} Slices;
+
+/* x [n, in, d, h, w] as [n * od, in * kd, h, w]: the slices that a window covers become channels of a plane. */
+static BurnPrimitive *covered_slices(BurnBuilder *b, BurnPrimitive *x, const Slices *s) {
+  const int64_t begin[] = {0, 0, s->padding, 0, 0}, order[] = {0, 2, 1, 3, 4, 5};
+  const int64_t split[] = {x->shape[0], x->shape[1], s->depth, s->taps, x->shape[3], x->shape[4]};
+  const int64_t planes[] = {x->shape[0] * s->depth, x->shape[1] * s->taps, x->shape[3], x->shape[4]};
+  BurnPrimitive *depths = window_indices(b, s->depth, s->stride, s->taps, s->dilation);
+  BurnPrimitive *slices = burn_build_dim2(b, BURN_OP_select, zero_padded(b, x, begin, begin), depths, 2);
+  slices = burn_build_permute(b, burn_build_reshape(b, slices, split, 6), order, 6);
+  return burn_build_reshape(b, slices, planes, 4);
+}
+
+/* x [n, c, d, h, w] as [n * d, c, h, w]. */
+static BurnPrimitive *single_slices(BurnBuilder *b, BurnPrimitive *x) {
+  const int64_t planes[] = {x->shape[0] * x->shape[2], x->shape[1], x->shape[3], x->shape[4]};
+  const int64_t order[] = {0, 2, 1, 3, 4};
+  return burn_build_reshape(b, burn_build_permute(b, x, order, 5), planes, 4);
+}
+
+/* One conv2d adds up all slices of depth that a window covers. */
 DECOMPOSE(conv3d) {
   const BurnAttrs_conv3d *attrs = BURN_ATTRS(conv3d, call);
-  BurnPrimitive *x = call->inputs[0], *weight = call->inputs[1];
+  BurnPrimitive *weight = call->inputs[1];
   const int64_t *o = call->output_descs[0].shape, *w = weight->shape;
-  const int64_t begin[] = {0, 0, attrs->padding.value.i64s[0], 0, 0};
-  BurnPrimitive *depths =
-      window_indices(builder, o[2], attrs->stride.value.i64s[0], w[2], attrs->dilation.value.i64s[0]);
-  BurnPrimitive *taps = burn_build_dim2(builder, BURN_OP_select, zero_padded(builder, x, begin, begin), depths, 2);
-  const int64_t split[] = {x->shape[0], x->shape[1], o[2], w[2], x->shape[3], x->shape[4]},
-                order[] = {0, 2, 1, 3, 4, 5};
-  const int64_t planes[] = {x->shape[0] * o[2], x->shape[1] * w[2], x->shape[3], x->shape[4]};
+  const Slices slices = {o[2], w[2], attrs->stride.value.i64s[0], attrs->padding.value.i64s[0],
+                         attrs->dilation.value.i64s[0]};
   const int64_t kernel[] = {w[0], w[1] * w[2], w[3], w[4]};
-  taps = burn_build_permute(builder, burn_build_reshape(builder, taps, split, 6), order, 6);
-  BurnPrimitive *const inputs[] = {burn_build_reshape(builder, taps, planes, 4),
+  BurnPrimitive *const inputs[] = {covered_slices(builder, call->inputs[0], &slices),
                                    burn_build_reshape(builder, weight, kernel, 4),
                                    call->input_count > 2 ? call->inputs[2] : NULL};
   const BurnAttr plane_attrs[] = {burn_attr_i64s(attrs->stride.value.i64s + 1, 2),
@@ -71,6 +89,21 @@ DECOMPOSE(conv3d) {
   out[0] = burn_build_permute(builder, burn_build_reshape(builder, result, volumes, 5), back, 5);
 }
 
+/* The gradient of the weight of that conv2d. */
+DECOMPOSE(conv3d_weight_backward) {
+  const BurnAttrs_conv3d_weight_backward *attrs = BURN_ATTRS(conv3d_weight_backward, call);
+  BurnPrimitive *grad = call->inputs[1];
+  const int64_t *w = attrs->weight_shape.value.i64s, kernel[] = {w[0], w[1] * w[2], w[3], w[4]};
+  const Slices slices = {grad->shape[2], w[2], attrs->stride.value.i64s[0], attrs->padding.value.i64s[0],
+                         attrs->dilation.value.i64s[0]};
+  BurnPrimitive *const inputs[] = {covered_slices(builder, call->inputs[0], &slices), single_slices(builder, grad)};
+  const BurnAttr plane_attrs[] = {burn_attr_i64s(kernel, 4), burn_attr_i64s(attrs->stride.value.i64s + 1, 2),
+                                  burn_attr_i64s(attrs->padding.value.i64s + 1, 2),
+                                  burn_attr_i64s(attrs->dilation.value.i64s + 1, 2), attrs->groups};
+  BurnPrimitive *result = burn_build(builder, BURN_OP_conv2d_weight_backward, 2, inputs, 5, plane_attrs);
+  out[0] = burn_build_reshape(builder, result, w, 5);
+}
+
 /* Every slice of depth spreads over the taps as channels of its own; they are added where they belong, and padding is
  * cut off. */
 DECOMPOSE(conv_transpose3d) {
@@ -79,10 +112,8 @@ DECOMPOSE(conv_transpose3d) {
   const int64_t *o = call->output_descs[0].shape, *w = weight->shape, *s = x->shape;
   const int64_t stride = attrs->stride.value.i64s[0], dilation = attrs->dilation.value.i64s[0];
   const BurnDType wide = at_least_f32(weight->dtype);
-  const int64_t planes[] = {s[0] * s[2], s[1], s[3], s[4]}, kernel[] = {w[0], w[1] * w[2], w[3], w[4]},
-                order[] = {0, 2, 1, 3, 4};
-  x = burn_build_reshape(builder, burn_build_permute(builder, x, order, 5), planes, 4);
-  BurnPrimitive *const inputs[] = {x, burn_build_reshape(builder, weight, kernel, 4), NULL};
+  const int64_t kernel[] = {w[0], w[1] * w[2], w[3], w[4]};
+  BurnPrimitive *const inputs[] = {single_slices(builder, x), burn_build_reshape(builder, weight, kernel, 4), NULL};
   const BurnAttr plane_attrs[] = {burn_attr_i64s(attrs->stride.value.i64s + 1, 2),
                                   burn_attr_i64s(attrs->padding.value.i64s + 1, 2),
                                   burn_attr_i64s(attrs->padding_out.value.i64s + 1, 2),

@@ -40,20 +40,22 @@ static BurnStatus conv(const BurnOpInfo *info, const BurnOpCall *call, BurnTenso
 BURN_RULE(conv2d) { return conv(info, call, out, 2); }
 BURN_RULE(conv3d) { return conv(info, call, out, 3); }
 
-BURN_RULE(conv2d_weight_backward) {
+/* conv2d_weight_backward and conv3d_weight_backward, whose attributes are the same. */
+static BurnStatus weight_backward(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out, uint32_t axes) {
+  const uint32_t rank = axes + 2;
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
-  BURN_TRY(burn__infer_planes(info, call, 0, 2));
-  BURN_TRY(burn__infer_planes(info, call, 1, 2));
-  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, 2));
+  BURN_TRY(burn__infer_planes(info, call, 0, axes));
+  BURN_TRY(burn__infer_planes(info, call, 1, axes));
+  BURN_TRY(burn__infer_window(info, &attrs->stride, &attrs->padding, &attrs->dilation, axes));
   const BurnPrimitive *x = call->inputs[0], *grad = call->inputs[1];
-  if (attrs->weight_shape.count != 4)
-    return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs 4 entries", info->name);
+  if (attrs->weight_shape.count != rank)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: weight_shape needs %u entries", info->name, rank);
   const int64_t *weight = attrs->weight_shape.value.i64s, groups = attrs->groups.value.i64;
   BURN_TRY(burn__infer_groups(info, groups, x->shape[1], "input"));
   BURN_TRY(burn__infer_groups(info, groups, grad->shape[1], "output"));
   bool valid = grad->shape[0] == x->shape[0] && grad->shape[1] == weight[0] && weight[1] == x->shape[1] / groups;
-  for (uint32_t i = 0; valid && i < 2; i++) {
+  for (uint32_t i = 0; valid && i < axes; i++) {
     valid = grad->shape[2 + i] == burn__infer_window_count(x->shape[2 + i], attrs->padding.value.i64s[i],
                                                            attrs->dilation.value.i64s[i], weight[2 + i],
                                                            attrs->stride.value.i64s[i], false);
@@ -61,14 +63,17 @@ BURN_RULE(conv2d_weight_backward) {
   BurnShapeText a, b, c;
   if (!valid) {
     return BURN_FAIL(INVALID_SHAPE, "%s: x %s, grad %s and weight %s do not belong together", info->name,
-                     burn__shape_text(&a, 4, x->shape), burn__shape_text(&b, 4, grad->shape),
-                     burn__shape_text(&c, 4, weight));
+                     burn__shape_text(&a, rank, x->shape), burn__shape_text(&b, rank, grad->shape),
+                     burn__shape_text(&c, rank, weight));
   }
   out->dtype = x->dtype;
-  out->rank = 4;
-  for (uint32_t i = 0; i < 4; i++) out->shape[i] = weight[i];
+  out->rank = rank;
+  for (uint32_t i = 0; i < rank; i++) out->shape[i] = weight[i];
   return burn__infer_count(info, out);
 }
+
+BURN_RULE(conv2d_weight_backward) { return weight_backward(info, call, out, 2); }
+BURN_RULE(conv3d_weight_backward) { return weight_backward(info, call, out, 3); }
 
 /* conv_transpose2d and conv_transpose3d, whose attributes are the same. */
 static BurnStatus conv_transpose(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out, uint32_t axes) {

@@ -116,6 +116,14 @@ BurnTensor *burn_conv_transpose3d(BurnTensor *x, BurnTensor *weight, BurnTensor 
   return burn__apply(BURN_OP_conv_transpose3d, (BurnTensor *const[]){x, weight, bias}, 3, attrs, 5);
 }
 
+BurnTensor *burn_conv3d_weight_backward(BurnTensor *x, BurnTensor *grad, BurnShape weight, BurnConv3dOptions options) {
+  const uint32_t rank = weight.rank <= BURN_MAX_RANK ? weight.rank : BURN_MAX_RANK;
+  const BurnAttr attrs[] = {burn_attr_i64s(weight.dims, rank), burn_attr_i64s(options.stride, 3),
+                            burn_attr_i64s(options.padding, 3), burn_attr_i64s(options.dilation, 3),
+                            burn_attr_i64(options.groups)};
+  return burn__apply(BURN_OP_conv3d_weight_backward, (BurnTensor *const[]){x, grad}, 2, attrs, 5);
+}
+
 BurnTensor *burn_deform_conv2d(BurnTensor *x, BurnTensor *offset, BurnTensor *weight, BurnTensor *mask,
                                BurnTensor *bias, BurnDeformConv2dOptions options) {
   const BurnAttr attrs[] = {burn_attr_i64s(options.stride, 2), burn_attr_i64s(options.padding, 2),

@@ -1,4 +1,4 @@
-/* torch_conv.cpp - convolutions of two and three axes, transposed ones, their weight gradient; windows as columns and
+/* torch_conv.cpp - convolutions of two and three axes, transposed ones, their weight gradients; windows as columns and
  * back. */
 #include "torch_internal.h"
 
@@ -97,17 +97,19 @@ void conv_transpose3d(Run &run) {
   run.out[0] = convolve_transposed(run, window_transposed(TORCH_ATTRS(conv_transpose3d, run), 3));
 }
 
-void conv2d_weight_backward(Run &run) {
-  const Window w = window(TORCH_ATTRS(conv2d_weight_backward, run), 2);
+void weight_gradient(Run &run, const Window &w) {
   const at::Tensor &x = run.in(0), &grad = run.in(1);
+  const std::vector<int64_t> zeros(w.stride.size(), 0);
   if (x.numel() == 0 || grad.numel() == 0 || burn_desc_count(&run.desc()) == 0) {
     run.out[0] = at::zeros(sizes_of(run.desc()), x.options());
     return;
   }
   const at::Tensor weight = at::empty(sizes_of(run.desc()), x.options()); /* only its shape is read */
   run.out[0] = std::get<1>(at::convolution_backward(grad, x, weight, no_bias_sizes(), w.stride, w.padding, w.dilation,
-                                                    false, {0, 0}, w.groups, {false, true, false}));
+                                                    false, zeros, w.groups, {false, true, false}));
 }
+void conv2d_weight_backward(Run &run) { weight_gradient(run, window(TORCH_ATTRS(conv2d_weight_backward, run), 2)); }
+void conv3d_weight_backward(Run &run) { weight_gradient(run, window(TORCH_ATTRS(conv3d_weight_backward, run), 3)); }
 
 /* -- columns ---------------------------------------------------------------------------------- */
 
@@ -127,6 +129,7 @@ const Row rows[] = {
     {BURN_OP_conv_transpose2d, conv_transpose2d},
     {BURN_OP_conv_transpose3d, conv_transpose3d},
     {BURN_OP_conv2d_weight_backward, conv2d_weight_backward},
+    {BURN_OP_conv3d_weight_backward, conv3d_weight_backward},
     {BURN_OP_unfold4d, unfold4d, Halves::widen_on_cpu, has_elements},
     {BURN_OP_fold4d, fold4d, Halves::widen, has_elements},
 };

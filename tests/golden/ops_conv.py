@@ -89,8 +89,14 @@ def volumes():
             x, weight = Pattern(dtype, shape, 1), Pattern(dtype, (out, shape[1] // groups, *kernel), 2)
             bias = Pattern(dtype, (out,), 3) if has_bias else None
             name = f"{NAMES[np.dtype(dtype).name]} case {count}"
-            y = F.conv3d(t64(x), t64(weight), t64(bias) if has_bias else None, stride, padding, dilation, groups)
-            big_case("conv3d", name, [x, weight, bias], n(y, dtype), (*stride, *padding, *dilation, groups), bound(dtype))
+            numbers, vw = (*stride, *padding, *dilation, groups), t64(weight).requires_grad_()
+            y = F.conv3d(t64(x), vw, t64(bias) if has_bias else None, stride, padding, dilation, groups)
+            big_case("conv3d", name, [x, weight, bias], n(y, dtype), numbers, bound(dtype))
+            if shape[0] > 0:
+                grad = Pattern(dtype, tuple(y.shape), 4)
+                y.backward(t64(grad))
+                big_case("conv3d_weight_backward", name, [x, grad], n(vw.grad, dtype), (*numbers, *weight.array.shape),
+                         bound(dtype))
     # x, out channels, kernel, stride, padding, padding_out, dilation, groups, bias
     transposed = (
         ((1, 1, 2, 2, 2), 1, (2, 2, 2), (1, 1, 1), (0, 0, 0), (0, 0, 0), (1, 1, 1), 1, False),

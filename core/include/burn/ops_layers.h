@@ -81,6 +81,12 @@ BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_conv2d_weight_backward(Bur
                                                                              BurnShape weight,
                                                                              BurnConv2dOptions options);
 
+/* Gradient of burn_conv3d with regard to its weight of shape `weight`: x [n, in, d, h, w], grad [n, out, od, oh, ow].
+ * padding_out means nothing here. */
+BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_conv3d_weight_backward(BurnTensor *x, BurnTensor *grad,
+                                                                             BurnShape weight,
+                                                                             BurnConv3dOptions options);
+
 /* Options of deformable convolution; start from BURN_DEFORM_CONV2D_OPTIONS. */
 typedef struct BurnDeformConv2dOptions {
   int64_t stride[2], padding[2], dilation[2];

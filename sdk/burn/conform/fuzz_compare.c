@@ -64,7 +64,7 @@ static bool only_adds(uint32_t op) {
                                   BURN_OP_cumsum,     BURN_OP_conv_transpose2d, BURN_OP_conv_transpose3d,
                                   BURN_OP_linear,     BURN_OP_select_assign,    BURN_OP_scatter,
                                   BURN_OP_scatter_nd, BURN_OP_fold4d,           BURN_OP_max_pool2d_backward,
-                                  BURN_OP_add_scalar, BURN_OP_mul_scalar};
+                                  BURN_OP_add_scalar, BURN_OP_mul_scalar,       BURN_OP_conv3d_weight_backward};
   for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
     if (list[i] == op) return true;
   }

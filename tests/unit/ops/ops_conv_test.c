@@ -51,9 +51,11 @@ static BurnDeformConv2dOptions deform(const OpsRun *run) {
   return (BurnDeformConv2dOptions){PAIR(0), PAIR(2), PAIR(4), WHOLE(6), WHOLE(7)};
 }
 
-/* A shape of four numbers. */
-static BurnShape shape_4(const OpsRun *run, size_t at) {
-  return BURN_SHAPE(WHOLE(at), WHOLE(at + 1), WHOLE(at + 2), WHOLE(at + 3));
+/* A shape of as many numbers as are left. */
+static BurnShape shape_from(const OpsRun *run, size_t at) {
+  BurnShape shape = {(uint32_t)(run->number_count - at), {0}};
+  for (size_t i = at; i < run->number_count; i++) shape.dims[i - at] = WHOLE(i);
+  return shape;
 }
 
 /* The op itself and the public function, which must agree to the last bit. */
@@ -63,7 +65,12 @@ static BurnTensor *weight_backward(OpsRun *run) {
                             burn_attr_i64s(w + 4, 2), burn_attr_i64(w[6])};
   BurnTensor *x = IN(0), *grad = IN(1), *const copies[] = {burn_clone(x), burn_clone(grad)};
   BurnTensor *raw = ops_raw(run, BURN_OP_conv2d_weight_backward, copies, 2, attrs, 5);
-  return ops_same(burn_conv2d_weight_backward(x, grad, shape_4(run, 7), plane(run)), raw);
+  return ops_same(burn_conv2d_weight_backward(x, grad, shape_from(run, 7), plane(run)), raw);
+}
+
+static BurnTensor *volume_weight_backward(OpsRun *run) {
+  const BurnConv3dOptions options = {TRIPLE(0), TRIPLE(3), TRIPLE(6), WHOLE(9), {0, 0, 0}};
+  return burn_conv3d_weight_backward(IN(0), IN(1), shape_from(run, 10), options);
 }
 
 #define ROWS(OPS)                                                                                \
@@ -72,6 +79,7 @@ static BurnTensor *weight_backward(OpsRun *run) {
   OPS(conv2d_weight_backward, OUT(0) = weight_backward(run))                                     \
   OPS(conv_transpose2d, OUT(0) = burn_conv_transpose2d(IN(0), IN(1), IN(2), conv_options(run)))  \
   OPS(conv3d, OUT(0) = burn_conv3d(IN(0), IN(1), IN(2), volume(run)))                            \
+  OPS(conv3d_weight_backward, OUT(0) = volume_weight_backward(run))                              \
   OPS(conv_transpose3d, OUT(0) = burn_conv_transpose3d(IN(0), IN(1), IN(2), volume(run)))        \
   OPS(conv2d_asymmetric, OUT(0) = burn_conv2d(IN(0), IN(1), IN(2), sides_2d(run)))               \
   OPS(conv1d_asymmetric, OUT(0) = burn_conv1d(IN(0), IN(1), IN(2), sides_1d(run)))               \

@@ -459,6 +459,11 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
       "conv3d: stride [0,0,0]; 1 or more expected")                                                                    \
   ROW(burn_conv3d(F(1, 3, 4, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 2)), INVALID_ARGUMENT,                           \
       "conv3d: groups 2 does not divide the 3 input channels")                                                         \
+  ROW(burn_conv3d_weight_backward(F(1, 3, 4, 4, 4), F(1, 2, 2, 2, 3), BURN_SHAPE(2, 3, 3, 3, 3), volume(1, 1)),        \
+      INVALID_SHAPE,                                                                                                   \
+      "conv3d_weight_backward: x [1,3,4,4,4], grad [1,2,2,2,3] and weight [2,3,3,3,3] do not belong together")         \
+  ROW(burn_conv3d_weight_backward(F(1, 3, 4, 4, 4), F(1, 2, 2, 2, 2), BURN_SHAPE(2, 3, 3, 3), volume(1, 1)),           \
+      INVALID_ARGUMENT, "conv3d_weight_backward: weight_shape needs 5 entries")                                        \
   ROW(burn_conv_transpose3d(F(1, 3, 4, 4, 4), F(2, 3, 3, 3, 3), NULL, volume(1, 1)), INVALID_SHAPE,                    \
       "conv_transpose3d: x [1,3,4,4,4] and weight [2,3,3,3,3]: the weight takes 2 channels, x has 3")                  \
   ROW(burn_conv_transpose1d(F(1, 3, 4, 4), F(2, 3, 3), NULL, BURN_CONV1D_OPTIONS), INVALID_SHAPE,                      \
