@@ -12,7 +12,7 @@ _Static_assert((int)DNN_CONV_FORWARD == GPU_CONV_FORWARD && (int)DNN_CONV_PIXELS
                    (int)DNN_CONV_WEIGHT == GPU_CONV_WEIGHT,
                "kinds of convolutions");
 
-enum { AXES = 2, RANK = AXES + 2, ALIGNMENT = 16, MOST_ENGINES = DNN_MOST_PLANS / 2 };
+enum { MOST_AXES = DNN_MOST_RANK - 2, ALIGNMENT = 16, MOST_ENGINES = DNN_MOST_PLANS / 2 };
 enum { LEAST_LAST = 1 << 18 }; /* numbers of the larger tensor from which transposes are worth a try */
 
 /* True if cuDNN may be asked: a dtype and addresses that it can take. */
@@ -25,37 +25,61 @@ static int type_of(BurnDType dtype) {
   return dtype == BURN_DTYPE_F16 ? DNN_F16 : dtype == BURN_DTYPE_BF16 ? DNN_BF16 : DNN_F32;
 }
 
-/* Row-major [n, channels, y, x]. */
-static void take_shape(int64_t shape[], int64_t strides[], int64_t n, int64_t channels, const int64_t planes[2]) {
-  const int64_t sizes[RANK] = {n, channels, planes[0], planes[1]};
+/* The places of pixels, windows or weights, and what goes through them: the depth of volumes, rows, columns. */
+static uint32_t axes_of(const GpuConvWork *work, int64_t depth, const int64_t planes[2], int64_t out[MOST_AXES]) {
+  uint32_t axes = 0;
+  if (work->depth) out[axes++] = depth;
+  for (int axis = 0; axis < 2; axis++) out[axes++] = planes[axis];
+  return axes;
+}
+
+static int64_t places_of(const GpuConvWork *work, int64_t depth, const int64_t planes[2]) {
+  return (work->depth ? depth : 1) * planes[0] * planes[1];
+}
+
+/* That of planes nobody reads. */
+static GpuConvDepth depth_of(const GpuConvWork *work) {
+  static const GpuConvDepth none = {0, 0, 0, 0, 0, 0};
+  return work->depth ? *work->depth : none;
+}
+
+/* Row-major [n, channels, places]. */
+static void take_shape(int64_t shape[], int64_t strides[], int64_t n, int64_t channels, const int64_t *places,
+                       uint32_t axes) {
   int64_t stride = 1;
-  for (int axis = RANK - 1; axis >= 0; axis--) {
-    shape[axis] = sizes[axis];
-    strides[axis] = stride;
-    stride *= sizes[axis];
-  }
+  shape[0] = n;
+  shape[1] = channels;
+  for (uint32_t axis = 0; axis < axes; axis++) shape[2 + axis] = places[axis];
+  for (uint32_t axis = axes + 2; axis-- > 0; stride *= shape[axis]) strides[axis] = stride;
 }
 
 /* Multiplications from which transforms pay; they add some last digits' error. */
 static const int64_t LARGE = (int64_t)1 << 28;
 
-static DnnExact exact_of(const GpuConv *p, BurnDType dtype, bool tf32) {
-  const int64_t products = p->batch * p->out_channels * p->windows[0] * p->windows[1] * p->kernel[0] * p->kernel[1] *
-                           (p->in_channels / p->groups);
-  if (dtype != BURN_DTYPE_F32 || tf32) return DNN_ANY;
+static DnnExact exact_of(const GpuConvWork *work, bool tf32) {
+  const GpuConv *p = work->p;
+  const GpuConvDepth depth = depth_of(work);
+  const int64_t products = p->batch * p->out_channels * places_of(work, depth.windows, p->windows) *
+                           places_of(work, depth.kernel, p->kernel) * (p->in_channels / p->groups);
+  if (work->dtype != BURN_DTYPE_F32 || tf32) return DNN_ANY;
   return products >= LARGE ? DNN_TRANSFORMS : DNN_SUMS;
 }
 
-static DnnConv take_conv(const GpuConv *p, BurnDType dtype, int kind, bool tf32) {
-  DnnConv conv = {.rank = RANK, .kind = kind, .type = type_of(dtype), .exact = (int32_t)exact_of(p, dtype, tf32)};
-  take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, p->in);
-  take_shape(conv.windows, conv.window_strides, p->batch, p->out_channels, p->windows);
-  take_shape(conv.weight, conv.weight_strides, p->out_channels, p->in_channels / p->groups, p->kernel);
-  for (int axis = 0; axis < AXES; axis++) {
-    conv.stride[axis] = p->stride[axis];
-    conv.padding[axis] = p->padding[axis];
-    conv.dilation[axis] = p->dilation[axis];
-  }
+static DnnConv take_conv(const GpuConvWork *work, bool tf32) {
+  const GpuConv *p = work->p;
+  const GpuConvDepth depth = depth_of(work);
+  DnnConv conv = {.kind = (int32_t)work->kind, .type = type_of(work->dtype), .exact = (int32_t)exact_of(work, tf32)};
+  int64_t places[MOST_AXES];
+  const uint32_t axes = axes_of(work, depth.in, p->in, places);
+  conv.rank = (int32_t)axes + 2;
+  take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, places, axes);
+  (void)axes_of(work, depth.windows, p->windows, places);
+  take_shape(conv.windows, conv.window_strides, p->batch, p->out_channels, places, axes);
+  (void)axes_of(work, depth.kernel, p->kernel, places);
+  take_shape(conv.weight, conv.weight_strides, p->out_channels, p->in_channels / p->groups, places, axes);
+  (void)axes_of(work, depth.stride, p->stride, conv.stride);
+  (void)axes_of(work, depth.padding, p->padding, conv.padding);
+  (void)axes_of(work, depth.dilation, p->dilation, conv.dilation);
   return conv;
 }
 
@@ -73,18 +97,20 @@ static void build_channels_last(DnnGraph *graph, const DnnKey *key) {
 }
 
 /* Tensor cores read channels of whole units; transposes of a few numbers are launches for nothing. */
-static bool may_come_last(const GpuConv *p, BurnDType dtype, DnnExact exact) {
+static bool may_come_last(const GpuConvWork *work, DnnExact exact) {
+  const GpuConv *p = work->p;
+  const GpuConvDepth depth = depth_of(work);
   const int64_t most = p->in_channels > p->out_channels ? p->in_channels : p->out_channels;
-  const int64_t unit = dtype == BURN_DTYPE_F32 ? 4 : 8;
+  const int64_t unit = work->dtype == BURN_DTYPE_F32 ? 4 : 8;
   const bool is_whole = p->in_channels % unit == 0 && p->out_channels % unit == 0;
-  return exact == DNN_ANY && p->groups == 1 && is_whole && p->in[0] * p->in[1] > 1 &&
-         p->batch * most * p->windows[0] * p->windows[1] >= LEAST_LAST;
+  return exact == DNN_ANY && p->groups == 1 && is_whole && places_of(work, depth.in, p->in) > 1 &&
+         p->batch * most * places_of(work, depth.windows, p->windows) >= LEAST_LAST;
 }
 
-/* Within the lock: what runs this convolution, whose `kind` is a DnnConvKind; NULL without memory. */
-static DnnPlans *plans_of(Cuda *cuda, const GpuConv *p, BurnDType dtype, int kind) {
-  const DnnConv conv = take_conv(p, dtype, kind, cuda->gpu.tf32);
-  const bool is_chosen = cuda->gpu.timing, has_last = is_chosen && may_come_last(p, dtype, (DnnExact)conv.exact);
+/* Within the lock: what runs this convolution; NULL without memory. */
+static DnnPlans *plans_of(Cuda *cuda, const GpuConvWork *work) {
+  const DnnConv conv = take_conv(work, cuda->gpu.tf32);
+  const bool is_chosen = cuda->gpu.timing, has_last = is_chosen && may_come_last(work, (DnnExact)conv.exact);
   const DnnWish wish = {build, is_chosen ? MOST_ENGINES : 1, (DnnExact)conv.exact,
                         has_last ? build_channels_last : NULL};
   DnnKey key;
@@ -124,9 +150,10 @@ static BurnStatus run_plan(Cuda *cuda, DnnPlans *plans, uint32_t plan, const Ten
 static BurnStatus add_bias(Cuda *cuda, const GpuConvWork *work) {
   const GpuConv *p = work->p;
   const bool gives_pixels = work->kind == GPU_CONV_TRANSPOSED;
-  const int64_t *planes = gives_pixels ? p->in : p->windows;
-  return p->bias ? burn__gpu_add_bias(&cuda->gpu, work->run->out[0]->dtype, p->out, p->bias, p->batch,
-                                      gives_pixels ? p->in_channels : p->out_channels, planes[0] * planes[1])
+  const GpuConvDepth depth = depth_of(work);
+  const int64_t places = gives_pixels ? places_of(work, depth.in, p->in) : places_of(work, depth.windows, p->windows);
+  return p->bias ? burn__gpu_add_bias(&cuda->gpu, work->dtype, p->out, p->bias, p->batch,
+                                      gives_pixels ? p->in_channels : p->out_channels, places)
                  : BURN_OK;
 }
 
@@ -141,9 +168,11 @@ typedef struct Turned {
 
 static Turned turned_of(const GpuConvWork *work) {
   const GpuConv *p = work->p;
+  const GpuConvDepth depth = depth_of(work);
   return (Turned){.n = {p->batch, p->batch, p->out_channels},
                   .channels = {p->in_channels, p->out_channels, p->in_channels},
-                  .places = {p->in[0] * p->in[1], p->windows[0] * p->windows[1], p->kernel[0] * p->kernel[1]},
+                  .places = {places_of(work, depth.in, p->in), places_of(work, depth.windows, p->windows),
+                             places_of(work, depth.kernel, p->kernel)},
                   .tensors = tensors_of(p, work->kind)};
 }
 
@@ -174,7 +203,7 @@ static BurnStatus turn(Gpu *gpu, BurnDType dtype, GpuAddress to, GpuAddress from
 
 static BurnStatus run_turned(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConvWork *work, Turned *t) {
   Gpu *gpu = &cuda->gpu;
-  const BurnDType dtype = work->run->out[0]->dtype;
+  const BurnDType dtype = work->dtype;
   const uint32_t result = t->tensors.result;
   Tensors tensors = t->tensors;
   BurnStatus status = make_copies(gpu, dtype, t);
@@ -218,26 +247,48 @@ static BurnStatus go(void *context, uint32_t way) {
 }
 
 /* The choice stays for later programs, so that these have the same bits. */
-static void choose(Cuda *cuda, Ways *ways) {
+static BurnStatus choose(Cuda *cuda, Ways *ways) {
+  const BurnStatus status = burn__gpu_refuse_recording(&cuda->gpu, "the first convolution of a shape");
+  if (status != BURN_OK) return status;
   const uint32_t count = ways->plans->count + ways->work->way_count;
   if (!cuda->gpu.timing) ways->plans->way = ways->work->is_ours ? ways->plans->count : 0;
-  if (!cuda->gpu.timing || burn__dnn_load_way(cuda, ways->plans, count)) return;
+  if (!cuda->gpu.timing || burn__dnn_load_way(cuda, ways->plans, count)) return BURN_OK;
   ways->plans->way = burn__cuda_fastest(cuda, go, ways, count);
   burn__dnn_save_way(cuda, ways->plans, count);
+  return BURN_OK;
+}
+
+/* An engine that refuses is not asked again: planes go by our best way, volumes, which have none, by another engine. */
+static BurnStatus go_otherwise(Ways *ways) {
+  DnnPlans *plans = ways->plans;
+  const uint32_t refused = plans->way;
+  plans->way = plans->count;
+  for (uint32_t i = 0; ways->work->way_count == 0 && i < plans->count; i++) {
+    if (i == refused || go(ways, i) != BURN_OK) continue;
+    plans->way = i;
+    return BURN_OK;
+  }
+  return ways->work->way(ways->work, 0);
 }
 
 BurnStatus burn__cuda_dnn_conv(Gpu *gpu, const GpuConvWork *work) {
-  const BurnDType dtype = work->run->out[0]->dtype;
   Cuda *cuda = cuda_of(gpu);
   Ways ways = {work, NULL};
-  if (!takes(work->p, dtype) || !burn__dnn_lock(cuda)) return work->way(work, 0);
-  ways.plans = plans_of(cuda, work->p, dtype, (int)work->kind);
-  if (ways.plans && ways.plans->way == UINT32_MAX) choose(cuda, &ways);
-  BurnStatus status = ways.plans ? go(&ways, ways.plans->way) : work->way(work, 0);
-  if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) {
-    ways.plans->way = ways.plans->count; /* an engine that refuses is not asked again */
-    status = work->way(work, 0);
-  }
+  if (!takes(work->p, work->dtype) || !burn__dnn_lock(cuda)) return work->way(work, 0);
+  ways.plans = plans_of(cuda, work);
+  BurnStatus status = BURN_OK;
+  if (ways.plans && ways.plans->way == UINT32_MAX) status = choose(cuda, &ways);
+  if (status == BURN_OK) status = ways.plans ? go(&ways, ways.plans->way) : work->way(work, 0);
+  if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) status = go_otherwise(&ways);
   burn__dnn_unlock(cuda);
   return status;
+}
+
+bool burn__cuda_dnn_takes_volumes(Gpu *gpu, const GpuConvWork *work) {
+  Cuda *cuda = cuda_of(gpu);
+  if (!takes(work->p, work->dtype) || !burn__dnn_lock(cuda)) return false;
+  const DnnPlans *plans = plans_of(cuda, work);
+  const bool has_engine = plans && plans->count > 0 && plans->way != plans->count;
+  burn__dnn_unlock(cuda);
+  return has_engine;
 }

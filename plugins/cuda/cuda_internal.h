@@ -115,6 +115,7 @@ void burn__cuda_dnn_destroy(Cuda *cuda);
 
 /* Of the GpuLibraries (cuda_dnn_conv.c, cuda_dnn_attention.c). */
 BurnStatus burn__cuda_dnn_conv(Gpu *gpu, const GpuConvWork *work);
+bool burn__cuda_dnn_takes_volumes(Gpu *gpu, const GpuConvWork *work);
 bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p);
 bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p);
 

@@ -49,6 +49,7 @@ static const GpuBackend gpu_backend = {.enter = burn__cuda_enter,
 
 static const GpuLibraries libraries = {.product = burn__cuda_blas_product,
                                        .conv = burn__cuda_dnn_conv,
+                                       .takes_volumes = burn__cuda_dnn_takes_volumes,
                                        .attention = burn__cuda_dnn_attention,
                                        .attention_backward = burn__cuda_dnn_attention_backward};
 

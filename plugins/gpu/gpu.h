@@ -155,10 +155,16 @@ typedef struct GpuProductKind {
 
 /* A convolution and the ways to compute it here, by number. */
 typedef enum GpuConvKind { GPU_CONV_FORWARD, GPU_CONV_TRANSPOSED, GPU_CONV_WEIGHT } GpuConvKind;
+/* What volumes have beside planes: the first axis of their places, whose others are those of a GpuConv. */
+typedef struct GpuConvDepth {
+  int64_t in, kernel, windows, stride, padding, dilation;
+} GpuConvDepth;
 typedef struct GpuConvWork {
   const GpuRun *run;
   const GpuConv *p;
+  const GpuConvDepth *depth; /* NULL: of planes. Volumes have no way here, and `way` fails */
   GpuConvKind kind;
+  BurnDType dtype;              /* of all tensors */
   BurnPrimitive *const *inputs; /* of the call, row-major; absent ones are NULL */
   BurnStatus (*way)(const struct GpuConvWork *work, uint32_t number);
   uint32_t way_count; /* way 0 is the best by what is known of shapes; all are worth a try */
@@ -183,6 +189,9 @@ typedef struct GpuLibraries {
   bool (*product)(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
   /* Runs the convolution by an algorithm of the library or by one of work's ways, whichever is the fastest. */
   BurnStatus (*conv)(Gpu *gpu, const GpuConvWork *work);
+  /* True if an algorithm of the library runs this convolution of volumes, of which only p, depth, kind and dtype are
+   * there. Between enter and leave. */
+  bool (*takes_volumes)(Gpu *gpu, const GpuConvWork *work);
   /* Into the outputs, which are made; the inputs of the call are as the op has them. */
   bool (*attention)(const GpuRun *run, const GpuAttention *p);
   bool (*attention_backward)(const GpuRun *run, const GpuAttention *p);
@@ -404,8 +413,15 @@ void burn__gpu_fused_destroy(Gpu *gpu);
 
 /* -- gpu_quantization.c ------------------------------------------------------------------------ */
 
-/* The table's supports: for the ops that some calls of are decomposed. */
-int32_t BURN_API_CALL burn__gpu_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes);
+/* True if a quantized_matmul can be run as it is. */
+bool burn__gpu_takes_quantized(const BurnOpCall *call);
+
+/* -- gpu_conv.c -------------------------------------------------------------------------------- */
+
+/* Convolutions that are the library's alone: of volumes. */
+bool burn__gpu_is_of_volumes(uint32_t op);
+/* True if it runs this call. */
+bool burn__gpu_takes_volumes(Gpu *gpu, const BurnOpCall *call);
 
 /* -- gpu_transpose.c --------------------------------------------------------------------------- */
 

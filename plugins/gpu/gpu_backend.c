@@ -3,12 +3,29 @@
 #include "gpu_memory.h"
 #include "gpu_replay.h"
 
+#include <stdio.h>
+
 /* -- calls ------------------------------------------------------------------------------------- */
 
 static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
   const Gpu *gpu = self;
   if (op >= BURN_OP_LIMIT || !gpu->rows[op]) return BURN_SUPPORT_NO;
+  if (burn__gpu_is_of_volumes(op))
+    return gpu->libraries && gpu->libraries->takes_volumes ? BURN_SUPPORT_ASK : BURN_SUPPORT_NO;
   return op == BURN_OP_quantized_matmul ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
+}
+
+/* For the ops that some calls of are decomposed. */
+static int32_t BURN_API_CALL supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
+  const bool is_product = call->op == BURN_OP_quantized_matmul, is_of_volumes = burn__gpu_is_of_volumes(call->op);
+  const bool suits = is_product      ? burn__gpu_takes_quantized(call)
+                     : is_of_volumes ? burn__gpu_takes_volumes(self, call)
+                                     : true;
+  if (suits || why_bytes == 0) return suits;
+  (void)snprintf(why, why_bytes, "%s",
+                 is_product ? "only i8 with one scale along the axis that is summed over is multiplied as it is"
+                            : "the device's library has no algorithm for it");
+  return 0;
 }
 
 static BurnStatus run_call(Gpu *gpu, const BurnOpCall *call) {
@@ -131,7 +148,7 @@ void burn__gpu_fill_table(Gpu *gpu, BurnBackend *out) {
   out->self = gpu;
   out->name = gpu->name;
   out->op_support = op_support;
-  out->supports = burn__gpu_supports;
+  out->supports = supports;
   out->submit = submit;
   out->create = burn__gpu_create;
   out->read = burn__gpu_read;

@@ -1,6 +1,6 @@
-/* gpu_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d. Each runs by the way that
- * is the fastest for its shape: an algorithm of the maker's library, a product of matrices (gpu_columns.c), the
- * definition. */
+/* gpu_conv.c - convolutions, their gradients: all three are one geometry, that of a conv2d or conv3d. Each of planes
+ * runs by the way that is the fastest for its shape: an algorithm of the maker's library, a product of matrices
+ * (gpu_columns.c), the definition. Those of volumes run by the library, or are decomposed. */
 #include "gpu.h"
 
 /* Variants of kernels/conv.cu; the first are those of GpuConvKind. */
@@ -24,23 +24,65 @@ static void release_inputs(Gpu *gpu, const Inputs *inputs) {
   for (uint32_t i = 0; i < 3; i++) burn__gpu_release(gpu, inputs->rows[i]);
 }
 
-static void take_pairs(GpuConv *p, const int64_t *stride, const int64_t *padding, const int64_t *dilation) {
-  for (int axis = 0; axis < 2; axis++) {
-    p->stride[axis] = stride[axis];
-    p->padding[axis] = padding[axis];
-    p->dilation[axis] = dilation[axis];
+/* A call; depth is there for volumes, which have three axes. */
+typedef struct Conv {
+  GpuConv p;
+  GpuConvDepth depth;
+  uint32_t axes;
+} Conv;
+
+static void take_window(Conv *c, const BurnAttr *stride, const BurnAttr *padding, const BurnAttr *dilation) {
+  const uint32_t first = c->axes - 2;
+  for (uint32_t axis = 0; axis < 2; axis++) {
+    c->p.stride[axis] = stride->value.i64s[first + axis];
+    c->p.padding[axis] = padding->value.i64s[first + axis];
+    c->p.dilation[axis] = dilation->value.i64s[first + axis];
   }
+  c->depth.stride = stride->value.i64s[0];
+  c->depth.padding = padding->value.i64s[0];
+  c->depth.dilation = dilation->value.i64s[0];
 }
 
-/* The conv2d that has these pixels, windows and weights. */
-static void take_shapes(GpuConv *p, const int64_t *pixels, const int64_t *windows, const int64_t *weight) {
-  p->batch = pixels[0];
-  p->in_channels = pixels[1];
-  p->out_channels = windows[1];
-  for (int axis = 0; axis < 2; axis++) {
-    p->in[axis] = pixels[2 + axis];
-    p->windows[axis] = windows[2 + axis];
-    p->kernel[axis] = weight[2 + axis];
+/* The convolution that has these pixels, windows and weights. */
+static void take_shapes(Conv *c, const int64_t *pixels, const int64_t *windows, const int64_t *weight) {
+  const uint32_t first = c->axes;
+  c->p.batch = pixels[0];
+  c->p.in_channels = pixels[1];
+  c->p.out_channels = windows[1];
+  for (uint32_t axis = 0; axis < 2; axis++) {
+    c->p.in[axis] = pixels[first + axis];
+    c->p.windows[axis] = windows[first + axis];
+    c->p.kernel[axis] = weight[first + axis];
+  }
+  c->depth.in = pixels[2];
+  c->depth.windows = windows[2];
+  c->depth.kernel = weight[2];
+}
+
+/* Attributes of planes and volumes are the same. The x of a transposed convolution are windows, its result pixels; in
+ * the gradient of the weight the gradient takes the place of the weight among the inputs. */
+static Conv conv_of(const BurnOpCall *call, GpuConvKind kind) {
+  const int64_t *first = call->inputs[0]->shape, *second = call->inputs[1]->shape, *out = call->output_descs->shape;
+  const BurnAttrs_conv2d *forward = BURN_ATTRS(conv2d, call);
+  const BurnAttrs_conv_transpose2d *transposed = BURN_ATTRS(conv_transpose2d, call);
+  const BurnAttrs_conv2d_weight_backward *weight = BURN_ATTRS(conv2d_weight_backward, call);
+  Conv c = {.axes = call->inputs[0]->rank - 2};
+  switch (kind) {
+    case GPU_CONV_FORWARD:
+      c.p.groups = forward->groups.value.i64;
+      take_window(&c, &forward->stride, &forward->padding, &forward->dilation);
+      take_shapes(&c, first, out, second);
+      return c;
+    case GPU_CONV_TRANSPOSED:
+      c.p.groups = transposed->groups.value.i64;
+      take_window(&c, &transposed->stride, &transposed->padding, &transposed->dilation);
+      take_shapes(&c, out, first, second);
+      return c;
+    default:
+      c.p.groups = weight->groups.value.i64;
+      take_window(&c, &weight->stride, &weight->padding, &weight->dilation);
+      take_shapes(&c, first, second, out);
+      return c;
   }
 }
 
@@ -137,67 +179,100 @@ static BurnStatus go(const GpuConvWork *work, uint32_t number) {
   return ways[number] == COLUMNS ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
 }
 
-static BurnStatus compute(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
+static BurnStatus of_planes(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
   const GpuLibraries *libraries = run->gpu->libraries;
   const GpuConvKind kind = (GpuConvKind)run->row->detail;
   Way ways[MOST_WAYS];
   const uint32_t count = list_ways(run, p, kind, ways);
   const bool few = p->in_channels / p->groups <= FEW_CHANNELS && p->out_channels / p->groups <= FEW_CHANNELS;
-  const GpuConvWork work = {run, p, kind, inputs->rows, go, count, ways[0] == SMALL && few};
+  const GpuConvWork work = {.run = run,
+                            .p = p,
+                            .kind = kind,
+                            .dtype = run->out[0]->dtype,
+                            .inputs = inputs->rows,
+                            .way = go,
+                            .way_count = count,
+                            .is_ours = ways[0] == SMALL && few};
   return libraries && libraries->conv ? libraries->conv(run->gpu, &work) : go(&work, 0);
 }
 
-static BurnStatus start(const GpuRun *run, GpuConv *p) {
-  Inputs inputs = {{NULL, NULL, NULL}};
-  if (burn_primitive_count(run->out[0]) == 0) return BURN_OK;
-  BurnStatus status = take_inputs(run, &inputs);
-  if (status == BURN_OK) {
-    p->out = gpu_address(run->out[0]);
-    p->x = gpu_address(inputs.rows[0]);
-    p->weight = gpu_address(inputs.rows[1]);
-    p->bias = inputs.rows[2] ? gpu_address(inputs.rows[2]) : 0;
-    status = compute(run, p, &inputs);
+/* -- volumes ----------------------------------------------------------------------------------- */
+
+enum { ALIGNMENT = 16 }; /* of what libraries take */
+
+static BurnStatus no_way(const GpuConvWork *work, uint32_t number) {
+  (void)number;
+  return GPU_FAIL(work->run->gpu, INTERNAL,
+                  "the device's library refuses a convolution of volumes that it has planned");
+}
+
+static BurnStatus align_inputs(Gpu *gpu, Inputs *inputs) {
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) {
+    BurnPrimitive *x = inputs->rows[i], *copy = NULL;
+    if (!x || gpu_address(x) % ALIGNMENT == 0) continue;
+    status = burn__gpu_cast(gpu, x, x->dtype, &copy);
+    if (status != BURN_OK) continue;
+    burn__gpu_release(gpu, x);
+    inputs->rows[i] = copy;
   }
+  return status;
+}
+
+static GpuConvWork volumes_work(const Conv *c, GpuConvKind kind, BurnDType dtype) {
+  return (GpuConvWork){.p = &c->p, .depth = &c->depth, .kind = kind, .dtype = dtype, .way = no_way};
+}
+
+static BurnStatus of_volumes(const GpuRun *run, const Conv *c, const Inputs *inputs) {
+  GpuConvWork work = volumes_work(c, (GpuConvKind)run->row->detail, run->out[0]->dtype);
+  work.run = run;
+  work.inputs = inputs->rows;
+  return run->gpu->libraries->conv(run->gpu, &work);
+}
+
+bool burn__gpu_is_of_volumes(uint32_t op) {
+  return op == BURN_OP_conv3d || op == BURN_OP_conv3d_weight_backward || op == BURN_OP_conv_transpose3d;
+}
+
+bool burn__gpu_takes_volumes(Gpu *gpu, const BurnOpCall *call) {
+  const GpuConvKind kind = (GpuConvKind)gpu->rows[call->op]->detail;
+  const Conv c = conv_of(call, kind);
+  const GpuConvWork work = volumes_work(&c, kind, call->inputs[0]->dtype);
+  if (burn_desc_count(call->output_descs) == 0 || burn_primitive_count(call->inputs[0]) == 0) return false;
+  if (burn__gpu_enter(gpu) != BURN_OK) return false;
+  const bool takes = gpu->libraries->takes_volumes(gpu, &work);
+  burn__gpu_leave(gpu);
+  return takes;
+}
+
+/* -- one call ---------------------------------------------------------------------------------- */
+
+static BurnStatus start(const GpuRun *run, Conv *c, Inputs *inputs) {
+  const bool is_of_planes = c->axes == 2;
+  BurnStatus status = take_inputs(run, inputs);
+  if (status == BURN_OK && !is_of_planes) status = align_inputs(run->gpu, inputs);
+  if (status != BURN_OK) return status;
+  c->p.out = gpu_address(run->out[0]);
+  c->p.x = gpu_address(inputs->rows[0]);
+  c->p.weight = gpu_address(inputs->rows[1]);
+  c->p.bias = inputs->rows[2] ? gpu_address(inputs->rows[2]) : 0;
+  return is_of_planes ? of_planes(run, &c->p, inputs) : of_volumes(run, c, inputs);
+}
+
+static BurnStatus conv(const GpuRun *run) {
+  Conv c = conv_of(run->call, (GpuConvKind)run->row->detail);
+  Inputs inputs = {{NULL, NULL, NULL}};
+  BurnStatus status = burn__gpu_output(run, 0);
+  if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
+  status = start(run, &c, &inputs);
   release_inputs(run->gpu, &inputs);
   return status;
 }
 
-static BurnStatus conv2d(const GpuRun *run) {
-  const BurnAttrs_conv2d *attrs = BURN_ATTRS(conv2d, run->call);
-  BurnPrimitive *const *in = run->call->inputs;
-  GpuConv p = {.groups = attrs->groups.value.i64};
-  const BurnStatus status = burn__gpu_output(run, 0);
-  if (status != BURN_OK) return status;
-  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
-  take_shapes(&p, in[0]->shape, run->out[0]->shape, in[1]->shape);
-  return start(run, &p);
-}
-
-/* Its x are windows, its result pixels. */
-static BurnStatus conv_transpose2d(const GpuRun *run) {
-  const BurnAttrs_conv_transpose2d *attrs = BURN_ATTRS(conv_transpose2d, run->call);
-  BurnPrimitive *const *in = run->call->inputs;
-  GpuConv p = {.groups = attrs->groups.value.i64};
-  const BurnStatus status = burn__gpu_output(run, 0);
-  if (status != BURN_OK) return status;
-  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
-  take_shapes(&p, run->out[0]->shape, in[0]->shape, in[1]->shape);
-  return start(run, &p);
-}
-
-/* The gradient takes the place of the weight among the inputs. */
-static BurnStatus conv2d_weight_backward(const GpuRun *run) {
-  const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, run->call);
-  BurnPrimitive *const *in = run->call->inputs;
-  GpuConv p = {.groups = attrs->groups.value.i64};
-  const BurnStatus status = burn__gpu_output(run, 0);
-  if (status != BURN_OK) return status;
-  take_pairs(&p, attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s);
-  take_shapes(&p, in[0]->shape, in[1]->shape, run->out[0]->shape);
-  return start(run, &p);
-}
-
-const GpuRow burn__gpu_conv_rows[] = {{BURN_OP_conv2d, conv2d, FORWARD},
-                                      {BURN_OP_conv_transpose2d, conv_transpose2d, TRANSPOSED},
-                                      {BURN_OP_conv2d_weight_backward, conv2d_weight_backward, WEIGHT},
+const GpuRow burn__gpu_conv_rows[] = {{BURN_OP_conv2d, conv, FORWARD},
+                                      {BURN_OP_conv_transpose2d, conv, TRANSPOSED},
+                                      {BURN_OP_conv2d_weight_backward, conv, WEIGHT},
+                                      {BURN_OP_conv3d, conv, FORWARD},
+                                      {BURN_OP_conv_transpose3d, conv, TRANSPOSED},
+                                      {BURN_OP_conv3d_weight_backward, conv, WEIGHT},
                                       {0, NULL, 0}};

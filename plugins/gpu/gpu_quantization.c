@@ -2,8 +2,6 @@
  * is summed over. All else is decomposed. */
 #include "gpu.h"
 
-#include <stdio.h>
-
 enum { THREADS = 256, MOST_TERMS = 131071 /* of 128 * 128, which i32 holds */ };
 
 /* -- which products --------------------------------------------------------------------------- */
@@ -22,18 +20,13 @@ static bool has_plain_scales(const BurnPrimitive *x, const BurnAttr *block, uint
   return true;
 }
 
-int32_t BURN_API_CALL burn__gpu_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
-  (void)self;
-  if (call->op != BURN_OP_quantized_matmul) return 1;
+bool burn__gpu_takes_quantized(const BurnOpCall *call) {
   const BurnAttrs_quantized_matmul *attrs = BURN_ATTRS(quantized_matmul, call);
   const BurnPrimitive *lhs = call->inputs[0], *rhs = call->inputs[2];
-  const bool suits = lhs->dtype == BURN_DTYPE_I8 && rhs->dtype == BURN_DTYPE_I8 && lhs->rank >= 2 && rhs->rank >= 2 &&
-                     lhs->shape[lhs->rank - 1] <= MOST_TERMS && is_small_float(call->output_descs->dtype) &&
-                     has_plain_scales(lhs, &attrs->lhs_block, lhs->rank - 1) &&
-                     has_plain_scales(rhs, &attrs->rhs_block, rhs->rank - 2);
-  if (!suits && why_bytes > 0)
-    (void)snprintf(why, why_bytes, "only i8 with one scale along the axis that is summed over is multiplied as it is");
-  return suits;
+  return lhs->dtype == BURN_DTYPE_I8 && rhs->dtype == BURN_DTYPE_I8 && lhs->rank >= 2 && rhs->rank >= 2 &&
+         lhs->shape[lhs->rank - 1] <= MOST_TERMS && is_small_float(call->output_descs->dtype) &&
+         has_plain_scales(lhs, &attrs->lhs_block, lhs->rank - 1) &&
+         has_plain_scales(rhs, &attrs->rhs_block, rhs->rank - 2);
 }
 
 /* -- one call --------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* emulated_dnn.c - cuDNN for machines without a GPU: convolutions in f32 and bf16 by loops, through the graph interface
+/* emulated_dnn.c - cuDNN for machines without a GPU: convolutions of planes and volumes in f32 and bf16 by loops, through the graph interface
  * and with the strides that cudnn_graph.h describes. It has one engine for each graph; BURN_EMULATED_DNN says for which:
  * "rows" of row-major pixels, "channels" of those whose channels come last, else for both. All other graphs it refuses.
  * BURN_CUDA_DNN names it. */
@@ -41,7 +41,7 @@ enum {
   ENGINE_NOTES = 1303
 };
 enum { DESCRIPTION = 2, WEIGHT, PIXELS, WINDOWS }; /* after the first attribute of a convolution */
-enum { MOST_VALUES = 8, MOST_ATTRIBUTES = 12, RANK = 4 };
+enum { MOST_VALUES = 8, MOST_ATTRIBUTES = 12, AXES = 3, RANK = AXES + 2 };
 
 /* Attributes in the order in which they were set; all their values have 8 bytes or fewer. */
 typedef struct Descriptor {
@@ -136,29 +136,51 @@ typedef struct Tensor {
 typedef struct Conv {
   int kind;
   Tensor pixels, windows, weight;
-  int64_t stride[2], padding[2], dilation[2];
+  int64_t stride[AXES], padding[AXES], dilation[AXES];
 } Conv;
+
+/* Of planes as volumes of one slice: `count` numbers, of which the first `before` are no axes of places. */
+static void take_axes(const int64_t *values, int64_t count, int before, int64_t missing, int64_t *out) {
+  const int depth = before + AXES - (int)count;
+  for (int i = 0; i < before; i++) out[i] = values[i];
+  for (int i = 0; i < depth; i++) out[before + i] = missing;
+  for (int i = before; i < (int)count; i++) out[depth + i] = values[i];
+}
+
+static int64_t count_of_values(const Descriptor *d, int attribute) {
+  for (int i = 0; i < d->count; i++)
+    if (d->numbers[i] == attribute) return d->sizes[i];
+  return 0;
+}
 
 static bool take_tensor(const Descriptor *d, Tensor *t) {
   if (!d || !values_of(d, DATA_TYPE) || !values_of(d, ID) || !values_of(d, STRIDES)) return false;
-  memcpy(t->shape, values_of(d, DIMENSIONS), sizeof t->shape);
-  memcpy(t->strides, values_of(d, STRIDES), sizeof t->strides);
+  const int64_t rank = count_of_values(d, DIMENSIONS);
+  if (rank < RANK - 1 || rank > RANK || count_of_values(d, STRIDES) != rank) return false;
+  take_axes(values_of(d, DIMENSIONS), rank, 2, 1, t->shape);
+  take_axes(values_of(d, STRIDES), rank, 2, 0, t->strides);
   t->type = (int)values_of(d, DATA_TYPE)[0];
   t->id = values_of(d, ID)[0];
   return t->type == 0 || t->type == TYPE_BF16;
 }
 
-/* False: it is none of planes. */
+static bool take_window(const Descriptor *how, int attribute, int64_t missing, int64_t *out) {
+  const int64_t count = how ? count_of_values(how, attribute) : 0;
+  if (count < AXES - 1 || count > AXES) return false;
+  take_axes(values_of(how, attribute), count, 0, missing, out);
+  return true;
+}
+
+/* False: it is none of planes or volumes. */
 static bool take_conv(const Descriptor *operation, Conv *conv) {
   conv->kind = operation->type;
   if (conv->kind < FORWARD || conv->kind > GRADIENT_OF_PIXELS) return false;
   const int first = conv->kind == FORWARD ? 700 : conv->kind == GRADIENT_OF_PIXELS ? 706 : 712;
-  const Descriptor *how = part_of(operation, first + DESCRIPTION), *pixels = part_of(operation, first + PIXELS);
-  if (!how || !pixels || pixels->sizes[1] != RANK) return false;
-  memcpy(conv->stride, values_of(how, STEPS), sizeof conv->stride);
-  memcpy(conv->padding, values_of(how, PADDING), sizeof conv->padding);
-  memcpy(conv->dilation, values_of(how, DILATIONS), sizeof conv->dilation);
-  return take_tensor(pixels, &conv->pixels) && take_tensor(part_of(operation, first + WINDOWS), &conv->windows) &&
+  const Descriptor *how = part_of(operation, first + DESCRIPTION);
+  return take_window(how, STEPS, 1, conv->stride) && take_window(how, PADDING, 0, conv->padding) &&
+         take_window(how, DILATIONS, 1, conv->dilation) &&
+         take_tensor(part_of(operation, first + PIXELS), &conv->pixels) &&
+         take_tensor(part_of(operation, first + WINDOWS), &conv->windows) &&
          take_tensor(part_of(operation, first + WEIGHT), &conv->weight);
 }
 
@@ -187,11 +209,15 @@ static void put(const Tensor *t, int64_t at, float x) {
   ((uint16_t *)(void *)t->data)[at] = (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-static int64_t place(const Tensor *t, int64_t a, int64_t b, int64_t y, int64_t x) {
-  return a * t->strides[0] + b * t->strides[1] + y * t->strides[2] + x * t->strides[3];
+static int64_t place(const Tensor *t, int64_t a, int64_t b, int64_t z, int64_t y) {
+  return a * t->strides[0] + b * t->strides[1] + z * t->strides[2] + y * t->strides[3];
 }
 
-static int64_t count_of(const Tensor *t) { return t->shape[0] * t->shape[1] * t->shape[2] * t->shape[3]; }
+static int64_t count_of(const Tensor *t) {
+  int64_t count = 1;
+  for (int axis = 0; axis < RANK; axis++) count *= t->shape[axis];
+  return count;
+}
 
 /* Elements in the order in which they lie, which has no gaps; of the result zeros. */
 static float *open_tensor(const Tensor *t, bool is_result) {
@@ -202,19 +228,25 @@ static float *open_tensor(const Tensor *t, bool is_result) {
 
 /* What a line of windows, a tap and two channels have in common; the numbers are those of open_tensor. */
 typedef struct Line {
-  int64_t n, out, in, of_group, wy, ky, kx;
+  int64_t n, out, in, of_group, at[2], tap[AXES]; /* at: slice and row of the windows */
   float *pixels, *windows, *weight;
 } Line;
 
+/* Where a tap meets pixels along an axis. */
+static int64_t pixel_of(const Conv *c, int axis, int64_t window, int64_t tap) {
+  return window * c->stride[axis] + tap * c->dilation[axis] - c->padding[axis];
+}
+
 static void add_line(const Conv *c, const Line *l) {
-  const int64_t y = l->wy * c->stride[0] + l->ky * c->dilation[0] - c->padding[0];
-  if (y < 0 || y >= c->pixels.shape[2]) return;
-  float *weights = l->weight + place(&c->weight, l->out, l->of_group, l->ky, l->kx);
-  float *windows = l->windows + place(&c->windows, l->n, l->out, l->wy, 0), weight = *weights;
-  float *pixels = l->pixels + place(&c->pixels, l->n, l->in, y, 0);
-  for (int64_t wx = 0; wx < c->windows.shape[3]; wx++, windows += c->windows.strides[3]) {
-    const int64_t x = wx * c->stride[1] + l->kx * c->dilation[1] - c->padding[1], at = x * c->pixels.strides[3];
-    if (x < 0 || x >= c->pixels.shape[3]) continue;
+  const int64_t z = pixel_of(c, 0, l->at[0], l->tap[0]), y = pixel_of(c, 1, l->at[1], l->tap[1]);
+  if (z < 0 || z >= c->pixels.shape[2] || y < 0 || y >= c->pixels.shape[3]) return;
+  float *weights = l->weight + place(&c->weight, l->out, l->of_group, l->tap[0], l->tap[1]);
+  weights += l->tap[2] * c->weight.strides[4];
+  float *windows = l->windows + place(&c->windows, l->n, l->out, l->at[0], l->at[1]), weight = *weights;
+  float *pixels = l->pixels + place(&c->pixels, l->n, l->in, z, y);
+  for (int64_t wx = 0; wx < c->windows.shape[4]; wx++, windows += c->windows.strides[4]) {
+    const int64_t x = pixel_of(c, 2, wx, l->tap[2]), at = x * c->pixels.strides[4];
+    if (x < 0 || x >= c->pixels.shape[4]) continue;
     if (c->kind == FORWARD) *windows += pixels[at] * weight;
     if (c->kind == GRADIENT_OF_PIXELS) pixels[at] += *windows * weight;
     if (c->kind == GRADIENT_OF_WEIGHT) weight += pixels[at] * *windows;
@@ -222,10 +254,15 @@ static void add_line(const Conv *c, const Line *l) {
   *weights = weight;
 }
 
+static void add_lines(const Conv *c, Line *l) {
+  for (l->at[0] = 0; l->at[0] < c->windows.shape[2]; l->at[0]++)
+    for (l->at[1] = 0; l->at[1] < c->windows.shape[3]; l->at[1]++) add_line(c, l);
+}
+
 static void add_taps(const Conv *c, Line l) {
-  for (l.ky = 0; l.ky < c->weight.shape[2]; l.ky++)
-    for (l.kx = 0; l.kx < c->weight.shape[3]; l.kx++)
-      for (l.wy = 0; l.wy < c->windows.shape[2]; l.wy++) add_line(c, &l);
+  for (l.tap[0] = 0; l.tap[0] < c->weight.shape[2]; l.tap[0]++)
+    for (l.tap[1] = 0; l.tap[1] < c->weight.shape[3]; l.tap[1]++)
+      for (l.tap[2] = 0; l.tap[2] < c->weight.shape[4]; l.tap[2]++) add_lines(c, &l);
 }
 
 static int run_conv(const void *arguments) {

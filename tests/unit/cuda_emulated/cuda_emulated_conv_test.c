@@ -165,6 +165,72 @@ static void test_library_with_channels_last(void **state) {
   forked(compare_library, (char[]){"channels"});
 }
 
+/* -- volumes by cuDNN --------------------------------------------------------------------------- */
+
+/* conv3d, its gradients of pixels and weight, for stride 2 along the depth. */
+static void run_volumes(BurnDevice *device, const Case *c, BurnDType dtype, BurnTensor *out[RESULTS]) {
+  enum { DEPTH = 5, TAPS = 2, DEPTHS = 3 }; /* of pixels, weight, windows with a padding of 1 */
+  const BurnShape weight = BURN_SHAPE(c->out, c->in / c->groups, TAPS, c->taps_y, c->taps_x);
+  const int64_t height = c->height + 2 * c->padding - (c->taps_y - 1) * c->dilation - 1;
+  const int64_t width = c->width + 2 * c->padding - (c->taps_x - 1) * c->dilation - 1;
+  const BurnShape windows = BURN_SHAPE(c->batch, c->out, DEPTHS, height / c->stride + 1, width / c->stride + 1);
+  BurnConv3dOptions options = {
+      {2, c->stride, c->stride}, {1, c->padding, c->padding}, {1, c->dilation, c->dilation}, c->groups, {0, 0, 0}};
+  BurnTensor *pixels = integers(device, BURN_SHAPE(c->batch, c->in, DEPTH, c->height, c->width), dtype, 1);
+  BurnTensor *grad = integers(device, windows, dtype, 2), *kernel = integers(device, weight, dtype, 3);
+  out[0] = burn_conv3d(burn_clone(pixels), burn_clone(kernel), integers(device, BURN_SHAPE(c->out), dtype, 4), options);
+  out[1] = burn_conv3d_weight_backward(pixels, burn_clone(grad), weight, options);
+  options.padding_out[0] = (DEPTH + 2 - (TAPS - 1) - 1) % 2;
+  options.padding_out[1] = height % c->stride;
+  options.padding_out[2] = width % c->stride;
+  out[2] = burn_conv_transpose3d(grad, kernel, integers(device, BURN_SHAPE(c->in), dtype, 5), options);
+}
+
+static void compare_volumes(BurnDevice *device, BurnDevice *other, const Case *c, BurnDType dtype) {
+  static const char *const names[RESULTS] = {"conv3d", "conv3d_weight_backward", "conv_transpose3d"};
+  BurnTensor *out[RESULTS], *expected[RESULTS];
+  run_volumes(device, c, dtype, out);
+  run_volumes(other, c, dtype, expected);
+  for (int i = 0; i < RESULTS; i++) check_same(out[i], expected[i], names[i], c);
+}
+
+/* The first call chooses among engines, the second runs the one that was chosen. */
+static void compare_library_of_volumes(void *order) {
+  static const Case plain = {2, 4, 6, 2, 9, 8, 3, 2, 1, 1, 2}, strided = {1, 3, 5, 1, 7, 8, 2, 3, 2, 1, 1};
+  static const Case large = {2, 8, 8, 1, 60, 70, 2, 1, 1, 1, 2}; /* for channels last */
+  const bool is_last = strcmp(order, "channels") == 0;
+  setenv("BURN_CUDA_DNN", EMULATED_DNN, 1);
+  setenv("BURN_EMULATED_DNN", order, 1);
+  setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1);
+  setenv("XDG_CACHE_HOME", cache, 1);
+  BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
+  const Case *cases[] = {&large, &plain, &strided};
+  for (size_t i = 0; i < (is_last ? 1 : sizeof cases / sizeof cases[0]); i++) {
+    compare_volumes(device, other, cases[i], BURN_DTYPE_F32);
+    compare_volumes(device, other, cases[i], BURN_DTYPE_BF16);
+    const int before = runs_of(is_last);
+    compare_volumes(device, other, cases[i], BURN_DTYPE_F32);
+    compare_volumes(device, other, cases[i], BURN_DTYPE_BF16);
+    CHECK(runs_of(is_last) == before + 2 * RESULTS, "case %zu: cuDNN ran %d times", i, runs_of(is_last) - before);
+  }
+  const int before = runs_of(is_last);
+  compare_volumes(device, other, &plain, BURN_DTYPE_F64);
+  CHECK(runs_of(is_last) == before, "cuDNN was given f64");
+  CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_volumes_by_rows(void **state) {
+  (void)state;
+  forked(compare_library_of_volumes, (char[]){"rows"});
+}
+
+static void test_volumes_with_channels_last(void **state) {
+  (void)state;
+  forked(compare_library_of_volumes, (char[]){"channels"});
+}
+
 static int set_up(void **state) {
   (void)state;
   make_folder(cache);
@@ -177,8 +243,9 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
-                                     cmocka_unit_test(test_library_by_rows),
-                                     cmocka_unit_test(test_library_with_channels_last)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_library_by_rows),      cmocka_unit_test(test_library_with_channels_last),
+      cmocka_unit_test(test_volumes_by_rows),      cmocka_unit_test(test_volumes_with_channels_last)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
