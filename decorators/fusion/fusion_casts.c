@@ -36,7 +36,7 @@ void burn__fusion_find_mixed(FusionLayer *decorator) {
 typedef struct Folding {
   FusionQueue *queue;
   FusionPlan *plan;
-  const uint8_t *needed;
+  const uint32_t *only_reader; /* of slots */
 } Folding;
 
 /* The number of the cast that makes a slot, or FUSION_NONE. */
@@ -45,18 +45,22 @@ static uint32_t cast_to(const Folding *f, uint32_t slot) {
   return producer != FUSION_NONE && op_at(f->queue, producer)->op == BURN_OP_cast ? producer : FUSION_NONE;
 }
 
-/* The one op that reads a slot, once; FUSION_NONE if there is not exactly one. */
-static uint32_t only_reader(const Folding *f, uint32_t slot) {
-  uint32_t reader = FUSION_NONE;
-  for (uint32_t i = fusion_values(f->queue)[slot].producer + 1u; i < f->queue->ops.count; i++) {
-    const FusionOp *op = op_at(f->queue, i);
-    for (uint32_t k = 0; f->needed[i] && k < op->input_count; k++) {
-      if (fusion_inputs(f->queue, op)[k] != slot) continue;
-      if (reader != FUSION_NONE) return FUSION_NONE;
-      reader = i;
+enum { READ_TWICE = FUSION_NONE - 1u };
+
+/* Of each slot the one op that reads it, once; FUSION_NONE where nobody does, READ_TWICE where more than that. NULL
+ * without memory. */
+static uint32_t *only_readers(const FusionQueue *queue, const uint8_t *needed) {
+  const uint32_t count = queue->values.count;
+  uint32_t *readers = queue->decorator->host->allocate(((uint64_t)count + 1u) * sizeof *readers);
+  for (uint32_t i = 0; readers && i < count; i++) readers[i] = FUSION_NONE;
+  for (uint32_t i = 0; readers && i < queue->ops.count; i++) {
+    const FusionOp *op = op_at(queue, i);
+    for (uint32_t k = 0; needed[i] && k < op->input_count; k++) {
+      const uint32_t slot = fusion_inputs(queue, op)[k];
+      if (slot != FUSION_NONE) readers[slot] = readers[slot] == FUSION_NONE ? i : READ_TWICE;
     }
   }
-  return reader;
+  return readers;
 }
 
 static bool note(const Folding *f, FusionFold fold) {
@@ -80,8 +84,8 @@ static bool fold_result(const Folding *f, uint32_t number, uint32_t k) {
   const FusionOp *op = op_at(f->queue, number);
   const uint32_t slot = op->first_output + k;
   if (!fusion_values(f->queue)[slot].dead || dtype_of(f->queue, slot) != BURN_DTYPE_F32) return true;
-  const uint32_t cast = only_reader(f, slot);
-  if (cast == FUSION_NONE || op_at(f->queue, cast)->op != BURN_OP_cast) return true;
+  const uint32_t cast = f->only_reader[slot];
+  if (cast == FUSION_NONE || cast == READ_TWICE || op_at(f->queue, cast)->op != BURN_OP_cast) return true;
   const uint32_t half_slot = op_at(f->queue, cast)->first_output;
   const uint32_t half = half_of(dtype_of(f->queue, half_slot));
   if (half == FUSION_HALVES || !(f->queue->decorator->mixed[op->op].outputs[half] >> k & 1u)) return true;
@@ -116,10 +120,12 @@ static bool is_mixed(const FusionLayer *decorator, uint32_t op) {
 }
 
 bool burn__fusion_fold_casts(FusionQueue *queue, FusionPlan *plan, const uint8_t *needed, const uint8_t *role) {
-  const Folding f = {queue, plan, needed};
-  bool ok = true;
+  uint32_t *only_reader = only_readers(queue, needed);
+  const Folding f = {queue, plan, only_reader};
+  bool ok = only_reader != NULL;
   for (uint32_t i = 0; i < queue->ops.count && ok; i++)
     if (needed[i] && role[i] == BURN_FUSED_NO && is_mixed(queue->decorator, op_at(queue, i)->op)) ok = fold_call(&f, i);
+  queue->decorator->host->free(only_reader, ((uint64_t)queue->values.count + 1u) * sizeof *only_reader);
   if (ok) burn__fusion_apply_folds(queue, plan);
   return ok;
 }

@@ -2,87 +2,38 @@
  *
  * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes
  * suit, the body stays within the backend's limits, and nothing lies between: no third group that needs the one and is
- * needed by the other. Groups with reductions have one axis along which all of them reduce, or reduce everything to one
- * number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the reductions, then
+ * needed by the other (fusion_needs.c). Groups with reductions have one axis along which all of them reduce, or reduce
+ * everything to one number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the reductions, then
  * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
  * their last ops were recorded, or earlier where another one needs them.
  *
  * Before that, casts that calls can do without are left out (fusion_casts.c).
  *
  * Ops whose calls the backend makes together (burn.calls) join the first group of the same op that they do not need. */
-#include "fusion_internal.h"
+#include "fusion_planner.h"
 
 #include <string.h>
-
-enum { NO_AXIS = -1, ALL_AXES = -2 };
-
-typedef struct Group {
-  const BurnTensorDesc *shape; /* of the loop */
-  uint32_t op_count;
-  uint32_t input_slots; /* at most, for the limit */
-  int32_t reduce_axis;  /* along which all its reductions go; or NO_AXIS, ALL_AXES */
-  bool fusable;
-  bool joined; /* calls of one op for burn.calls */
-} Group;
-
-/* All arrays have an entry per op; a group is named by its first op. */
-typedef struct Planner {
-  FusionQueue *queue;
-  FusionLayer *decorator;
-  FusionPlan *plan;
-  uint32_t op_count, row_words;
-  uint8_t *role;      /* BURN_FUSED_* */
-  uint8_t *needed;    /* of ops */
-  uint8_t *emitted;   /* of groups */
-  uint32_t *group_of; /* of ops */
-  uint32_t *last_use; /* of slots: number of the launch that reads it last, + 1; FUSION_NONE for none */
-  Group *groups;
-  uint64_t *before;  /* [group][row_words]: bits of the groups that it needs, directly or not */
-  uint32_t *scratch; /* room for ops, inputs and outputs of one body */
-  void *memory;
-  uint64_t bytes;
-} Planner;
-
-static const BurnTensorDesc *desc_of(const Planner *p, uint32_t slot) {
-  return &fusion_values(p->queue)[slot].tensor->desc;
-}
-static const FusionOp *op_at(const Planner *p, uint32_t i) { return &fusion_ops(p->queue)[i]; }
-static const uint32_t *inputs_of(const Planner *p, const FusionOp *op) { return fusion_inputs(p->queue, op); }
-static uint32_t output_of(const Planner *p, const FusionOp *op, uint32_t number) {
-  return fusion_output(p->queue, op, number);
-}
-static uint64_t *row(const Planner *p, uint32_t group) { return p->before + (uint64_t)group * p->row_words; }
-static bool has(const Planner *p, uint32_t group, uint32_t other) {
-  return row(p, group)[other / 64u] >> other % 64u & 1u;
-}
-
-/* The group that makes a slot, or FUSION_NONE. */
-static uint32_t maker(const Planner *p, uint32_t slot) {
-  if (slot == FUSION_NONE) return FUSION_NONE;
-  const uint32_t producer = fusion_values(p->queue)[slot].producer;
-  return producer == FUSION_NONE ? FUSION_NONE : p->group_of[producer];
-}
 
 /* -- which ops are needed --------------------------------------------------------------------- */
 
 /* Does somebody want what this op makes? A cast that was left out makes nothing: another op has its slot. */
-static bool is_wanted(const Planner *p, uint32_t i) {
-  const FusionOp *op = op_at(p, i);
+static bool is_wanted(const FusionPlanner *p, uint32_t i) {
+  const FusionOp *op = fusion_op_at(p, i);
   for (uint32_t k = 0; k < op->output_count; k++) {
-    const FusionValue *value = &fusion_values(p->queue)[output_of(p, op, k)];
+    const FusionValue *value = &fusion_values(p->queue)[fusion_output_of(p, op, k)];
     if (!value->dead && value->producer == i) return true;
   }
   return false;
 }
 
-static void find_needed(Planner *p) {
+static void find_needed(FusionPlanner *p) {
   memset(p->needed, 0, p->op_count);
   for (uint32_t i = p->op_count; i-- > 0;) {
-    const FusionOp *op = op_at(p, i);
+    const FusionOp *op = fusion_op_at(p, i);
     p->needed[i] |= is_wanted(p, i);
     if (!p->needed[i]) continue;
     for (uint32_t k = 0; k < op->input_count; k++) {
-      const uint32_t slot = inputs_of(p, op)[k];
+      const uint32_t slot = fusion_inputs_of(p, op)[k];
       if (slot != FUSION_NONE && fusion_values(p->queue)[slot].producer != FUSION_NONE)
         p->needed[fusion_values(p->queue)[slot].producer] = 1;
     }
@@ -95,47 +46,46 @@ static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* The axis along which `whole` becomes `part`; ALL_AXES if `part` is one number; NO_AXIS if that is not all the
+/* The axis along which `whole` becomes `part`; FUSION_ALL_AXES if `part` is one number; FUSION_NO_AXIS if that is not all the
  * difference. */
 static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
-  int32_t axis = NO_AXIS;
-  if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return ALL_AXES;
-  if (whole->rank != part->rank) return NO_AXIS;
+  int32_t axis = FUSION_NO_AXIS;
+  if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return FUSION_ALL_AXES;
+  if (whole->rank != part->rank) return FUSION_NO_AXIS;
   for (uint32_t i = 0; i < whole->rank; i++) {
     if (whole->shape[i] == part->shape[i]) continue;
-    if (part->shape[i] != 1 || axis != NO_AXIS) return NO_AXIS;
+    if (part->shape[i] != 1 || axis != FUSION_NO_AXIS) return FUSION_NO_AXIS;
     axis = (int32_t)i;
   }
   return axis;
 }
 
 /* The group of one op. */
-static void start_group(Planner *p, uint32_t i) {
-  const FusionOp *op = op_at(p, i);
-  Group *group = &p->groups[i];
+static void start_group(FusionPlanner *p, uint32_t i) {
+  const FusionOp *op = fusion_op_at(p, i);
+  FusionGroup *group = &p->groups[i];
   p->group_of[i] = i;
-  *group = (Group){.shape = op->output_count ? desc_of(p, output_of(p, op, 0)) : NULL,
-                   .op_count = 1,
-                   .input_slots = op->input_count,
-                   .reduce_axis = NO_AXIS,
-                   .fusable = p->role[i] != BURN_FUSED_NO,
-                   .joined = p->role[i] == BURN_FUSED_NO && fusion_joins(p->decorator->joins, op)};
-  memset(row(p, i), 0, p->row_words * sizeof(uint64_t));
+  *group = (FusionGroup){.shape = op->output_count ? fusion_desc_of(p, fusion_output_of(p, op, 0)) : NULL,
+                         .op_count = 1,
+                         .input_slots = op->input_count,
+                         .reduce_axis = FUSION_NO_AXIS,
+                         .fusable = p->role[i] != BURN_FUSED_NO,
+                         .joined = p->role[i] == BURN_FUSED_NO && fusion_joins(p->decorator->joins, op)};
+  p->next_member[i] = FUSION_NONE;
+  p->last_member[i] = i;
   for (uint32_t k = 0; k < op->input_count; k++) {
-    const uint32_t from = maker(p, inputs_of(p, op)[k]);
-    if (from == FUSION_NONE) continue;
-    row(p, i)[from / 64u] |= UINT64_C(1) << from % 64u;
-    for (uint32_t w = 0; w < p->row_words; w++) row(p, i)[w] |= row(p, from)[w];
+    const uint32_t from = fusion_maker(p, fusion_inputs_of(p, op)[k]);
+    if (from != FUSION_NONE) p->groups[from].is_read = true;
   }
   if (p->role[i] != BURN_FUSED_REDUCE) return;
-  group->shape = desc_of(p, inputs_of(p, op)[0]);
-  group->reduce_axis = reduced_axis(group->shape, desc_of(p, output_of(p, op, 0)));
-  group->fusable = group->reduce_axis != NO_AXIS;
+  group->shape = fusion_desc_of(p, fusion_inputs_of(p, op)[0]);
+  group->reduce_axis = reduced_axis(group->shape, fusion_desc_of(p, fusion_output_of(p, op, 0)));
+  group->fusable = group->reduce_axis != FUSION_NO_AXIS;
 }
 
 /* The shape of the loop of both groups together, or NULL if they do not suit. */
-static const BurnTensorDesc *common_shape(const Group *a, const Group *b) {
-  const bool one = a->reduce_axis != NO_AXIS, other = b->reduce_axis != NO_AXIS;
+static const BurnTensorDesc *common_shape(const FusionGroup *a, const FusionGroup *b) {
+  const bool one = a->reduce_axis != FUSION_NO_AXIS, other = b->reduce_axis != FUSION_NO_AXIS;
   if (one && other && a->reduce_axis != b->reduce_axis) return NULL;
   if (same_shape(a->shape, b->shape)) return a->shape;
   if (one && !other && reduced_axis(a->shape, b->shape) == a->reduce_axis) return a->shape;
@@ -143,63 +93,64 @@ static const BurnTensorDesc *common_shape(const Group *a, const Group *b) {
   return NULL;
 }
 
-/* Does a third group need the one and is needed by the other? */
-static bool something_between(const Planner *p, uint32_t a, uint32_t b) {
-  for (uint32_t x = 0; x < p->op_count; x++) {
-    if (x == a || x == b || !p->needed[x] || p->group_of[x] != x) continue;
-    if ((has(p, b, x) && has(p, x, a)) || (has(p, a, x) && has(p, x, b))) return true;
-  }
-  return false;
-}
+/* -- groups grow ------------------------------------------------------------------------------- */
 
-static bool may_merge(const Planner *p, uint32_t a, uint32_t b) {
-  const Group *one = &p->groups[a], *other = &p->groups[b];
+static bool may_merge(FusionPlanner *p, uint32_t a, uint32_t b) {
+  const FusionGroup *one = &p->groups[a], *other = &p->groups[b];
   if (a == b || !one->fusable || !other->fusable) return false;
   if (one->op_count + other->op_count > p->decorator->fused->max_steps) return false;
   if (one->input_slots + other->input_slots > p->decorator->fused->max_inputs * 2u) return false;
-  return common_shape(one, other) && !something_between(p, a, b);
+  return common_shape(one, other) && !burn__fusion_something_between(p, a, b);
 }
 
 /* The group of ops recorded earlier that an op may join, or FUSION_NONE. Nothing needs the op yet, so it is enough that
  * it does not need that group. */
-static uint32_t group_to_join(const Planner *p, uint32_t i) {
-  for (uint32_t x = 0; x < i && p->groups[i].joined; x++)
-    if (p->needed[x] && p->group_of[x] == x && p->groups[x].joined && op_at(p, x)->op == op_at(p, i)->op &&
-        !has(p, i, x))
-      return x;
+static uint32_t group_to_join(FusionPlanner *p, uint32_t i) {
+  for (uint32_t k = 0; k < p->joined_count && p->groups[i].joined; k++)
+    if (fusion_op_at(p, p->joined[k])->op == fusion_op_at(p, i)->op &&
+        !burn__fusion_leads_to(p, p->joined[k], i, false))
+      return p->joined[k];
+  if (p->groups[i].joined) p->joined[p->joined_count++] = i;
   return FUSION_NONE;
 }
 
-/* The groups become one, named by its first op. */
-static void merge(Planner *p, uint32_t one_name, uint32_t other_name) {
-  const uint32_t a = one_name < other_name ? one_name : other_name, b = one_name < other_name ? other_name : one_name;
-  Group *one = &p->groups[a];
-  const Group *other = &p->groups[b];
-  if (!one->joined) one->shape = common_shape(one, other);
-  if (one->reduce_axis == NO_AXIS) one->reduce_axis = other->reduce_axis;
-  one->op_count += other->op_count;
-  one->input_slots += other->input_slots;
-  for (uint32_t w = 0; w < p->row_words; w++) row(p, a)[w] |= row(p, b)[w];
-  row(p, a)[a / 64u] &= ~(UINT64_C(1) << a % 64u);
-  row(p, a)[b / 64u] &= ~(UINT64_C(1) << b % 64u);
-  for (uint32_t i = 0; i < p->op_count; i++) {
-    if (!p->needed[i] || p->group_of[i] == FUSION_NONE) continue;
-    if (p->group_of[i] == b) p->group_of[i] = a;
-    if (p->group_of[i] != i || i == a || (!has(p, i, a) && !has(p, i, b))) continue;
-    for (uint32_t w = 0; w < p->row_words; w++) row(p, i)[w] |= row(p, a)[w];
-    row(p, i)[a / 64u] |= UINT64_C(1) << a % 64u;
-    row(p, i)[b / 64u] &= ~(UINT64_C(1) << b % 64u);
+/* The members of b, whose first comes after that of a, become members of a, in program order. */
+static void merge_members(FusionPlanner *p, uint32_t a, uint32_t b) {
+  const bool is_after = p->last_member[a] < b;
+  uint32_t at = is_after ? p->last_member[a] : a, one = p->next_member[at], other = b;
+  for (uint32_t i = b; i != FUSION_NONE; i = p->next_member[i]) p->group_of[i] = a;
+  if (p->last_member[a] < p->last_member[b]) p->last_member[a] = p->last_member[b];
+  while (one != FUSION_NONE && other != FUSION_NONE) {
+    uint32_t *first = one < other ? &one : &other;
+    p->next_member[at] = *first;
+    at = *first;
+    *first = p->next_member[at];
   }
+  p->next_member[at] = one != FUSION_NONE ? one : other;
 }
 
-static void make_groups(Planner *p) {
+/* The groups become one, named by its first op. */
+static void merge(FusionPlanner *p, uint32_t one_name, uint32_t other_name) {
+  const uint32_t a = one_name < other_name ? one_name : other_name, b = one_name < other_name ? other_name : one_name;
+  FusionGroup *one = &p->groups[a];
+  const FusionGroup *other = &p->groups[b];
+  if (!one->joined) one->shape = common_shape(one, other);
+  if (one->reduce_axis == FUSION_NO_AXIS) one->reduce_axis = other->reduce_axis;
+  one->op_count += other->op_count;
+  one->input_slots += other->input_slots;
+  one->is_read |= other->is_read;
+  merge_members(p, a, b);
+}
+
+static void make_groups(FusionPlanner *p) {
   for (uint32_t i = 0; i < p->op_count; i++) p->group_of[i] = FUSION_NONE;
+  p->joined_count = 0;
   for (uint32_t i = 0; i < p->op_count; i++) {
     if (!p->needed[i]) continue;
-    const FusionOp *op = op_at(p, i);
+    const FusionOp *op = fusion_op_at(p, i);
     start_group(p, i);
     for (uint32_t k = 0; k < op->input_count && p->role[i] != BURN_FUSED_NO; k++) {
-      const uint32_t from = maker(p, inputs_of(p, op)[k]);
+      const uint32_t from = fusion_maker(p, fusion_inputs_of(p, op)[k]);
       if (from != FUSION_NONE && may_merge(p, from, p->group_of[i])) merge(p, from, p->group_of[i]);
     }
     const uint32_t joined = group_to_join(p, i);
@@ -216,51 +167,46 @@ static void add_unique(uint32_t *list, uint32_t *count, uint32_t slot) {
 }
 
 /* Is a slot read by an op of another group, or wanted outside? */
-static bool leaves(const Planner *p, uint32_t group, uint32_t slot) {
+static bool leaves(const FusionPlanner *p, uint32_t group, uint32_t slot) {
   if (!fusion_values(p->queue)[slot].dead) return true;
-  for (uint32_t i = fusion_values(p->queue)[slot].producer + 1u; i < p->op_count; i++) {
-    if (!p->needed[i] || p->group_of[i] == group) continue;
-    const FusionOp *op = op_at(p, i);
-    for (uint32_t k = 0; k < op->input_count; k++)
-      if (inputs_of(p, op)[k] == slot) return true;
-  }
+  for (uint32_t at = p->first_reader[slot]; at != FUSION_NONE; at = p->next_reader[at])
+    if (p->group_of[p->reader[at]] != group) return true;
   return false;
 }
 
 /* Everything that the calls of a group for burn.calls read and make, in their order. */
-static void list_calls(const Planner *p, FusionBody *body) {
+static void list_calls(const FusionPlanner *p, FusionBody *body) {
   for (uint32_t i = 0; i < body->op_count; i++) {
-    const FusionOp *op = op_at(p, body->ops[i]);
-    for (uint32_t k = 0; k < op->input_count; k++) body->inputs[body->input_count++] = inputs_of(p, op)[k];
-    for (uint32_t k = 0; k < op->output_count; k++) body->outputs[body->output_count++] = output_of(p, op, k);
+    const FusionOp *op = fusion_op_at(p, body->ops[i]);
+    for (uint32_t k = 0; k < op->input_count; k++) body->inputs[body->input_count++] = fusion_inputs_of(p, op)[k];
+    for (uint32_t k = 0; k < op->output_count; k++) body->outputs[body->output_count++] = fusion_output_of(p, op, k);
   }
 }
 
-static FusionBody body_of(const Planner *p, uint32_t group) {
+static FusionBody body_of(const FusionPlanner *p, uint32_t group) {
   uint32_t *ops = p->scratch;
   FusionBody body = {.queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count};
   body.inputs = body.outputs + p->queue->values.count;
-  for (uint32_t i = group; i < p->op_count; i++)
-    if (p->needed[i] && p->group_of[i] == group) ops[body.op_count++] = i;
+  for (uint32_t i = group; i != FUSION_NONE; i = p->next_member[i]) ops[body.op_count++] = i;
   if (p->groups[group].joined) {
     list_calls(p, &body);
     return body;
   }
   for (uint32_t i = 0; i < body.op_count; i++) {
-    const FusionOp *op = op_at(p, ops[i]);
+    const FusionOp *op = fusion_op_at(p, ops[i]);
     for (uint32_t k = 0; k < op->input_count; k++) {
-      const uint32_t slot = inputs_of(p, op)[k];
-      if (slot != FUSION_NONE && maker(p, slot) != group) add_unique(body.inputs, &body.input_count, slot);
+      const uint32_t slot = fusion_inputs_of(p, op)[k];
+      if (slot != FUSION_NONE && fusion_maker(p, slot) != group) add_unique(body.inputs, &body.input_count, slot);
     }
     for (uint32_t k = 0; k < op->output_count; k++)
-      if (body.op_count == 1 || leaves(p, group, output_of(p, op, k)))
-        body.outputs[body.output_count++] = output_of(p, op, k);
+      if (body.op_count == 1 || leaves(p, group, fusion_output_of(p, op, k)))
+        body.outputs[body.output_count++] = fusion_output_of(p, op, k);
   }
   return body;
 }
 
 /* The ops of a refused body get other roles: its reductions none, or, if it has none, all of them none. */
-static void take_apart(Planner *p, const FusionBody *body) {
+static void take_apart(FusionPlanner *p, const FusionBody *body) {
   bool reductions = false;
   for (uint32_t i = 0; i < body->op_count; i++) reductions = reductions || p->role[body->ops[i]] == BURN_FUSED_REDUCE;
   for (uint32_t i = 0; i < body->op_count; i++)
@@ -269,7 +215,7 @@ static void take_apart(Planner *p, const FusionBody *body) {
 
 /* -- launches --------------------------------------------------------------------------------- */
 
-static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_t *first) {
+static bool put_words(FusionPlanner *p, const uint32_t *words, uint32_t count, uint32_t *first) {
   FusionList *list = &p->plan->words;
   if (!burn__fusion_list_reserve(p->decorator, list, count, sizeof *words)) return false;
   *first = list->count;
@@ -279,14 +225,14 @@ static bool put_words(Planner *p, const uint32_t *words, uint32_t count, uint32_
 }
 
 /* Inputs of calls stand as they are, also twice; those of a body once each. */
-static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kernel) {
+static bool put_launch(FusionPlanner *p, const FusionBody *body, BurnFusedKernel *kernel) {
   FusionLaunch launch = {.kernel = kernel,
                          .joined = body->op_count > 1 && !kernel,
                          .op_count = body->op_count,
                          .output_count = body->output_count};
-  const FusionOp *op = op_at(p, body->ops[0]);
+  const FusionOp *op = fusion_op_at(p, body->ops[0]);
   launch.input_count = body->op_count == 1 ? op->input_count : body->input_count;
-  const uint32_t *inputs = body->op_count == 1 ? inputs_of(p, op) : body->inputs;
+  const uint32_t *inputs = body->op_count == 1 ? fusion_inputs_of(p, op) : body->inputs;
   if (!put_words(p, body->ops, body->op_count, &launch.ops) ||
       !put_words(p, inputs, launch.input_count, &launch.inputs) ||
       !put_words(p, body->outputs, body->output_count, &launch.outputs) ||
@@ -302,7 +248,7 @@ static bool put_launch(Planner *p, const FusionBody *body, BurnFusedKernel *kern
 
 typedef enum Outcome { DONE, AGAIN, NO_MEMORY } Outcome;
 
-static Outcome emit_group(Planner *p, uint32_t group) {
+static Outcome emit_group(FusionPlanner *p, uint32_t group) {
   FusionBody body = body_of(p, group);
   BurnFusedKernel *kernel = NULL;
   char why[256] = "more inputs or results than the backend takes";
@@ -322,22 +268,22 @@ static Outcome emit_group(Planner *p, uint32_t group) {
 }
 
 /* The groups that `group` needs, then itself; a group is pushed once all it needs stands before it. */
-static Outcome emit(Planner *p, uint32_t group) {
+static Outcome emit(FusionPlanner *p, uint32_t group) {
   if (p->emitted[group]) return DONE;
   p->emitted[group] = 1;
-  for (uint32_t i = group; i < p->op_count; i++) {
-    if (!p->needed[i] || p->group_of[i] != group) continue;
-    const FusionOp *op = op_at(p, i);
+  for (uint32_t i = group; i != FUSION_NONE; i = p->next_member[i]) {
+    const FusionOp *op = fusion_op_at(p, i);
     for (uint32_t k = 0; k < op->input_count; k++) {
-      const uint32_t from = maker(p, inputs_of(p, op)[k]);
-      const Outcome outcome = from == FUSION_NONE ? DONE : emit(p, from);
-      if (outcome != DONE) return outcome;
+      const uint32_t from = fusion_maker(p, fusion_inputs_of(p, op)[k]);
+      if (from != FUSION_NONE && emit(p, from) == NO_MEMORY) return NO_MEMORY;
     }
   }
-  return emit_group(p, group);
+  const Outcome outcome = emit_group(p, group);
+  p->is_refused |= outcome == AGAIN;
+  return outcome;
 }
 
-static void forget_launches(Planner *p) {
+static void forget_launches(FusionPlanner *p) {
   FusionPlan *plan = p->plan;
   for (uint32_t i = 0; i < plan->launches.count; i++) {
     BurnFusedKernel *kernel = fusion_launches(plan)[i].kernel;
@@ -346,38 +292,38 @@ static void forget_launches(Planner *p) {
   plan->launches.count = plan->words.count = 0;
 }
 
-/* Is op i the last one of its group? */
-static bool is_last(const Planner *p, uint32_t i) {
-  for (uint32_t k = i + 1u; k < p->op_count; k++)
-    if (p->needed[k] && p->group_of[k] == p->group_of[i]) return false;
-  return true;
-}
-
-static Outcome emit_all(Planner *p) {
+/* All bodies that the backend refuses are found in one round. */
+static Outcome emit_all(FusionPlanner *p) {
   forget_launches(p);
   memset(p->emitted, 0, p->op_count);
+  p->is_refused = false;
   for (uint32_t i = 0; i < p->queue->values.count; i++) p->last_use[i] = FUSION_NONE;
   for (uint32_t i = 0; i < p->op_count; i++) {
-    const Outcome outcome = p->needed[i] && is_last(p, i) ? emit(p, p->group_of[i]) : DONE;
-    if (outcome != DONE) return outcome;
+    const bool is_last = p->needed[i] && p->last_member[p->group_of[i]] == i;
+    if (is_last && emit(p, p->group_of[i]) == NO_MEMORY) return NO_MEMORY;
   }
-  return DONE;
+  return p->is_refused ? AGAIN : DONE;
 }
 
-/* Is input k of a launch read there for the last time, and nowhere else in it? */
-static bool is_last_use(const Planner *p, const FusionLaunch *launch, uint32_t number, uint32_t k) {
+static void count_reads(const FusionPlanner *p, const FusionLaunch *launch) {
   const uint32_t *inputs = fusion_words(p->plan, launch->inputs);
-  uint32_t times = 0;
-  if (inputs[k] == FUSION_NONE || p->last_use[inputs[k]] != number) return false;
-  for (uint32_t i = 0; i < launch->input_count; i++) times += inputs[i] == inputs[k];
-  return times == 1u;
+  for (uint32_t i = 0; i < launch->input_count; i++)
+    if (inputs[i] != FUSION_NONE) p->times[inputs[i]] = 0;
+  for (uint32_t i = 0; i < launch->input_count; i++)
+    if (inputs[i] != FUSION_NONE) p->times[inputs[i]]++;
+}
+
+/* Is input k of the launch whose reads are counted read there for the last time, and nowhere else in it? */
+static bool is_last_use(const FusionPlanner *p, const FusionLaunch *launch, uint32_t number, uint32_t k) {
+  const uint32_t slot = fusion_words(p->plan, launch->inputs)[k];
+  return slot != FUSION_NONE && p->last_use[slot] == number && p->times[slot] == 1u;
 }
 
 /* What each call of a joined launch may be given. */
-static bool put_last_uses(Planner *p, FusionLaunch *launch, uint32_t number) {
+static bool put_last_uses(FusionPlanner *p, FusionLaunch *launch, uint32_t number) {
   uint32_t input = 0, *uses = p->scratch;
   for (uint32_t i = 0; i < launch->op_count; i++) {
-    const FusionOp *op = op_at(p, fusion_words(p->plan, launch->ops)[i]);
+    const FusionOp *op = fusion_op_at(p, fusion_words(p->plan, launch->ops)[i]);
     uses[i] = 0;
     for (uint32_t k = 0; k < op->input_count; k++, input++)
       if (is_last_use(p, launch, number, input)) uses[i] |= 1u << k;
@@ -385,23 +331,29 @@ static bool put_last_uses(Planner *p, FusionLaunch *launch, uint32_t number) {
   return put_words(p, uses, launch->op_count, &launch->last_uses);
 }
 
+/* Puts a slot into the list of those that nobody reads after launch `number`, once. */
+static void let_go(const FusionPlanner *p, uint32_t slot, uint32_t number, uint32_t *count) {
+  if (p->last_use[slot] != number || p->released[slot] == number) return;
+  p->released[slot] = number;
+  p->scratch[(*count)++] = slot;
+}
+
 /* What each launch reads for the last time: to be donated, and released after it. */
-static bool put_releases(Planner *p) {
+static bool put_releases(FusionPlanner *p) {
   FusionPlan *plan = p->plan;
   for (uint32_t i = 0; i < plan->launches.count; i++) {
     FusionLaunch *launch = &((FusionLaunch *)plan->launches.items)[i];
     const uint32_t inputs = launch->inputs, outputs = launch->outputs;
     uint32_t count = 0;
+    count_reads(p, launch);
     if (launch->joined && !put_last_uses(p, launch, i + 1u)) return false;
     for (uint32_t k = 0; k < launch->input_count; k++) {
       const uint32_t slot = fusion_words(plan, inputs)[k];
-      if (slot == FUSION_NONE || p->last_use[slot] != i + 1u) continue;
+      if (slot == FUSION_NONE) continue;
       if (k < 64u && is_last_use(p, launch, i + 1u, k)) launch->last_use |= UINT64_C(1) << k;
-      add_unique(p->scratch, &count, slot);
+      let_go(p, slot, i + 1u, &count);
     }
-    for (uint32_t k = 0; k < launch->output_count; k++)
-      if (p->last_use[fusion_words(plan, outputs)[k]] == i + 1u)
-        add_unique(p->scratch, &count, fusion_words(plan, outputs)[k]);
+    for (uint32_t k = 0; k < launch->output_count; k++) let_go(p, fusion_words(plan, outputs)[k], i + 1u, &count);
     launch->release_count = count;
     if (!put_words(p, p->scratch, count, &launch->releases)) return false;
   }
@@ -416,19 +368,26 @@ static void *part(char **at, uint64_t bytes) {
   return memory;
 }
 
-static bool take_memory(Planner *p) {
+static bool take_memory(FusionPlanner *p) {
   const uint64_t n = p->op_count, values = p->queue->values.count, slots = p->queue->slots.count;
-  p->row_words = (uint32_t)(n + 63u) / 64u;
-  p->bytes = 3u * n + n * (4u + sizeof(Group)) + values * 4u + n * p->row_words * 8u +
-             (2u * n + slots + values + 64u) * 4u + 16u * 16u;
+  const uint64_t words = 5u * n + 4u * values + 2u * slots + (2u * n + slots + values);
+  p->bytes = n * sizeof(FusionGroup) + words * 4u + 3u * n + 16u * 16u;
   p->memory = p->decorator->host->allocate(p->bytes);
   if (!p->memory) return false;
   memset(p->memory, 0, p->bytes);
   char *at = (char *)p->memory;
-  p->before = (uint64_t *)part(&at, n * p->row_words * 8u);
-  p->groups = (Group *)part(&at, n * sizeof(Group));
+  p->groups = (FusionGroup *)part(&at, n * sizeof(FusionGroup));
   p->group_of = (uint32_t *)part(&at, n * 4u);
+  p->next_member = (uint32_t *)part(&at, n * 4u);
+  p->last_member = (uint32_t *)part(&at, n * 4u);
+  p->joined = (uint32_t *)part(&at, n * 4u);
+  p->visited = (uint32_t *)part(&at, n * 4u);
+  p->first_reader = (uint32_t *)part(&at, values * 4u);
   p->last_use = (uint32_t *)part(&at, values * 4u);
+  p->times = (uint32_t *)part(&at, values * 4u);
+  p->released = (uint32_t *)part(&at, values * 4u);
+  p->next_reader = (uint32_t *)part(&at, slots * 4u);
+  p->reader = (uint32_t *)part(&at, slots * 4u);
   p->scratch = (uint32_t *)part(&at, (2u * n + slots + values) * 4u);
   p->role = (uint8_t *)part(&at, n);
   p->needed = (uint8_t *)part(&at, n);
@@ -466,12 +425,13 @@ void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan) {
 }
 
 /* Every refusal takes at least one role away, so this ends. */
-static bool make_launches(Planner *p) {
+static bool make_launches(FusionPlanner *p) {
   find_needed(p);
   for (uint32_t i = 0; i < p->op_count; i++)
-    if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->decorator, p->queue, op_at(p, i));
+    if (p->needed[i]) p->role[i] = (uint8_t)burn__fusion_role(p->decorator, p->queue, fusion_op_at(p, i));
   if (!burn__fusion_fold_casts(p->queue, p->plan, p->needed, p->role)) return false;
   if (p->plan->folds.count > 0) find_needed(p);
+  burn__fusion_list_readers(p);
   Outcome outcome = AGAIN;
   while (outcome == AGAIN) {
     make_groups(p);
@@ -481,7 +441,7 @@ static bool make_launches(Planner *p) {
 }
 
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash) {
-  Planner p = {.queue = queue, .decorator = queue->decorator, .op_count = queue->ops.count};
+  FusionPlanner p = {.queue = queue, .decorator = queue->decorator, .op_count = queue->ops.count};
   p.plan = plan_new(queue, hash);
   if (!p.plan) return NULL;
   const bool ready = take_memory(&p) && make_launches(&p);

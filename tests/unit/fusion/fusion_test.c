@@ -2,9 +2,12 @@
  * its numbers are those of the backend is what conformance and fuzzing of fusion<ndarray> show. */
 #include "forked.h"
 
+#include <burn/capture.h>
 #include <burn/op_call.h>
 #include <burn/plugin/fusion_statistics.h>
+#include <math.h>
 #include <pthread.h>
+#include <time.h>
 
 static BurnDevice *open_fusion(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
@@ -147,6 +150,56 @@ static void test_indices_into_an_empty_axis_fail(void **state) {
   assert_string_equal(burn_status_message(burn_read_f32(x, nothing, 0)),
                       "scatter: index 0 at position 0, but axis 0 is empty");
   burn_device_close(device);
+}
+
+/* A region of `calls` calls: a way forward, and one back that reads what the first has left, last first. */
+static BurnTensor *there_and_back(BurnDevice *device, int64_t rows, int calls) {
+  enum { MOST = 2000 };
+  static BurnTensor *left[MOST];
+  const int steps = calls / 8;
+  BurnTensor *w = burn_full(device, BURN_SHAPE(4, 4), 0, 0.25), *x = burn_full(device, BURN_SHAPE(rows, 4), 0, 0.5);
+  for (int i = 0; i < steps && steps <= MOST; i++) {
+    left[i] = burn_tanh(burn_matmul(burn_clone(x), burn_clone(w)));
+    x = burn_add(x, burn_mul_scalar(burn_clone(left[i]), 0.5));
+  }
+  for (int i = steps; i-- > 0 && steps <= MOST;) {
+    BurnTensor *y = burn_matmul(burn_clone(x), burn_clone(w));
+    x = burn_tanh(burn_sub(y, burn_mul(left[i], x)));
+  }
+  burn_drop(w);
+  return x;
+}
+
+/* CPU time of a region that is planned, less that of the same region when its plan is there; its values in `values`. */
+static double planning_time(BurnDevice *device, int64_t rows, int calls, float *values) {
+  double times[2];
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(burn_capture_begin(device), BURN_OK);
+    BurnTensor *x = there_and_back(device, rows, calls);
+    const clock_t begin = clock();
+    assert_int_equal(burn_capture_end(device, NULL), BURN_OK);
+    read_floats(x, values, (size_t)rows * 4);
+    times[i] = (double)(clock() - begin);
+  }
+  return times[0] - times[1];
+}
+
+/* Four times the calls take four times as long to plan, not sixteen; and far readers get what the backend gives. */
+static void test_planning_takes_time_by_the_calls(void **state) {
+  enum { FEW = 4000, MANY = 16000, TRIES = 3, ROWS = 3 };
+  float values[(ROWS + TRIES) * 4], expected[(ROWS + TRIES) * 4];
+  double few = 1e30, many = 1e30;
+  (void)state;
+  BurnDevice *device = open_fusion("fusion<ndarray>"), *plain = open_fusion("ndarray");
+  for (int64_t rows = ROWS; rows < ROWS + TRIES; rows++) { /* a plan each */
+    few = fmin(few, planning_time(device, rows, FEW, values));
+    many = fmin(many, planning_time(device, rows, MANY, values));
+    read_floats(there_and_back(plain, rows, MANY), expected, (size_t)rows * 4);
+    assert_memory_equal(values, expected, (size_t)rows * 4 * sizeof *values);
+  }
+  if (!(many < 8 * few)) fail_msg("%d calls take %g times as long as %d", MANY, many / few, FEW);
+  burn_device_close(device);
+  burn_device_close(plain);
 }
 
 static void test_wrong_options(void **state) {
@@ -363,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_buffers_are_reused_as_soon_as_they_die),
       cmocka_unit_test(test_a_failure_in_the_middle_names_its_op),
       cmocka_unit_test(test_indices_into_an_empty_axis_fail),
+      cmocka_unit_test(test_planning_takes_time_by_the_calls),
       cmocka_unit_test(test_wrong_options),
       cmocka_unit_test(test_steps_of_optimizers_are_joined),
       cmocka_unit_test(test_a_step_that_fails_leaves_the_others),
