@@ -435,6 +435,8 @@ BurnStatus burn__gpu_columns_transposed(Gpu *gpu, BurnDType dtype, const GpuConv
 BurnStatus burn__gpu_columns_weight(Gpu *gpu, BurnDType dtype, const GpuConv *p, BurnPrimitive *gradient);
 /* True if that is faster than the definition; `all_at_once`: for the weight's gradient, which needs room for all. */
 bool burn__gpu_columns_pay(const Gpu *gpu, const GpuConv *p, bool all_at_once);
+/* A kernel of 1 x 1 that meets every pixel once. */
+bool burn__gpu_columns_are_pixels(const GpuConv *p);
 /* Adds a bias to each channel of x [batch, channels, places]. */
 BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddress bias, int64_t batch, int64_t channels,
                               int64_t places);
@@ -445,6 +447,14 @@ BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddres
  * the elements. */
 bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p);
 BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
+/* out [count], of the call's dtype, = the sums of f32 [parts, count], part after part. */
+BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sums, int64_t parts, int64_t count);
+
+/* -- gpu_implicit_conv.c ----------------------------------------------------------------------- */
+
+/* True if the product that a convolution is fills tiles, and the kernels take it. */
+bool burn__gpu_implicit_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p, GpuConvKind kind);
+BurnStatus burn__gpu_implicit_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 
 /* -- gpu_attention.c --------------------------------------------------------------------------- */
 

@@ -98,7 +98,7 @@ static GpuAddress at(GpuAddress base, int64_t elements, BurnDType dtype) {
 }
 
 /* A 1 x 1 kernel that meets every pixel once: the pixels are the columns. */
-static bool is_plain(const GpuConv *p) {
+bool burn__gpu_columns_are_pixels(const GpuConv *p) {
   bool plain = true;
   for (int axis = 0; axis < 2; axis++)
     plain = plain && p->kernel[axis] == 1 && p->stride[axis] == 1 && p->padding[axis] == 0 &&
@@ -128,7 +128,7 @@ static GpuMatmul forward_product(const GpuConv *p, int64_t examples) {
 BurnStatus burn__gpu_columns_forward(Gpu *gpu, BurnDType dtype, const GpuConv *p) {
   const Sizes s = sizes_of(p);
   const int64_t part = part_of(p, dtype), pixels = p->in_channels * p->in[0] * p->in[1];
-  const bool plain = is_plain(p);
+  const bool plain = burn__gpu_columns_are_pixels(p);
   BurnPrimitive *columns = NULL;
   BurnStatus status = plain ? BURN_OK : new_columns(gpu, dtype, p, part, &columns);
   for (int64_t n = 0; n < p->batch && status == BURN_OK; n += part) {

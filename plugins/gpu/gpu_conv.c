@@ -155,19 +155,39 @@ static int64_t products_of(const GpuConv *p) {
 
 /* -- the ways ---------------------------------------------------------------------------------- */
 
-typedef enum Way { SMALL, COLUMNS, DEFINITION } Way;
-enum { MOST_WAYS = 3 };
+typedef enum Way { SMALL, IMPLICIT, COLUMNS, DEFINITION } Way;
+enum { MOST_WAYS = 4 };
 
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
 static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
 /* Channels of a group up to which kernels of ours are a better guess than a library's engines. */
 static const int64_t FEW_CHANNELS = 16;
 
+/* Windows of one example that fill tiles: then a 1 x 1 kernel is a product per example, without columns. */
+static const int64_t MANY_PLACES = 256;
+
+/* Are columns, which are written and read once more, multiplied so much faster that it pays? By matrix units they are,
+ * and products of pixels as they lie read them by vectors. */
+static bool are_columns_first(const Gpu *gpu, BurnDType dtype, const GpuConv *p, GpuConvKind kind) {
+  const bool by_library = gpu->libraries && gpu->libraries->product;
+  const bool is_half = dtype != BURN_DTYPE_F32;
+  const GpuMatrixShape *shape = dtype == BURN_DTYPE_F16 ? &gpu->matrices.f16 : &gpu->matrices.bf16;
+  if (is_half && gpu->matrices.lanes > 0 && shape->rows > 0) return true;
+  if (by_library && (is_half || gpu->tf32)) return true;
+  return kind == GPU_CONV_FORWARD && burn__gpu_columns_are_pixels(p) && p->in[0] * p->in[1] >= MANY_PLACES;
+}
+
 /* The best by what is known of shapes comes first. */
 static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind, Way ways[MOST_WAYS]) {
+  const Gpu *gpu = run->gpu;
+  const BurnDType dtype = run->out[0]->dtype;
+  const bool has_columns = burn__gpu_columns_pay(gpu, p, kind == GPU_CONV_WEIGHT);
+  const bool are_first = has_columns && are_columns_first(gpu, dtype, p, kind);
   uint32_t count = 0;
-  if (!is_wide(p) && burn__gpu_small_conv_pays(run->gpu, run->out[0]->dtype, p)) ways[count++] = SMALL;
-  if (burn__gpu_columns_pay(run->gpu, p, kind == GPU_CONV_WEIGHT)) ways[count++] = COLUMNS;
+  if (!is_wide(p) && burn__gpu_small_conv_pays(gpu, dtype, p)) ways[count++] = SMALL;
+  if (are_first) ways[count++] = COLUMNS;
+  if (burn__gpu_implicit_conv_pays(gpu, dtype, p, kind)) ways[count++] = IMPLICIT;
+  if (has_columns && !are_first) ways[count++] = COLUMNS;
   if (count == 0 || products_of(p) <= FEW_PRODUCTS) ways[count++] = DEFINITION;
   return count;
 }
@@ -175,8 +195,16 @@ static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind,
 static BurnStatus go(const GpuConvWork *work, uint32_t number) {
   Way ways[MOST_WAYS];
   (void)list_ways(work->run, work->p, work->kind, ways);
-  if (ways[number] == SMALL) return burn__gpu_small_conv(work->run, work->p, work->kind);
-  return ways[number] == COLUMNS ? by_columns(work->run, work->p, work->inputs) : by_definition(work->run, work->p);
+  switch (ways[number]) {
+    case SMALL:
+      return burn__gpu_small_conv(work->run, work->p, work->kind);
+    case IMPLICIT:
+      return burn__gpu_implicit_conv(work->run, work->p, work->kind);
+    case COLUMNS:
+      return by_columns(work->run, work->p, work->inputs);
+    default:
+      return by_definition(work->run, work->p);
+  }
 }
 
 static BurnStatus of_planes(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {

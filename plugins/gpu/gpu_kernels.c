@@ -23,7 +23,9 @@ static const struct {
     {BEFORE(INDEX) | BEFORE(LOSS), burn__gpu_text_complaint},
     {BEFORE(SOFTMAX) | BEFORE(LAYER_NORM) | BEFORE(LOSS), burn__gpu_text_row},
     {BEFORE(ELEMENTWISE) | BEFORE(ELEMENTWISE_ROWS) | BEFORE(ELEMENTWISE_TILES), burn__gpu_text_operands},
-    {BEFORE(PRODUCT) | BEFORE(DIRECT_PRODUCT) | BEFORE(MATRIX_PRODUCT) | BEFORE(PRODUCT_PARTS), burn__gpu_text_sums},
+    {BEFORE(PRODUCT) | BEFORE(DIRECT_PRODUCT) | BEFORE(MATRIX_PRODUCT) | BEFORE(PRODUCT_PARTS) | BEFORE(IMPLICIT_CONV),
+     burn__gpu_text_sums},
+    {BEFORE(PRODUCT) | BEFORE(IMPLICIT_CONV), burn__gpu_text_tiles},
     {BEFORE(ATTENTION) | BEFORE(ATTENTION_PLAIN), burn__gpu_text_tensor_cores},
 };
 

@@ -40,6 +40,12 @@ static BurnStatus launch(const GpuRun *run, const GpuConv *p, uint32_t pass, int
 /* How many warps of a block go down different places. */
 static int64_t slices_of(int64_t in_group) { return WARPS / rounded_up(in_group, rounded_up(in_group, WARPS)); }
 
+BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sums, int64_t parts, int64_t count) {
+  const GpuConv p = {
+      .out = out, .bias = sums, .out_channels = count, .in_channels = 1, .groups = 1, .kernel = {1, 1}, .parts = parts};
+  return launch(run, &p, PARTS, 0, rounded_up(count, WEIGHTS), PART_THREADS);
+}
+
 /* The parts are decided by the shape alone, so that the sums are the same on every device. */
 static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   const int64_t in_group = p.in_channels / p.groups, weights = p.out_channels * in_group * p.kernel[0] * p.kernel[1];
@@ -57,7 +63,7 @@ static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   if (status != BURN_OK) return status;
   p.bias = gpu_address(sums);
   status = launch(run, &p, WEIGHT, form, sets * p.parts, PART_THREADS);
-  if (status == BURN_OK) status = launch(run, &p, PARTS, 0, rounded_up(weights, WEIGHTS), PART_THREADS);
+  if (status == BURN_OK) status = burn__gpu_join_conv(run, p.out, p.bias, p.parts, weights);
   burn__gpu_release(run->gpu, sums);
   return status;
 }

@@ -40,6 +40,7 @@ typedef struct VulkanSettings {
   uint64_t shared_limit, group_limit, thread_limit, allocation_limit; /* to cut capabilities down */
   bool subgroups, float_controls;                                     /* false: not used though they are there */
   bool cache, primitives, all_barriers;
+  bool kernels_of_gpus; /* on processors, too */
   uint32_t matrices;    /* VulkanMatrices */
   uint32_t matrix_tile; /* 0: auto; else that of plugins/gpu/gpu_matrices.c + 1 */
   uint32_t precision;   /* GpuPrecision */

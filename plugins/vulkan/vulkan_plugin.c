@@ -30,6 +30,8 @@
   X(THREADS, "thread_limit", "256..4294967295", "", BURN_OPTION_HARMLESS, "as if a workgroup had no more threads") \
   X(ALLOCATION, "allocation_limit", "bytes, 64MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                \
     "as if the driver gave no more memory at once")                                                                \
+  X(KERNELS, "kernels", "auto|gpu", "auto", BURN_OPTION_HARMLESS,                                                  \
+    "gpu: those of GPUs, also where the device is a processor")                                                    \
   X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                       \
     "which products of f16, bf16 and i8 the device's matrix units make")                                           \
   X(TILE, "matrix_tile", "auto|small|large", "auto", BURN_OPTION_HARMLESS,                                         \
@@ -65,7 +67,7 @@ static BurnStatus read_limits(const BurnCommonSettings *given, VulkanSettings *s
 static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options, VulkanSettings *settings) {
   const char *values[OPTION_COUNT];
   const BurnCommonSettings given = {host, "vulkan", &options_interface, values};
-  uint32_t barriers = 0;
+  uint32_t barriers = 0, kernels = 0;
   burn_options_ask(host, options, &options_interface, values);
   *settings = (VulkanSettings){.memory_limit = UINT64_MAX,
                                .wait_seconds = 300,
@@ -83,6 +85,8 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_CACHE, &settings->cache);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
   settings->all_barriers = barriers == 1;
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_KERNELS, &kernels);
+  settings->kernels_of_gpus = kernels == 1;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_MATRICES, &settings->matrices);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_TILE, &settings->matrix_tile);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
@@ -162,7 +166,7 @@ static BurnStatus start(Vulkan *vulkan) {
   cut_down(&vulkan->caps, &vulkan->settings);
   vulkan->gpu.most_threads = vulkan->caps.threads;
   vulkan->gpu.shared_bytes = vulkan->caps.shared_bytes;
-  vulkan->gpu.is_processor = vulkan->caps.is_cpu;
+  vulkan->gpu.is_processor = vulkan->caps.is_cpu && !vulkan->settings.kernels_of_gpus;
   vulkan->gpu.tracks_memory = !vulkan->settings.all_barriers;
   vulkan->gpu.unit_count = units_of(vulkan->gpu.host, &vulkan->caps);
   vulkan->gpu.precision = (GpuPrecision)vulkan->settings.precision;

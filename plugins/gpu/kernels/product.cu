@@ -1,4 +1,4 @@
-/* product.cu - products of any dtype and strides; sums.cu comes before. A block makes TILE x TILE results, by 16 steps of k at a time in shared
+/* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE x TILE results, by 16 steps of k at a time in shared
  * memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4;
  * 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the right one is: 0 by elements; by four of them that
  * lie beside each other along k (1), or across it (2).
@@ -22,14 +22,10 @@
 #endif
 #define SIDE (TILE / MINE) /* threads along a side of the tile */
 #define THREADS (SIDE * SIDE)
-#define DEPTH 16
-#define PITCH (TILE + 4) /* of shared memory: a row of results, for each step of k */
+#define DEPTH TILE_DEPTH
+#define PITCH TILE_PITCH(TILE)
 #define BURN_BLOCKS (BURN_VARIANT % 4 == 2 ? 2 : 1) /* that a unit has registers for */
 #define READS (TILE * DEPTH / THREADS)
-
-/* Four neighbours, by one access: in shared memory, and of an operand. */
-struct alignas(16) Four { A at[4]; };
-struct alignas(4 * sizeof(IN0)) Operands { IN0 at[4]; };
 
 /* Which elements of a tile [TILE, DEPTH] of an operand a thread reads: the first at (line, k), the next ones a step further.
  * Neighbouring threads read neighbouring elements, or fours of them, whichever axis they lie along. */
@@ -48,12 +44,6 @@ template <int WAY> static __device__ inline Reads burn_reads(bool is_dense_along
 
 /* How many of `most` are left. */
 static __device__ inline int burn_left(int64_t count, int most) { return count < most ? (int)count : most; }
-
-static __device__ inline void burn_read_four(A *to, const IN0 *from) {
-  const Operands four = *(const Operands *)from;
-#pragma unroll
-  for (int e = 0; e < 4; e++) to[e] = (A)burn_get(four.at[e]);
-}
 
 /* Elements from `from` on, `step` apart; 0 beyond `lines` and `depth`. */
 static __device__ inline void burn_read_elements(A *to, const IN0 *from, int64_t step, const Reads &reads, int lines,
@@ -112,28 +102,6 @@ template <int WAY> static __device__ inline void burn_share(Four *tile, const A 
   }
 }
 
-/* sum[i][j] += left[.., row i] * right[.., column j], for all steps of the tiles. */
-static __device__ inline void burn_multiply(A sum[MINE][MINE], const Four *left, const Four *right) {
-#if defined(BURN_SPIRV)
-#pragma unroll
-#else
-#pragma unroll UNROLLED
-#endif
-  for (int k = 0; k < DEPTH; k++) {
-    A a[MINE], b[MINE];
-#pragma unroll
-    for (int f = 0; f < MINE; f += 4) {
-      const Four x = left[(k * PITCH + f * SIDE) / 4], y = right[(k * PITCH + f * SIDE) / 4];
-#pragma unroll
-      for (int e = 0; e < 4; e++) a[f + e] = x.at[e], b[f + e] = y.at[e];
-    }
-#pragma unroll
-    for (int i = 0; i < MINE; i++)
-#pragma unroll
-      for (int j = 0; j < MINE; j++) sum[i][j] = burn_fused(a[i], b[j], sum[i][j]);
-  }
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
   __shared__ Four left[DEPTH * PITCH / 4], right[DEPTH * PITCH / 4];
   const int64_t columns = (p.n + TILE - 1) / TILE, rows = (p.m + TILE - 1) / TILE;
@@ -148,10 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int64_t rhs_step = of_right.line_step * p.rhs_column + of_right.k_step * p.rhs_row;
   const int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
   A sum[MINE][MINE], held_left[READS], held_right[READS];
-#pragma unroll
-  for (int i = 0; i < MINE; i++)
-#pragma unroll
-    for (int j = 0; j < MINE; j++) sum[i][j] = (A)0;
+  burn_clear<MINE, MINE>(sum);
   const int left_lines = burn_left(p.m - row, TILE), right_lines = burn_left(p.n - column, TILE);
   burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, burn_left(p.k, DEPTH));
   burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, burn_left(p.k, DEPTH));
@@ -166,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, depth);
       burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, depth);
     }
-    burn_multiply(sum, left + ty, right + tx);
+    burn_multiply<MINE, MINE, SIDE, SIDE, UNROLLED>(sum, left + ty, right + tx);
     __syncthreads();
   }
   burn_reload_parameters();

@@ -1,9 +1,8 @@
-/* cuda_emulated_conv_test.c - convolutions of few channels by the kernels of the CUDA backend, on the CPU
- * (tests/plugins/emulated_cuda): every number of taps and stride that they are compiled for, groups, planes that fill no
- * block and several, beside ndarray. Numbers are small integers, so that sums are exact in every order. */
-#include "forked.h"
-
-#include <burn/burn.h>
+/* cuda_emulated_conv_test.c - convolutions by the kernels of the CUDA backend, on the CPU (tests/plugins/emulated_cuda), beside
+ * ndarray: those of few channels, with every number of taps and stride that they are compiled for; those that gather an
+ * operand of products (kernels/implicit_conv.cu); groups, planes that fill no block and several. Numbers are small
+ * integers, so that sums are exact in every order. */
+#include "conv_compare.h"
 
 #include <dlfcn.h>
 
@@ -16,77 +15,14 @@ static BurnDevice *open_device(const char *stack) {
   return device;
 }
 
-static BurnTensor *integers(BurnDevice *device, BurnShape shape, BurnDType dtype, int seed) {
-  int64_t count = 1;
-  for (uint32_t i = 0; i < shape.rank; i++) count *= shape.dims[i];
-  float *values = malloc((size_t)count * sizeof *values + 1);
-  CHECK(values, "no memory");
-  for (int64_t i = 0; i < count; i++) values[i] = (float)((i * 7 + i / 13 * 5 + seed * 3) % 5 - 2);
-  BurnTensor *x = burn_cast(burn_tensor_f32(device, values, shape), dtype);
-  free(values);
-  return x;
-}
-
-/* Channels, planes and what a conv2d does with them. */
-typedef struct Case {
-  int64_t batch, in, out, groups, height, width, taps_y, taps_x, stride, padding, dilation;
-} Case;
-
-static void check_same(BurnTensor *x, BurnTensor *expected, const char *what, const Case *c) {
-  enum { MOST = 1 << 19 };
-  static float got[MOST], wanted[MOST];
-  const size_t count = (size_t)burn_element_count(x);
-  CHECK(count <= MOST && count == (size_t)burn_element_count(expected), "%s: %zu elements", what, count);
-  const BurnStatus first = burn_read_f32(burn_cast(x, BURN_DTYPE_F32), got, count);
-  const BurnStatus second = burn_read_f32(burn_cast(expected, BURN_DTYPE_F32), wanted, count);
-  CHECK(first == BURN_OK && second == BURN_OK, "%s", burn_status_message(first == BURN_OK ? second : first));
-  for (size_t i = 0; i < count; i++)
-    CHECK(got[i] == wanted[i],
-          "%s of %d channels to %d, %d x %d taps, stride %d, padding %d: element %zu is %g, not %g", what, (int)c->in,
-          (int)c->out, (int)c->taps_y, (int)c->taps_x, (int)c->stride, (int)c->padding, i, (double)got[i],
-          (double)wanted[i]);
-}
-
-/* conv2d, its gradients of pixels and weight, for results that have as many rows and columns as conv2d gives. */
-enum { RESULTS = 3 };
-static void run(BurnDevice *device, const Case *c, BurnDType dtype, BurnTensor *out[RESULTS]) {
-  const BurnShape weight = BURN_SHAPE(c->out, c->in / c->groups, c->taps_y, c->taps_x);
-  const int64_t height = c->height + 2 * c->padding - (c->taps_y - 1) * c->dilation - 1;
-  const int64_t width = c->width + 2 * c->padding - (c->taps_x - 1) * c->dilation - 1;
-  const int64_t rows = height / c->stride + 1, columns = width / c->stride + 1;
-  const BurnShape windows = BURN_SHAPE(c->batch, c->out, rows, columns);
-  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
-  for (int axis = 0; axis < 2; axis++) {
-    options.stride[axis] = c->stride;
-    options.padding[axis] = c->padding;
-    options.dilation[axis] = c->dilation;
-  }
-  options.groups = c->groups;
-  BurnTensor *pixels = integers(device, BURN_SHAPE(c->batch, c->in, c->height, c->width), dtype, 1);
-  BurnTensor *grad = integers(device, windows, dtype, 2), *kernel = integers(device, weight, dtype, 3);
-  out[0] = burn_conv2d(burn_clone(pixels), burn_clone(kernel), integers(device, BURN_SHAPE(c->out), dtype, 4), options);
-  out[1] = burn_conv2d_weight_backward(pixels, burn_clone(grad), weight, options);
-  options.padding_out[0] = height % c->stride;
-  options.padding_out[1] = width % c->stride;
-  out[2] = burn_conv_transpose2d(grad, kernel, integers(device, BURN_SHAPE(c->in), dtype, 5), options);
-}
-
-static void compare(BurnDevice *device, BurnDevice *other, const Case *c, BurnDType dtype) {
-  static const char *const names[RESULTS] = {"conv2d", "conv2d_weight_backward", "conv_transpose2d"};
-  BurnTensor *out[RESULTS], *expected[RESULTS];
-  run(device, c, dtype, out);
-  run(other, c, dtype, expected);
-  for (int i = 0; i < RESULTS; i++) check_same(out[i], expected[i], names[i], c);
-}
-
 static void compare_taps(void *context) {
   (void)context;
   BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
   for (int64_t y = 1; y <= 5; y++)
     for (int64_t x = y; x <= 5; x += 2)
       for (int64_t stride = 1; stride <= 2; stride++) {
-        const Case c = {2, 3, 5, 1, 11, 10, y, x, stride, y / 2, 1};
-        if (y * x > 1) compare(device, other, &c, BURN_DTYPE_F32);
+        const ConvCase c = {2, 3, 5, 1, 11, 10, y, x, stride, y / 2, 1};
+        if (y * x > 1) compare_conv(device, other, &c, BURN_DTYPE_F32);
       }
   CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
   burn_device_close(device);
@@ -100,7 +36,7 @@ static void test_every_number_of_taps(void **state) {
 
 static void compare_shapes(void *context) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
-  static const Case cases[] = {
+  static const ConvCase cases[] = {
       {3, 1, 8, 1, 28, 28, 3, 3, 1, 0, 1},  {3, 8, 16, 1, 26, 26, 3, 3, 1, 0, 1}, {2, 6, 16, 1, 14, 14, 5, 5, 1, 2, 1},
       {2, 12, 20, 2, 9, 37, 3, 3, 1, 1, 1}, {1, 32, 32, 1, 7, 5, 3, 3, 2, 1, 1},  {5, 4, 4, 1, 40, 33, 4, 4, 2, 1, 1},
       {1, 9, 3, 1, 3, 3, 3, 3, 1, 0, 1},    {2, 2, 1, 1, 6, 6, 2, 2, 2, 0, 1},    {2, 17, 9, 1, 20, 6, 3, 3, 1, 4, 1}};
@@ -108,7 +44,7 @@ static void compare_shapes(void *context) {
   BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (size_t d = 0; d < (i < 3 ? sizeof dtypes / sizeof dtypes[0] : 1); d++)
-      compare(device, other, &cases[i], dtypes[d]);
+      compare_conv(device, other, &cases[i], dtypes[d]);
   burn_device_close(device);
   burn_device_close(other);
 }
@@ -116,6 +52,32 @@ static void compare_shapes(void *context) {
 static void test_shapes(void **state) {
   (void)state;
   forked(compare_shapes, NULL);
+}
+
+/* -- as products that gather their operand ------------------------------------------------------ */
+
+/* And where columns would take more than the limit. */
+static void compare_gathered(void *context) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
+  (void)context;
+  BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
+  for (size_t i = 0; i < sizeof gathered_cases / sizeof gathered_cases[0]; i++)
+    for (size_t d = 0; d < (i < 2 ? sizeof dtypes / sizeof dtypes[0] : 1); d++)
+      compare_conv(device, other, &gathered_cases[i], dtypes[d]);
+  burn_device_close(device);
+  burn_device_close(other);
+  device = open_device("cuda:memory_limit=4MiB");
+  other = open_device("ndarray");
+  const ConvCase large = {4, 36, 36, 1, 32, 32, 3, 3, 1, 1, 2}; /* whose columns are 5.3 MB */
+  compare_conv(device, other, &large, BURN_DTYPE_F32);
+  CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_gathered(void **state) {
+  (void)state;
+  forked(compare_gathered, NULL);
 }
 
 /* -- by cuDNN ---------------------------------------------------------------------------------- */
@@ -134,7 +96,7 @@ static int runs_of(bool is_last) {
 
 /* The first call chooses, the second runs what was chosen: cuDNN, as the clock lets the first way win. */
 static void compare_library(void *order) {
-  static const Case cases[] = {{2, 8, 8, 1, 130, 130, 2, 1, 1, 1, 2}, {2, 4, 60, 1, 104, 92, 1, 1, 2, 0, 1}};
+  static const ConvCase cases[] = {{2, 8, 8, 1, 130, 130, 2, 1, 1, 1, 2}, {2, 4, 60, 1, 104, 92, 1, 1, 2, 0, 1}};
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16};
   const bool is_last = strcmp(order, "channels") == 0;
   setenv("BURN_CUDA_DNN", EMULATED_DNN, 1);
@@ -144,11 +106,11 @@ static void compare_library(void *order) {
   BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (size_t d = 0; d < (i == 0 ? sizeof dtypes / sizeof dtypes[0] : 1); d++) {
-      compare(device, other, &cases[i], dtypes[d]);
+      compare_conv(device, other, &cases[i], dtypes[d]);
       const int before = runs_of(is_last);
-      compare(device, other, &cases[i], dtypes[d]);
-      CHECK(runs_of(is_last) == before + RESULTS, "case %zu, dtype %zu: cuDNN ran %d times, not %d", i, d,
-            runs_of(is_last) - before, RESULTS);
+      compare_conv(device, other, &cases[i], dtypes[d]);
+      CHECK(runs_of(is_last) == before + CONV_RESULTS, "case %zu, dtype %zu: cuDNN ran %d times, not %d", i, d,
+            runs_of(is_last) - before, CONV_RESULTS);
     }
   CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
   burn_device_close(device);
@@ -243,9 +205,12 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_library_by_rows),      cmocka_unit_test(test_library_with_channels_last),
-      cmocka_unit_test(test_volumes_by_rows),      cmocka_unit_test(test_volumes_with_channels_last)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps),
+                                     cmocka_unit_test(test_shapes),
+                                     cmocka_unit_test(test_gathered),
+                                     cmocka_unit_test(test_library_by_rows),
+                                     cmocka_unit_test(test_library_with_channels_last),
+                                     cmocka_unit_test(test_volumes_by_rows),
+                                     cmocka_unit_test(test_volumes_with_channels_last)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

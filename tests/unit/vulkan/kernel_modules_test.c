@@ -42,6 +42,7 @@ static const Row rows[] = {
     {GPU_TEXT_DIRECT_PRODUCT, F32, 1, 8, {1, 2, 3, 4, 5, 6, 7, 8}},
     {GPU_TEXT_COLUMNS, ALL, 1, 6, {0, 1, 2, 4, 8, 10}},
     {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
+    {GPU_TEXT_IMPLICIT_CONV, FLOATS, 1, 8, {0, 5, 10, 12, 16, 22, 9, 14}},
     {GPU_TEXT_POOL, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 32, 68}},
     {GPU_TEXT_OPTIMIZER, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_SOFTMAX, FLOATS, 1, 8, {0, 3, 5, 327936, 328192, 655360, 459268, 590848}},

@@ -1,0 +1,147 @@
+/* gpu_implicit_conv.c - convolutions as products whose columns are gathered while they are read: tiles, parts of the
+ * sums, kernels/implicit_conv.cu. */
+#include "gpu.h"
+
+/* Tiles of kernels/implicit_conv.cu by their numbers there. */
+static const struct {
+  int64_t rows, columns;
+  uint32_t threads;
+  int64_t at_once; /* groups that a unit has registers for */
+  double speed;    /* of multiplications, beside that of the first */
+} tiles[] = {{128, 128, 256, 2, 1.0}, {64, 128, 128, 3, 0.95}, {32, 128, 128, 4, 0.75}, {64, 64, 256, 2, 0.65}};
+enum { TILES = sizeof tiles / sizeof tiles[0] };
+
+/* Parts of a variant beside GpuConvKind. */
+enum { TILE = 4, BY_FOURS = 16 };
+enum { LEAST_SIDE = 16, DEPTH = 16 };
+
+/* Blocks of PART_ROWS x PART_COLUMNS results that shall be under way where there are few, k of a part at least, bytes of
+ * all parts. */
+enum { BLOCKS = 1024, FEW_BLOCKS = 256, PART_ROWS = 64, PART_COLUMNS = 128, LEAST_PART = 256, MOST_PARTS = 256 };
+static const int64_t MOST_BYTES = (int64_t)64 << 20;
+
+/* The product of a group, or of the largest phase of one: m, n and k, how often there is one, and all results. */
+typedef struct Product {
+  int64_t m, n, k, count, results;
+  int64_t left_line; /* elements from one row of the left operand to the next */
+} Product;
+
+static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+
+static Product product_of(const GpuConv *p, GpuConvKind kind) {
+  const int64_t in_group = p->in_channels / p->groups, out_group = p->out_channels / p->groups;
+  const int64_t taps = p->kernel[0] * p->kernel[1], places = p->windows[0] * p->windows[1];
+  const int64_t pixels = p->in[0] * p->in[1], y = p->stride[0], x = p->stride[1];
+  switch (kind) {
+    case GPU_CONV_FORWARD:
+      return (Product){
+          out_group,      p->batch * places, in_group * taps, p->groups, p->batch * p->out_channels * places,
+          in_group * taps};
+    case GPU_CONV_TRANSPOSED:
+      return (Product){in_group,
+                       p->batch * rounded_up(p->in[0], y) * rounded_up(p->in[1], x),
+                       out_group * rounded_up(p->kernel[0], y) * rounded_up(p->kernel[1], x),
+                       p->groups * y * x,
+                       p->batch * p->in_channels * pixels,
+                       taps};
+    default:
+      return (Product){out_group, in_group * taps, p->batch * places, p->groups, p->out_channels * in_group * taps,
+                       places};
+  }
+}
+
+/* -- which convolutions ----------------------------------------------------------------------- */
+
+/* Do 32 bits count what the kernels go through, with the blocks that begin within it? */
+static bool is_countable(const GpuConv *p) {
+  const int64_t pixels = p->batch * p->in_channels * (p->in[0] + 2 * p->padding[0]) * (p->in[1] + 2 * p->padding[1]);
+  const int64_t windows = p->batch * p->out_channels * p->windows[0] * p->windows[1];
+  const int64_t weights = p->out_channels * (p->in_channels / p->groups) * p->kernel[0] * p->kernel[1];
+  const int64_t most = INT32_MAX / 4;
+  return pixels <= most && windows <= most && weights <= most && p->in[0] * p->in[1] > 0;
+}
+
+/* Has the phase of a transposed convolution neighbouring windows alone? */
+static bool has_phases(const GpuConv *p) {
+  for (int axis = 0; axis < 2; axis++)
+    if (p->stride[axis] > 1 && p->dilation[axis] > 1) return false;
+  return true;
+}
+
+bool burn__gpu_implicit_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p, GpuConvKind kind) {
+  const Product product = product_of(p, kind);
+  const bool is_taken = dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
+  if (!is_taken || gpu->is_processor || !is_countable(p) || (kind == GPU_CONV_TRANSPOSED && !has_phases(p)))
+    return false;
+  return product.m >= LEAST_SIDE && product.n >= LEAST_SIDE && product.k >= LEAST_SIDE;
+}
+
+/* -- tiles and parts -------------------------------------------------------------------------- */
+
+static int64_t blocks_of(const Product *product, uint32_t tile) {
+  return product->count * rounded_up(product->m, tiles[tile].rows) * rounded_up(product->n, tiles[tile].columns);
+}
+
+/* The tile that takes the shortest time: waves of groups over the device, each as long as the multiplications of what a
+ * unit has at a time. Results are the same in all. */
+static uint32_t tile_of(const Gpu *gpu, const Product *product, int64_t parts) {
+  uint32_t best = 0;
+  double least = 0;
+  for (uint32_t tile = 0; tile < TILES; tile++) {
+    const int64_t at_once = (int64_t)gpu->unit_count * tiles[tile].at_once;
+    const double waves = (double)rounded_up(blocks_of(product, tile) * parts, at_once);
+    const double cost =
+        waves * (double)(tiles[tile].rows * tiles[tile].columns * tiles[tile].at_once) / tiles[tile].speed;
+    if (tile > 0 && cost >= least) continue;
+    best = tile;
+    least = cost;
+  }
+  return best;
+}
+
+/* By the shape alone, so that sums are the same on every device. */
+static void set_parts(GpuConv *p, const Product *product) {
+  const int64_t blocks = product->count * rounded_up(product->m, PART_ROWS) * rounded_up(product->n, PART_COLUMNS);
+  int64_t parts = blocks >= FEW_BLOCKS ? 1 : rounded_up(BLOCKS, blocks);
+  if (parts > product->k / LEAST_PART) parts = product->k / LEAST_PART;
+  if (parts > MOST_BYTES / 4 / product->results) parts = MOST_BYTES / 4 / product->results;
+  if (parts > MOST_PARTS) parts = MOST_PARTS;
+  if (parts < 1) parts = 1;
+  p->part_size = rounded_up(rounded_up(product->k, parts), DEPTH) * DEPTH;
+  p->parts = rounded_up(product->k, p->part_size);
+}
+
+/* -- launches --------------------------------------------------------------------------------- */
+
+static BurnStatus start(const GpuRun *run, const GpuConv *p, GpuConvKind kind, BurnDType out) {
+  const BurnDType in = run->call->inputs[0]->dtype;
+  const Product product = product_of(p, kind);
+  const uint32_t tile = tile_of(run->gpu, &product, p->parts);
+  const bool in_fours = kind != GPU_CONV_TRANSPOSED && product.left_line % 4 == 0 &&
+                        p->weight % (GpuAddress)(4 * burn_dtype_bytes(in)) == 0;
+  const GpuKernelKey key = {.text = GPU_TEXT_IMPLICIT_CONV,
+                            .out = out,
+                            .in = {in, in, in},
+                            .variant = (uint32_t)kind + TILE * tile + (in_fours ? BY_FOURS : 0)};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(run->gpu, function, (uint64_t)(blocks_of(&product, tile) * p->parts), tiles[tile].threads, p,
+                          sizeof *p);
+}
+
+BurnStatus burn__gpu_implicit_conv(const GpuRun *run, const GpuConv *conv, GpuConvKind kind) {
+  GpuConv p = *conv;
+  const Product product = product_of(&p, kind);
+  set_parts(&p, &product);
+  if (p.parts == 1) return start(run, &p, kind, run->out[0]->dtype);
+  const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {p.parts, product.results}};
+  BurnPrimitive *sums = NULL;
+  BurnStatus status = burn__gpu_new(run->gpu, &desc, &sums);
+  if (status != BURN_OK) return status;
+  p.out = gpu_address(sums);
+  status = start(run, &p, kind, BURN_DTYPE_F32);
+  if (status == BURN_OK) status = burn__gpu_join_conv(run, conv->out, p.out, p.parts, product.results);
+  burn__gpu_release(run->gpu, sums);
+  return status;
+}
