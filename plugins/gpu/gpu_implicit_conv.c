@@ -15,7 +15,7 @@ enum { TILES = sizeof tiles / sizeof tiles[0] };
 enum { TILE = 4, BY_FOURS = 16 };
 enum { LEAST_SIDE = 16, DEPTH = 16 };
 
-/* Blocks of PART_ROWS x PART_COLUMNS results that shall be under way where there are few, k of a part at least, bytes of
+/* Blocks of PART_ROWS x PART_COLUMNS results that shall be under way where they are few, k of a part at least, bytes of
  * all parts. */
 enum { BLOCKS = 1024, FEW_BLOCKS = 256, PART_ROWS = 64, PART_COLUMNS = 128, LEAST_PART = 256, MOST_PARTS = 256 };
 static const int64_t MOST_BYTES = (int64_t)64 << 20;

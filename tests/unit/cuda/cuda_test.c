@@ -188,6 +188,9 @@ static void use_gradients(BurnDevice *device, BurnDType dtype) {
   differentiate(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, bias, causal));
   differentiate(burn_max_pool2d(burn_clone(image), BURN_POOL2D_OPTIONS(2, 2)));
   differentiate(burn_conv2d(image, weight, NULL, BURN_CONV2D_OPTIONS));
+  BurnTensor *many = burn_require_grad(burn_ones(device, BURN_SHAPE(2, 40, 8, 8), dtype));
+  BurnTensor *taps = burn_require_grad(burn_ones(device, BURN_SHAPE(36, 40, 3, 3), dtype));
+  differentiate(burn_conv2d(many, taps, NULL, BURN_CONV2D_OPTIONS));
 }
 
 static void compile_gradients(void *architecture) {
