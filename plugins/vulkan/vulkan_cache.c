@@ -2,7 +2,9 @@
  * its place and renamed, so that others see all of it or nothing.
  *
  * Drivers crash on data that are not theirs, so the head names the device and the driver, and has a checksum. */
+#define _GNU_SOURCE /* dladdr */
 #include "vulkan_internal.h"
+#include "vulkan_warm_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +15,12 @@
 #include <process.h>
 #include <windows.h>
 #else
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
+
+static const char PIPELINES[] = ".pipelines";
 
 enum { PATH_BYTES = 1024, LARGEST = 256 << 20 };
 
@@ -26,17 +31,10 @@ typedef struct Head {
   uint32_t vendor, device, driver_version, reserved;
 } Head;
 
-/* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
 static Head head_of(const VulkanCaps *caps, const void *data, size_t bytes) {
   Head head = {.magic = {'B', 'U', 'R', 'N', 'V', 'K', 'P', '1'},
                .bytes = bytes,
-               .checksum = hash_bytes(UINT64_C(0xcbf29ce484222325), data, bytes),
+               .checksum = burn__vulkan_hash(BURN_VULKAN_HASH, data, bytes),
                .vendor = caps->vendor,
                .device = caps->device,
                .driver_version = caps->driver_version};
@@ -55,11 +53,44 @@ static bool put_in_place(const char *from, const char *to) {
   return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
 }
 static int process_number(void) { return _getpid(); }
+
+/* The file of the program. */
+static void find_program(char path[PATH_BYTES]) {
+  if (GetModuleFileNameA(NULL, path, PATH_BYTES) == PATH_BYTES) path[0] = '\0';
+}
+
+/* What tells this build of the plugin from others: the size and the time of its file. */
+static void find_build(uint64_t numbers[2]) {
+  char path[PATH_BYTES];
+  HMODULE module = NULL;
+  WIN32_FILE_ATTRIBUTE_DATA file;
+  const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  if (!GetModuleHandleExA(flags, (const char *)roots, &module)) return;
+  const DWORD length = GetModuleFileNameA(module, path, PATH_BYTES);
+  if (length == 0 || length == PATH_BYTES || !GetFileAttributesExA(path, GetFileExInfoStandard, &file)) return;
+  numbers[0] = (uint64_t)file.nFileSizeHigh << 32 | file.nFileSizeLow;
+  numbers[1] = (uint64_t)file.ftLastWriteTime.dwHighDateTime << 32 | file.ftLastWriteTime.dwLowDateTime;
+}
 #else
 static const char *const roots[] = {"XDG_CACHE_HOME", "HOME"};
 static void make_folder(const char *path) { (void)mkdir(path, 0700); }
 static bool put_in_place(const char *from, const char *to) { return rename(from, to) == 0; }
 static int process_number(void) { return (int)getpid(); }
+
+/* The file of the program, where the system tells it. */
+static void find_program(char path[PATH_BYTES]) {
+  const ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
+  path[length > 0 ? length : 0] = '\0';
+}
+
+/* What tells this build of the plugin from others: the size and the time of its file. */
+static void find_build(uint64_t numbers[2]) {
+  Dl_info place;
+  struct stat file;
+  if (dladdr(roots, &place) == 0 || !place.dli_fname || stat(place.dli_fname, &file) != 0) return;
+  numbers[0] = (uint64_t)file.st_size;
+  numbers[1] = (uint64_t)file.st_mtime;
+}
 #endif
 
 /* The folder of the user's caches; false where there is none. */
@@ -74,8 +105,8 @@ static bool find_root(char path[PATH_BYTES]) {
   return false;
 }
 
-/* One file for a device, made of what identifies it and its driver. */
-static bool find_path(const VulkanCaps *caps, char path[PATH_BYTES]) {
+/* A file for a device, named by what identifies it and its driver, and by a number. */
+static bool find_path(const VulkanCaps *caps, uint64_t number, const char *ending, char path[PATH_BYTES]) {
   static const char *const steps[] = {"", "/burn", "/vulkan"};
   const Head head = head_of(caps, "", 0);
   if (!find_root(path)) return false;
@@ -85,8 +116,8 @@ static bool find_path(const VulkanCaps *caps, char path[PATH_BYTES]) {
     make_folder(path);
   }
   const size_t length = strlen(path);
-  (void)snprintf(path + length, PATH_BYTES - length, "/%016llx.pipelines",
-                 (unsigned long long)hash_bytes(UINT64_C(0xcbf29ce484222325), &head, sizeof head));
+  (void)snprintf(path + length, PATH_BYTES - length, "/%016llx%s",
+                 (unsigned long long)(burn__vulkan_hash(BURN_VULKAN_HASH, &head, sizeof head) ^ number), ending);
   return true;
 }
 
@@ -109,7 +140,7 @@ static void *read_data(Vulkan *vulkan, FILE *file, uint64_t *bytes) {
 
 static void *read_file(Vulkan *vulkan, uint64_t *bytes) {
   char path[PATH_BYTES];
-  FILE *file = vulkan->settings.cache && find_path(&vulkan->caps, path) ? fopen(path, "rb") : NULL;
+  FILE *file = vulkan->settings.cache && find_path(&vulkan->caps, 0, PIPELINES, path) ? fopen(path, "rb") : NULL;
   if (!file) return NULL;
   void *data = read_data(vulkan, file, bytes);
   (void)fclose(file);
@@ -130,15 +161,14 @@ BurnStatus burn__vulkan_cache_open(Vulkan *vulkan) {
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
-static void write_file(const Vulkan *vulkan, const void *data, size_t bytes) {
-  char path[PATH_BYTES], beside[PATH_BYTES + 40];
-  const Head head = head_of(&vulkan->caps, data, bytes);
-  if (!find_path(&vulkan->caps, path)) return;
+static void write_file(const Vulkan *vulkan, const char *path, const Head *head, const void *data, size_t bytes) {
+  char beside[PATH_BYTES + 40];
   (void)snprintf(beside, sizeof beside, "%s.%d.%llx", path, process_number(),
                  (unsigned long long)vulkan->gpu.host->next_id());
   FILE *file = fopen(beside, "wb");
   if (!file) return;
-  bool is_whole = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
+  bool is_whole = !head || fwrite(head, sizeof *head, 1, file) == 1;
+  is_whole = is_whole && fwrite(data, 1, bytes, file) == bytes;
   is_whole = fclose(file) == 0 && is_whole;
   if (!is_whole || !put_in_place(beside, path)) (void)remove(beside);
 }
@@ -157,8 +187,49 @@ void burn__vulkan_cache_save(Vulkan *vulkan) {
   void *data = host->allocate(room);
   if (!data) return;
   if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, data) == VK_SUCCESS && bytes <= room) {
-    write_file(vulkan, data, bytes);
+    const Head head = head_of(&vulkan->caps, data, bytes);
+    char path[PATH_BYTES];
+    if (find_path(&vulkan->caps, 0, PIPELINES, path)) write_file(vulkan, path, &head, data, bytes);
     vulkan->cache_bytes = bytes;
   }
   host->free(data, room);
+}
+
+/* -- other files ------------------------------------------------------------------------------ */
+
+/* All of a file, which is not empty; NULL without one. */
+static void *read_whole(const BurnHost *host, FILE *file, uint64_t *bytes) {
+  const long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+  if (end <= 0 || end > LARGEST || fseek(file, 0, SEEK_SET) != 0) return NULL;
+  void *data = host->allocate((uint64_t)end);
+  if (!data) return NULL;
+  *bytes = (uint64_t)end;
+  if (fread(data, 1, (size_t)end, file) == (size_t)end) return data;
+  host->free(data, (uint64_t)end);
+  return NULL;
+}
+
+void *burn__vulkan_cache_read(const Vulkan *vulkan, uint64_t number, const char *ending, uint64_t *bytes) {
+  char path[PATH_BYTES];
+  FILE *file = find_path(&vulkan->caps, number, ending, path) ? fopen(path, "rb") : NULL;
+  if (!file) return NULL;
+  void *data = read_whole(vulkan->gpu.host, file, bytes);
+  (void)fclose(file);
+  return data;
+}
+
+void burn__vulkan_cache_write(const Vulkan *vulkan, uint64_t number, const char *ending, const void *data,
+                              size_t bytes) {
+  char path[PATH_BYTES];
+  if (find_path(&vulkan->caps, number, ending, path)) write_file(vulkan, path, NULL, data, bytes);
+}
+
+uint64_t burn__vulkan_cache_identity(const Vulkan *vulkan) {
+  char program[PATH_BYTES] = "";
+  uint64_t numbers[2] = {0, 0};
+  find_program(program);
+  find_build(numbers);
+  uint64_t hash = burn__vulkan_hash(BURN_VULKAN_HASH, program, strlen(program));
+  hash = burn__vulkan_hash(hash, numbers, sizeof numbers);
+  return burn__vulkan_hash(hash, &vulkan->target, sizeof vulkan->target);
 }

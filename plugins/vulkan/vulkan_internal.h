@@ -30,9 +30,13 @@ typedef struct VulkanSpan {
 typedef struct VulkanMemory VulkanMemory;       /* vulkan_memory.c */
 typedef struct VulkanQueue VulkanQueue;         /* vulkan_queue.c */
 typedef struct VulkanTransfers VulkanTransfers; /* vulkan_transfer.c */
+typedef struct VulkanWarm VulkanWarm;           /* vulkan_warm.c */
 
 /* Which products go by matrices of subgroups: none, those that gain by it, all. */
 typedef enum VulkanMatrices { VULKAN_MATRICES_NEVER, VULKAN_MATRICES_AUTO, VULKAN_MATRICES_ALWAYS } VulkanMatrices;
+
+/* Whether kernels of an earlier run are compiled in a thread: never, on GPUs, always. */
+typedef enum VulkanWarmUp { VULKAN_WARM_UP_NEVER, VULKAN_WARM_UP_AUTO, VULKAN_WARM_UP_ALWAYS } VulkanWarmUp;
 
 /* What the user may say; see vulkan_plugin.c. */
 typedef struct VulkanSettings {
@@ -44,6 +48,7 @@ typedef struct VulkanSettings {
   uint32_t matrices;    /* VulkanMatrices */
   uint32_t matrix_tile; /* 0: auto; else that of plugins/gpu/gpu_matrices.c + 1 */
   uint32_t precision;   /* GpuPrecision */
+  uint32_t warm_up;     /* VulkanWarmUp */
   char dump[512];       /* folder; "": none */
 } VulkanSettings;
 
@@ -61,6 +66,7 @@ typedef struct Vulkan {
   VulkanMemory *memory;
   VulkanQueue *queue;
   VulkanTransfers *transfers;
+  VulkanWarm *warm;          /* NULL: kernels are compiled when they are needed */
   GpuWork *recorded;         /* of the thread that alone is inside; NULL: nobody records */
   _Atomic uint64_t barriers; /* put so far, by number */
   VulkanBuffer complaint;    /* where kernels say what was wrong */
@@ -236,6 +242,8 @@ BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const Vulk
 BurnStatus burn__vulkan_check_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry);
 /* INVALID_ARGUMENT for more groups than the device has along an axis. */
 BurnStatus burn__vulkan_check_groups(Vulkan *vulkan, const uint32_t groups[3]);
+/* A pipeline, from any thread; false, with no word, where the driver or the device's limits refuse it. */
+bool burn__vulkan_try_pipeline(Vulkan *vulkan, const KernelModule *made, VkPipeline *out);
 /* Starts one that has threads along three axes. */
 BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function, const uint32_t groups[3],
                                     const void *parameters, size_t bytes);
@@ -270,5 +278,28 @@ BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan);
 BurnStatus burn__vulkan_cache_open(Vulkan *vulkan);
 /* Writes it to the disk if there is something new. */
 void burn__vulkan_cache_save(Vulkan *vulkan);
+
+/* Other files of this device beside it, named by a number: all bytes, to be freed with host->free, or NULL; and
+ * written, if they can be. */
+void *burn__vulkan_cache_read(const Vulkan *vulkan, uint64_t number, const char *ending, uint64_t *bytes);
+void burn__vulkan_cache_write(const Vulkan *vulkan, uint64_t number, const char *ending, const void *data,
+                              size_t bytes);
+/* The program, the build of the plugin and the device's arithmetic as a number. */
+uint64_t burn__vulkan_cache_identity(const Vulkan *vulkan);
+
+/* -- vulkan_warm.c ---------------------------------------------------------------------------- */
+
+/* After the self-test: reads what the program used before and starts the thread; and ends it, with all work done, and
+ * writes down what was used. */
+void burn__vulkan_warm_open(Vulkan *vulkan);
+void burn__vulkan_warm_close(Vulkan *vulkan);
+/* A source, as numbers for the two that follow. */
+uint64_t burn__vulkan_warm_source(const Vulkan *vulkan, const char *source);
+/* True if a kernel was used before: its module, whose words stay until close, and its pipeline, which the caller
+ * takes over, or NULL where it is for the caller to make. Waits for one that is being made. */
+bool burn__vulkan_warm_take(Vulkan *vulkan, uint64_t source, const VulkanEntry *entry, KernelModule *made,
+                            VkPipeline *out);
+/* One that was not. */
+void burn__vulkan_warm_add(Vulkan *vulkan, uint64_t source, const VulkanEntry *entry, const KernelModule *made);
 
 #endif

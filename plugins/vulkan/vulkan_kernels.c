@@ -18,10 +18,10 @@ struct GpuFunction {
 };
 
 struct GpuModule {
-  KernelProgram *program;
+  KernelProgram *program; /* NULL: its source was not read yet */
   GpuFunction *functions;
   char *source;
-  uint64_t source_bytes;
+  uint64_t source_bytes, hash; /* hash: for vulkan_warm.c */
 };
 
 /* -- modules ---------------------------------------------------------------------------------- */
@@ -43,21 +43,27 @@ static bool join_source(const BurnHost *host, const char *text, GpuModule *modul
   return true;
 }
 
-BurnStatus burn__vulkan_load(Gpu *gpu, const char *source, GpuModule **out) {
+static BurnStatus parse(Vulkan *vulkan, GpuModule *module) {
   char why[KERNEL_WHY_BYTES] = "";
+  if (module->program) return BURN_OK;
+  module->program = burn__kernel_parse(module->source, &vulkan->target, why, sizeof why);
+  return module->program ? BURN_OK : VULKAN_FAIL(vulkan, INTERNAL, "a kernel is refused: %s", why);
+}
+
+/* A source whose kernels may be ready is read when it turns out that one is not. */
+BurnStatus burn__vulkan_load(Gpu *gpu, const char *source, GpuModule **out) {
+  Vulkan *vulkan = vulkan_of(gpu);
   GpuModule *module = gpu->host->allocate(sizeof *module);
   if (module) *module = (GpuModule){.program = NULL};
   if (!module || !join_source(gpu->host, source, module)) {
     gpu->host->free(module, sizeof *module);
     return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for a kernel");
   }
-  module->program = burn__kernel_parse(module->source, &vulkan_of(gpu)->target, why, sizeof why);
-  if (!module->program) {
-    burn__vulkan_unload(gpu, module);
-    return GPU_FAIL(gpu, INTERNAL, "a kernel is refused: %s", why);
-  }
-  *out = module;
-  return BURN_OK;
+  if (vulkan->warm) module->hash = burn__vulkan_warm_source(vulkan, module->source);
+  const BurnStatus status = vulkan->warm ? BURN_OK : parse(vulkan, module);
+  if (status != BURN_OK) burn__vulkan_unload(gpu, module);
+  if (status == BURN_OK) *out = module;
+  return status;
 }
 
 void burn__vulkan_unload(Gpu *gpu, GpuModule *module) {
@@ -143,32 +149,49 @@ static VkResult make_pipeline(Vulkan *vulkan, const KernelModule *made, VkShader
   return vulkan->calls.CreateComputePipelines(vulkan->device, vulkan->pipelines, 1, &info, NULL, out);
 }
 
-static BurnStatus compile(Vulkan *vulkan, const char *name, const KernelModule *made, VkPipeline *out) {
+static VkResult make_shader(Vulkan *vulkan, const KernelModule *made, VkPipeline *out) {
   const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                          .codeSize = made->word_count * sizeof *made->words,
                                          .pCode = made->words};
   VkShaderModule shader = VK_NULL_HANDLE;
-  BurnStatus status = check_limits(vulkan, name, made);
-  if (status != BURN_OK) return status;
   VkResult result = vulkan->calls.CreateShaderModule(vulkan->device, &info, NULL, &shader);
   if (result == VK_SUCCESS) result = make_pipeline(vulkan, made, shader, out);
   if (shader) vulkan->calls.DestroyShaderModule(vulkan->device, shader, NULL);
-  if (result == VK_SUCCESS && atomic_fetch_add(&vulkan->new_pipelines, 1u) + 1u >= SAVE_AFTER)
-    burn__vulkan_cache_save(vulkan);
+  if (result == VK_SUCCESS) atomic_fetch_add(&vulkan->new_pipelines, 1u);
+  return result;
+}
+
+bool burn__vulkan_try_pipeline(Vulkan *vulkan, const KernelModule *made, VkPipeline *out) {
+  const VulkanCaps *caps = &vulkan->caps;
+  if (product(made->threads) > caps->threads || made->threads[2] > caps->depth) return false;
+  return made->shared_bytes <= caps->shared_bytes && make_shader(vulkan, made, out) == VK_SUCCESS;
+}
+
+static BurnStatus compile(Vulkan *vulkan, const char *name, const KernelModule *made, VkPipeline *out) {
+  const BurnStatus status = check_limits(vulkan, name, made);
+  if (status != BURN_OK) return status;
+  const VkResult result = make_shader(vulkan, made, out);
+  if (result == VK_SUCCESS && atomic_load(&vulkan->new_pipelines) >= SAVE_AFTER) burn__vulkan_cache_save(vulkan);
   return burn__vulkan_check(vulkan, result, "compile a kernel");
 }
 
-static BurnStatus add_function(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, const KernelModule *made) {
+/* `ready`: its pipeline, which goes with it; NULL: it is made. */
+static BurnStatus add_function(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, const KernelModule *made,
+                               VkPipeline ready) {
   const BurnHost *host = vulkan->gpu.host;
   GpuFunction *function = host->allocate(sizeof *function);
-  if (!function) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a kernel");
+  if (!function) {
+    if (ready) vulkan->calls.DestroyPipeline(vulkan->device, ready, NULL);
+    return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a kernel");
+  }
   *function = (GpuFunction){.next = module->functions,
+                            .pipeline = ready,
                             .threads = {made->threads[0], made->threads[1], made->threads[2]},
                             .is_chosen = entry->threads != NULL,
                             .parameter_bytes = made->parameter_bytes,
                             .in_push_constants = made->in_push_constants};
   (void)snprintf(function->name, sizeof function->name, "%s", entry->name);
-  const BurnStatus status = compile(vulkan, entry->name, made, &function->pipeline);
+  const BurnStatus status = ready ? BURN_OK : compile(vulkan, entry->name, made, &function->pipeline);
   if (status == BURN_OK) module->functions = function;
   if (status != BURN_OK) host->free(function, sizeof *function);
   return status;
@@ -183,6 +206,8 @@ static BurnStatus emit(Vulkan *vulkan, GpuModule *module, const VulkanEntry *ent
   char why[KERNEL_WHY_BYTES] = "";
   if (strlen(entry->name) >= sizeof module->functions->name)
     return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "the name of the kernel %s is too long", entry->name);
+  const BurnStatus status = parse(vulkan, module);
+  if (status != BURN_OK) return status;
   if (burn__kernel_emit(module->program, entry->name, entry->threads, made, why, sizeof why)) return BURN_OK;
   return VULKAN_FAIL(vulkan, INTERNAL, "the kernel %s is refused: %s", entry->name, why);
 }
@@ -194,15 +219,25 @@ BurnStatus burn__vulkan_check_entry(Vulkan *vulkan, GpuModule *module, const Vul
   return status;
 }
 
-BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, GpuFunction **out) {
+static BurnStatus compile_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry) {
   KernelModule made;
-  for (*out = module->functions; *out; *out = (*out)->next)
-    if (is_entry(*out, entry)) return BURN_OK;
   BurnStatus status = emit(vulkan, module, entry, &made);
   if (status != BURN_OK) return status;
   if (vulkan->settings.dump[0]) dump(vulkan, module, &made);
-  status = add_function(vulkan, module, entry, &made);
+  status = add_function(vulkan, module, entry, &made, VK_NULL_HANDLE);
+  if (status == BURN_OK) burn__vulkan_warm_add(vulkan, module->hash, entry, &made);
   burn__kernel_module_free(&made);
+  return status;
+}
+
+BurnStatus burn__vulkan_find_entry(Vulkan *vulkan, GpuModule *module, const VulkanEntry *entry, GpuFunction **out) {
+  KernelModule made;
+  VkPipeline ready = VK_NULL_HANDLE;
+  for (*out = module->functions; *out; *out = (*out)->next)
+    if (is_entry(*out, entry)) return BURN_OK;
+  const bool is_known = burn__vulkan_warm_take(vulkan, module->hash, entry, &made, &ready);
+  const BurnStatus status =
+      is_known ? add_function(vulkan, module, entry, &made, ready) : compile_entry(vulkan, module, entry);
   if (status == BURN_OK) *out = module->functions;
   return status;
 }

@@ -18,6 +18,8 @@
   X(BARRIERS, "barriers", "needed|all", "needed", BURN_OPTION_HARMLESS,                                            \
     "all: no kernel begins before those before it have ended")                                                     \
   X(CACHE, "cache", "true|false", "true", 0, "keep the driver's compiled kernels on disk")                         \
+  X(WARM_UP, "warm_up", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                         \
+    "whether a thread compiles what the program used before, from when the device is opened on; auto: on GPUs")    \
   X(DUMP, "dump", "path", "", 0, "a folder that gets each kernel: <hash>.spv and its source <hash>.cu")            \
   X(SUBGROUPS, "subgroups", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
     "false: warps in shared memory, as on devices without subgroups of 32")                                        \
@@ -78,11 +80,13 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
                                .subgroups = true,
                                .float_controls = true,
                                .cache = true,
+                               .warm_up = VULKAN_WARM_UP_AUTO,
                                .matrices = VULKAN_MATRICES_AUTO};
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &settings->memory_limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives);
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_WAIT, &settings->wait_seconds);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_CACHE, &settings->cache);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_WARM_UP, &settings->warm_up);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
   settings->all_barriers = barriers == 1;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_KERNELS, &kernels);
@@ -142,6 +146,7 @@ static void BURN_API_CALL close_device(void *self) {
   Vulkan *vulkan = self;
   if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
   if (vulkan->device) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
+  burn__vulkan_warm_close(vulkan);
   burn__gpu_end(&vulkan->gpu);
   burn__vulkan_device_close(vulkan);
   vulkan->gpu.host->free(vulkan, sizeof *vulkan);
@@ -173,7 +178,9 @@ static BurnStatus start(Vulkan *vulkan) {
   BurnStatus status = burn__gpu_begin(&vulkan->gpu, vulkan->settings.primitives);
   if (status == BURN_OK) status = burn__vulkan_device_open(vulkan);
   if (status == BURN_OK) status = burn__vulkan_selftest(vulkan);
-  return status == BURN_OK ? burn__vulkan_try_matrices(vulkan) : status;
+  if (status == BURN_OK) status = burn__vulkan_try_matrices(vulkan);
+  if (status == BURN_OK) burn__vulkan_warm_open(vulkan);
+  return status;
 }
 
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,

@@ -342,6 +342,21 @@ def compiler():
         yield name, b"\0" + head + before.replace(b"n ? f : 0", b"n") + tail + body + b"}\n"
 
 
+def warm():
+    """Files of kernels, from the count in their head on."""
+    def row(key, words, threads=(256, 1, 1), flags=1, count=None):
+        data = b"".join(struct.pack("<I", word) for word in words) + b"\0" * (len(words) % 2 * 4)
+        return struct.pack("<Q8I", key, 0, len(words) if count is None else count, *threads, 96, 4096, flags) + data
+    head = [0x07230203, 0x00010500, 0, 9, 0]
+    two = struct.pack("<2I", 2, 0) + row(1, head + [17, 1, 2]) + row(2, head, (8, 4, 2), 3)
+    yield "none", struct.pack("<2I", 0, 0)
+    yield "two", two
+    yield "too-many", struct.pack("<2I", 257, 0) + two[8:]
+    yield "long-words", struct.pack("<2I", 1, 0) + row(1, head, count=0xffffffff)
+    yield "no-threads", struct.pack("<2I", 1, 0) + row(1, head, (0, 1, 1))
+    yield "no-module", struct.pack("<2I", 1, 0) + row(1, [0] + head)
+
+
 def drawn(seed, files, length):
     """Bytes without a structure of their own; small ones, of which most drawn values are small."""
     dice = random.Random(seed)
@@ -351,7 +366,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "wav": wavs(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
