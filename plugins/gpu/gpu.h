@@ -470,6 +470,9 @@ typedef struct GpuRowShape {
 } GpuRowShape;
 /* That of rows of `size` elements, with at most `most` numbers of a row in the registers of a thread (0: none). */
 GpuRowShape burn__gpu_row_shape(BurnDType dtype, int64_t size, uint32_t most);
+/* Beside a kind: powers of e may be off by 2^-22, where the device is faster at them so. Of the kernel of a mixed call
+ * and of the same in f32 alike. */
+enum { GPU_FAST_POWERS = 64 };
 /* Starts a kernel that works on rows, `lines` of them, in the queue: `key` without its variant. */
 BurnStatus burn__gpu_rows(Gpu *gpu, GpuKernelKey key, uint32_t kind, GpuRowShape shape, int64_t lines,
                           const GpuRows *p);

@@ -42,7 +42,8 @@ static BurnStatus row_losses(const GpuRun *run, BurnPrimitive *const *in) {
   BurnStatus status = make_parts(run->gpu, dtype, rows, &parts);
   if (status == BURN_OK) {
     p.out = gpu_address(parts);
-    status = burn__gpu_rows(run->gpu, key, ROW_LOSSES, burn__gpu_row_shape(dtype, p.size, 0), rows, &p);
+    status =
+        burn__gpu_rows(run->gpu, key, ROW_LOSSES | GPU_FAST_POWERS, burn__gpu_row_shape(dtype, p.size, 0), rows, &p);
   }
   if (status == BURN_OK) status = mean(run->gpu, run->out[0], gpu_address(parts), rows, rows);
   burn__gpu_release(run->gpu, parts);
@@ -70,8 +71,8 @@ static BurnStatus cross_entropy_backward(const GpuRun *run) {
     p.grad = gpu_address(in[0]);
     p.out = gpu_address(run->out[0]);
     p.whole = p.whole && burn__gpu_is_whole(run->out[0], p.size);
-    status =
-        burn__gpu_rows(run->gpu, key, ROW_GRADIENTS, burn__gpu_row_shape(dtype, p.size, IN_REGISTERS), p.outer, &p);
+    status = burn__gpu_rows(run->gpu, key, ROW_GRADIENTS | GPU_FAST_POWERS,
+                            burn__gpu_row_shape(dtype, p.size, IN_REGISTERS), p.outer, &p);
   }
   burn__gpu_drop_inputs(run, in);
   return status;

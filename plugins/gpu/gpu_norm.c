@@ -7,8 +7,15 @@
 /* -- layer norm ------------------------------------------------------------------------------- */
 
 enum { FORWARD, GRADIENTS }; /* kinds of kernels/layer_norm.cu */
-enum { IN_REGISTERS = 32, FEW_IN_REGISTERS = 8, GRADIENTS_IN_REGISTERS = 16, COLUMNS_OF_A_BLOCK = 32 };
-enum { WARPS_OF_A_BLOCK = 8, BLOCK_PARTS = 512, WARP_PARTS = 2048 }; /* at most, of rows that a block or a warp does */
+enum {
+  IN_REGISTERS = 32,
+  FEW_IN_REGISTERS = 8,
+  GRADIENTS_IN_REGISTERS = 16,
+  WARP_BYTES = 96 /* of registers */,
+  COLUMNS_OF_A_BLOCK = 32
+};
+/* Parts at most, of rows that a warp or a block does: as many as an H200 has at work at once. */
+enum { WARPS_OF_A_BLOCK = 8, WARP_PARTS = 2048, THREADS_OF_PARTS = 128 * 1024 };
 
 /* Its rows are cut up by gamma's dtype. */
 static GpuKernelKey layer_norm_key(const BurnPrimitive *out, const BurnPrimitive *x, const BurnPrimitive *grad,
@@ -65,16 +72,22 @@ static BurnStatus run_gradients(const GpuRun *run, BurnPrimitive *const *in, Gpu
   return status;
 }
 
-/* With few numbers a thread, more of them are at work; where a row is too long for that, with more. */
+/* With few numbers a thread, more of them are at work; where a row is too long for that, with more. A warp keeps up to
+ * 24 numbers a thread where they are the whole row (GPT-2's 768): it never waits for others, and has more bytes under
+ * way than a block whose warps do. */
 static GpuRowShape gradient_shape(BurnDType dtype, int64_t size) {
   const GpuRowShape few = burn__gpu_row_shape(dtype, size, FEW_IN_REGISTERS);
+  const int64_t of_a_warp = 32 * 16 / (int64_t)burn_dtype_bytes(dtype);
+  const int64_t register_bytes = size / 32 * (int64_t)burn_dtype_bytes(burn__gpu_wide_float(dtype));
+  if (few.threads > 32 && size % of_a_warp == 0 && register_bytes <= WARP_BYTES)
+    return (GpuRowShape){32, (uint32_t)(size / of_a_warp)};
   return few.vectors > 0 ? few : burn__gpu_row_shape(dtype, size, GRADIENTS_IN_REGISTERS);
 }
 
 static BurnStatus layer_norm_gradients(const GpuRun *run, BurnPrimitive *const *in) {
   const int64_t size = in[1]->shape[in[1]->rank - 1], rows = rows_of(in[1]);
   const GpuRowShape shape = gradient_shape(in[2]->dtype, size);
-  const int64_t most = shape.threads == 32 ? WARP_PARTS : BLOCK_PARTS;
+  const int64_t most = shape.threads == 32 ? WARP_PARTS : THREADS_OF_PARTS / shape.threads;
   GpuRows p = {.out = gpu_address(run->out[0]),
                .x = gpu_address(in[1]),
                .y = gpu_address(in[0]),

@@ -9,7 +9,11 @@ static const struct {
   uint32_t threads, most, width;
 } tiers[] = {{32, 32, 1}, {128, 16, 1}, {128, 32, 8}, {256, 16, 1}, {512, 32, 1}};
 
-enum { TIERS = sizeof tiers / sizeof tiers[0], LONG_ROW = 1024 /* threads */ };
+/* How many vectors they may have. Sums do not tell: a thread's are the same ones. */
+static const uint32_t counts[] = {1, 2, 3, 4, 6, 8};
+
+enum { TIERS = sizeof tiers / sizeof tiers[0], COUNTS = sizeof counts / sizeof counts[0] };
+enum { LONG_ROW = 1024 /* threads */, EXACT = 128 /* of a variant, beside the kind */ };
 
 /* Threads of a row that is read again. */
 static uint32_t threads_of(int64_t size) { return size <= 512 ? 32 : size <= 8192 ? 256 : LONG_ROW; }
@@ -17,9 +21,10 @@ static uint32_t threads_of(int64_t size) { return size <= 512 ? 32 : size <= 819
 GpuRowShape burn__gpu_row_shape(BurnDType dtype, int64_t size, uint32_t most) {
   const uint32_t width = 16 / burn_dtype_bytes(dtype), limit = dtype == BURN_DTYPE_F64 ? most / 2 : most;
   for (uint32_t i = 0; i < TIERS; i++)
-    for (uint32_t vectors = 1; width >= tiers[i].width && vectors * width <= limit && vectors * width <= tiers[i].most;
-         vectors *= 2)
-      if ((int64_t)(tiers[i].threads * vectors * width) >= size) return (GpuRowShape){tiers[i].threads, vectors};
+    for (uint32_t k = 0; k < COUNTS && width >= tiers[i].width; k++)
+      if (counts[k] * width <= limit && counts[k] * width <= tiers[i].most &&
+          (int64_t)(tiers[i].threads * counts[k] * width) >= size)
+        return (GpuRowShape){tiers[i].threads, counts[k]};
   return (GpuRowShape){threads_of(size), 0};
 }
 
@@ -29,13 +34,19 @@ static uint32_t logarithm(uint32_t threads) {
   return bits;
 }
 
+/* Rows fill the registers of their threads. */
+static bool is_exact(const GpuKernelKey *key, GpuRowShape shape, const GpuRows *p) {
+  const int64_t width = 16 / (int64_t)burn_dtype_bytes(key->in[2]);
+  return shape.vectors > 0 && p->whole && p->size == shape.threads * shape.vectors * width;
+}
+
 BurnStatus burn__gpu_rows(Gpu *gpu, GpuKernelKey key, uint32_t kind, GpuRowShape shape, int64_t lines,
                           const GpuRows *p) {
   if (shape.threads > gpu->most_threads) shape = (GpuRowShape){gpu->most_threads, 0};
   const uint32_t block = shape.threads <= 32 ? 256 : shape.threads; /* columns have one thread */
   const int64_t in_block = shape.threads == 32 ? 8 : 1;
   GpuFunction *function = NULL;
-  key.variant = kind | shape.vectors << 8 | logarithm(shape.threads) << 16;
+  key.variant = kind | (is_exact(&key, shape, p) ? EXACT : 0) | shape.vectors << 8 | logarithm(shape.threads) << 16;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)((lines + in_block - 1) / in_block), block, p, sizeof *p);
@@ -77,7 +88,8 @@ static BurnStatus start(const GpuRun *run, BurnPrimitive *x, BurnPrimitive *y) {
   const BurnDType dtype = x->dtype;
   const GpuAxis axis = burn__gpu_axis(x, run->call->attrs[0].value.i64);
   const GpuKernelKey key = {.text = GPU_TEXT_SOFTMAX, .out = dtype, .in = {dtype, dtype, dtype}};
-  const uint32_t kind = (uint32_t)run->row->detail;
+  const bool is_half = burn_dtype_bytes(dtype) == 2;
+  const uint32_t kind = (uint32_t)run->row->detail | (is_half ? GPU_FAST_POWERS : 0);
   const GpuRows p = {.out = gpu_address(run->out[0]),
                      .x = gpu_address(x),
                      .y = y ? gpu_address(y) : 0,

@@ -13,7 +13,7 @@ static __device__ inline Statistics burn_statistics(const C *v, const GpuRows &p
   C sum = (C)0, squares = (C)0;
 #pragma unroll
   for (int k = 0; k < N; k++) sum += v[k]; /* 0 beyond the end */
-  s.mean = burn_row_sum(sum) / (C)p.size;
+  s.mean = burn_row_sum_in<0>(sum) / (C)p.size;
 #pragma unroll
   for (int i = 0; i < V; i++) {
     const int there = burn_there(p.size, i);
@@ -23,7 +23,7 @@ static __device__ inline Statistics burn_statistics(const C *v, const GpuRows &p
       squares += distance * distance;
     }
   }
-  s.scale = (C)1 / burn_root(burn_row_sum(squares) / (C)p.size + (C)p.epsilon);
+  s.scale = (C)1 / burn_root(burn_row_sum_in<1>(squares) / (C)p.size + (C)p.epsilon);
   return s;
 }
 #else
@@ -90,19 +90,23 @@ static __device__ inline void burn_add_part(C *part, int64_t size, int64_t c, co
 static __device__ inline bool burn_goes_on(const GpuRows &p, int64_t row) { return T == 32 || row < p.outer; }
 
 #if BURN_V > 0
+/* Blocks that a unit of the device is to have at work at once, of rows without ends to look for: so many registers do. */
+#define BURN_AT_WORK (BURN_EXACT && sizeof(C) == 4 ? (N <= 8 ? 1024 : 512) / BURN_BLOCK : 1)
+
 /* What the block has added up; warps of it join theirs. */
 static __device__ inline void burn_leave(C *part, const C *sums, int64_t size) {
 #if BURN_T == 32
-  __shared__ C shared[8][T * N];
-  __syncthreads();
+  __shared__ C shared[8][T * W];
 #pragma unroll
-  for (int i = 0; i < V; i++)
-    for (int k = 0; k < W; k++) shared[threadIdx.x / 32][(i * T + burn_lane()) * W + k] = sums[i * W + k];
-  __syncthreads();
-  for (int c = threadIdx.x; c < size; c += 256) {
-    C sum = shared[0][c];
-    for (int warp = 1; warp < 8; warp++) sum += shared[warp][c];
-    part[c] = sum;
+  for (int i = 0; i < V; i++) {
+    __syncthreads();
+    for (int k = 0; k < W; k++) shared[threadIdx.x / 32][burn_lane() * W + k] = sums[i * W + k];
+    __syncthreads();
+    for (int c = threadIdx.x; c < T * W && i * T * W + c < size; c += 256) {
+      C sum = shared[0][c];
+      for (int warp = 1; warp < 8; warp++) sum += shared[warp][c];
+      part[i * T * W + c] = sum;
+    }
   }
 #else
 #pragma unroll
@@ -110,37 +114,52 @@ static __device__ inline void burn_leave(C *part, const C *sums, int64_t size) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(BURN_BLOCK) kernel(const GpuRows p) {
+/* The gradient of a row, from x in v and its result's gradient in g, into v; `gammas` and `betas` take what it gives
+ * to gamma and beta. */
+static __device__ inline void burn_row_gradient(C *v, C *g, C *gammas, C *betas, bool is_row, const GpuRows &p) {
+  const Statistics s = burn_statistics(v, p);
+  C gamma[W], mean = (C)0, along = (C)0;
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = (v[k] - s.mean) * s.scale;
+  if (is_row) {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      gammas[k] += g[k] * v[k];
+      betas[k] += g[k];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    burn_read(gamma, (const IN2 *)p.gamma, p.size, i * T + burn_lane(), p.whole, (C)0);
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+      g[i * W + k] = g[i * W + k] * gamma[k]; /* 0 beyond the end */
+      mean += g[i * W + k];
+      along += g[i * W + k] * v[i * W + k];
+    }
+  }
+  burn_row_sums_in<2>(mean, along);
+  mean = mean / (C)p.size;
+  along = along / (C)p.size;
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
+}
+
+extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_WORK) kernel(const GpuRows p) {
   const int64_t end = burn_row() * p.part_size + p.part_size;
   C gammas[N], betas[N];
 #pragma unroll
   for (int k = 0; k < N; k++) gammas[k] = betas[k] = (C)0;
   for (int64_t row = burn_row() * p.part_size; row < end && burn_goes_on(p, row); row++) {
     const int64_t size = burn_row_size(p, row);
-    C v[N], g[N], gamma[W], mean = (C)0, along = (C)0;
-    burn_take(v, (const IN0 *)p.x + row * p.size, size, p.whole, (C)0);
-    burn_take(g, (const IN1 *)p.y + row * p.size, size, p.whole, (C)0);
-    const Statistics s = burn_statistics(v, p);
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-      burn_read(gamma, (const IN2 *)p.gamma, p.size, i * T + burn_lane(), p.whole, (C)0);
-#pragma unroll
-      for (int k = 0; k < W; k++) {
-        const int at = i * W + k;
-        v[at] = (v[at] - s.mean) * s.scale;
-        if (burn_is_row(p, row)) {
-          gammas[at] += g[at] * v[at];
-          betas[at] += g[at];
-        }
-        g[at] = g[at] * gamma[k]; /* 0 beyond the end */
-        mean += g[at];
-        along += g[at] * v[at];
-      }
-    }
-    mean = burn_row_sum(mean) / (C)p.size;
-    along = burn_row_sum(along) / (C)p.size;
-#pragma unroll
-    for (int k = 0; k < N; k++) v[k] = (g[k] - mean - v[k] * along) * s.scale;
+    Vector<IN0> x[N / W];
+    Vector<IN1> y[N / W];
+    C v[N], g[N];
+    burn_fetch<N / W>(x, (const IN0 *)p.x + row * p.size, size, burn_lane(), p.whole);
+    burn_fetch<N / W>(y, (const IN1 *)p.y + row * p.size, size, burn_lane(), p.whole);
+    burn_convert<N / W>(v, x, size, burn_lane(), (C)0);
+    burn_convert<N / W>(g, y, size, burn_lane(), (C)0);
+    burn_row_gradient(v, g, gammas, betas, burn_is_row(p, row), p);
     burn_give((OUT *)p.out + row * p.size, v, size, p.whole);
   }
   C *parts = (C *)p.partial + (int64_t)blockIdx.x * p.size;

@@ -21,7 +21,7 @@ static __device__ inline int64_t burn_target(const GpuRows &p, int64_t row) {
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {
   const int64_t row = burn_row();
   const IN0 *x = (const IN0 *)p.x + row * p.size;
-  const Exponentials all = burn_row_exponentials(x, burn_row_size(p, row), p.whole);
+  const Exponentials all = burn_row_exponentials<1>(x, burn_row_size(p, row), p.whole);
   const int64_t target = burn_target(p, row);
   const C hit = target < 0 ? (C)0 : burn_get(x[target]);
   if (burn_is_row(p, row) && burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
@@ -34,11 +34,59 @@ static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor
   for (int k = 0; k < W; k++) v[k] = k == (int)(target % W) ? v[k] - factor : v[k];
 }
 
-/* The last vector of the thread in a row; negative: it has none. */
-static __device__ inline int64_t burn_last_vector(int64_t size) {
-  const int64_t vectors = (size + W - 1) / W - burn_lane();
-  return vectors <= 0 ? -1 : burn_lane() + (vectors - 1) / T * T;
+#if BURN_V == 0
+/* How many elements lie before `row` since the last place where a vector can be read. */
+template <class S> static __device__ inline int64_t burn_lead(const S *row) {
+  return (int64_t)(((uint64_t)row / sizeof(S)) & (uint64_t)(W - 1));
 }
+
+struct Gradient {
+  C most, share, factor;
+  int64_t target; /* negative: none */
+};
+static __device__ inline void burn_vector_gradient(OUT *out, const Vector<IN0> &x, int64_t c, const Gradient &g) {
+  Vector<OUT> result;
+  C v[W];
+#pragma unroll
+  for (int k = 0; k < W; k++) v[k] = burn_decay(burn_get(x.at[k]) - g.most) * g.share;
+  burn_hit(v, c, g.target, g.factor);
+  for (int k = 0; k < W; k++) burn_put(result.at[k], v[k]);
+  *(Vector<OUT> *)(out + c * W) = result;
+}
+static __device__ inline void burn_one_gradient(OUT *out, const IN0 *x, int64_t i, const Gradient &g) {
+  const C v = burn_decay(burn_get(x[i]) - g.most) * g.share;
+  burn_put(out[i], i == g.target ? v - g.factor : v);
+}
+
+/* The gradient of a row that was read, from its end to its start: what was read last is still in the cache. Vectors are
+ * cut where memory has them, and not where the row begins, as each element is computed alone. */
+static __device__ inline void burn_row_gradient(OUT *out, const IN0 *x, int64_t size, Gradient g) {
+  const int64_t lead = burn_lead(x), end = lead + size, first = lead > 0 ? 1 : 0, last = end / W;
+  if (sizeof(IN0) != sizeof(OUT) || burn_lead(out) != lead) {
+    for (int64_t i = burn_lane(); i < size; i += T) burn_one_gradient(out, x, i, g);
+    return;
+  }
+  x -= lead;
+  out -= lead;
+  if (g.target >= 0) g.target += lead;
+  int64_t c = last - 1 - burn_lane();
+  for (; c - T >= first; c -= 2 * T) {
+    Vector<IN0> near, far;
+    burn_load<AT_ONCE>(near, x + c * W);
+    burn_load<AT_ONCE>(far, x + (c - T) * W);
+    burn_vector_gradient(out, near, c, g);
+    burn_vector_gradient(out, far, c - T, g);
+  }
+  if (c >= first) {
+    Vector<IN0> near;
+    burn_load<AT_ONCE>(near, x + c * W);
+    burn_vector_gradient(out, near, c, g);
+  }
+  const int64_t tail = (last < first ? first : last) * W + burn_lane(), head = burn_lane();
+  if (tail < end) burn_one_gradient(out, x, tail, g);
+  if (head >= lead && head < first * W && head < end) burn_one_gradient(out, x, head, g);
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {
   const int64_t row = burn_row(), size = burn_row_size(p, row);
@@ -62,17 +110,9 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(co
   for (int i = 0; i < V; i++) burn_hit(v + i * W, i * T + burn_lane(), target, factor);
   burn_give(out, v, size, p.whole);
 #else
-  const Exponentials all = burn_row_exponentials(x, size, p.whole);
-  const C share = factor / all.sum;
-  C v[W];
-  /* backwards: what was read last is still in the cache */
-  for (int64_t c = burn_last_vector(size); c >= 0; c -= T) {
-    burn_read(v, x, size, c, p.whole, (C)0);
-#pragma unroll
-    for (int k = 0; k < W; k++) v[k] = burn_decay(v[k] - all.most) * share;
-    burn_hit(v, c, target, factor);
-    burn_write(out, v, size, c, p.whole);
-  }
+  const Exponentials all = burn_row_exponentials<1>(x, size, p.whole);
+  const Gradient gradient = {all.most, factor / all.sum, factor, target};
+  burn_row_gradient(out, x, size, gradient);
 #endif
 }
 #elif BURN_KIND == 2

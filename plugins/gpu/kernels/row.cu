@@ -1,14 +1,19 @@
 /* row.cu - how threads share a row of [outer, size]; before the texts of softmax, layer_norm and losses. BURN_VARIANT is
- * made by burn__gpu_row_variant: what the text computes, V, and the logarithm of T.
+ * made by burn__gpu_rows: what the text computes, V, and the logarithm of T.
  *
  * A row belongs to T threads: a warp, of which a block has 8, or the whole block. Each has V vectors of 16 bytes in
  * registers; for V == 0 the row is too long for them, and read again. Thread t has the vectors t, t + T, t + 2 T ..
  * whether or not they can be read at once, so the order of sums follows from the length of the row.
  * Of a row that is read again it takes STRETCH vectors at once.
  *
+ * BURN_EXACT: rows begin where vectors can be read at once, and fill the registers of their threads: 768 f32 are six
+ * vectors of a warp. Nothing asks then where a row ends. What is computed, and in which order, is the same.
+ *
  * IN2 is the dtype that rows are cut up by. Rows of another one have as many elements in a vector, so sums over them
  * have the order that they have after a cast to IN2. */
-#define BURN_KIND (BURN_VARIANT % 256)
+#define BURN_KIND (BURN_VARIANT % 64)
+#define BURN_HAS_FAST_POWERS (BURN_VARIANT / 64 % 2 == 1)
+#define BURN_EXACT (BURN_VARIANT / 128 % 2 == 1)
 #define BURN_V (BURN_VARIANT / 256 % 256)
 #define BURN_T (1 << BURN_VARIANT / 65536)
 #define BURN_BLOCK (BURN_T == 32 ? 256 : BURN_T)
@@ -20,8 +25,17 @@ enum { V = BURN_V, T = BURN_T, W = 16 / sizeof(IN2), N = V > 0 ? V * W : 1, STRE
 
 static __device__ inline float burn_exponential(float x) { return burn_exp_f32(x); }
 static __device__ inline double burn_exponential(double x) { return exp(x); }
-/* e^x for x <= 0, or NaN: what is no normal number becomes 0. */
-static __device__ inline float burn_decay(float x) { return x < -87.0f ? 0.0f : burn_exp_bounded_f32(x); }
+/* e^x for x <= 0, or NaN: what is no normal number becomes 0. NVIDIA's own power is off by 2^-22 and takes two
+ * instructions; the other one takes 15, and rows of halves are read faster than that. */
+static __device__ inline float burn_decay(float x) {
+#if BURN_HAS_FAST_POWERS && !defined(BURN_CUDA_EMULATED) && !defined(BURN_SPIRV)
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896341f));
+  return power;
+#else
+  return x < -87.0f ? 0.0f : burn_exp_bounded_f32(x);
+#endif
+}
 static __device__ inline double burn_decay(double x) { return exp(x); }
 static __device__ inline float burn_logarithm(float x) { return burn_log_f32(x); }
 static __device__ inline double burn_logarithm(double x) { return log(x); }
@@ -37,22 +51,105 @@ static __device__ inline int64_t burn_row_size(const GpuRows &p, int64_t row) { 
 
 template <class S> struct alignas(sizeof(S) * W) Vector { S at[W]; };
 
-/* Elements c * W .. of a row, `fill` beyond its end. `whole`: rows begin where vectors can be read at once. */
+/* Whether vector c is in a row that is made of vectors. */
+static __device__ inline bool burn_has(int64_t size, int64_t c) { return BURN_EXACT ? size > 0 : c * W < size; }
+
+/* Two halves in a word. */
+template <class S> static __device__ inline void burn_set_bits(S &, uint32_t) {}
+static __device__ inline void burn_set_bits(f16_t &x, uint32_t bits) { x.bits = (uint16_t)bits; }
+static __device__ inline void burn_set_bits(bf16_t &x, uint32_t bits) { x.bits = (uint16_t)bits; }
+
+/* A vector that is read at once, halves by the words that they lie in, elements one by one. */
+enum { AT_ONCE, BY_WORDS, BY_ELEMENTS };
+
+/* The low word of two that move by some bits to the right. */
+static __device__ inline uint32_t burn_funnel(uint32_t low, uint32_t high, uint32_t bits) {
+#if defined(BURN_SPIRV)
+  return (uint32_t)(((uint64_t)high << 32 | low) >> bits);
+#else
+  return __funnelshift_r(low, high, bits);
+#endif
+}
+
+/* What else lies in the first and the last word is not looked at. */
+template <class S> static __device__ inline void burn_load_words(Vector<S> &to, const S *from) {
+  const uint32_t odd = (uint32_t)(uint64_t)from >> 1 & 1u;
+  const uint32_t *words = (const uint32_t *)(from - odd);
+  uint32_t word[W / 2 + 1];
+  for (int k = 0; k < W / 2; k++) word[k] = words[k];
+  word[W / 2] = odd != 0u ? words[W / 2] : 0u;
+  for (int k = 0; k < W / 2; k++) {
+    const uint32_t both = burn_funnel(word[k], word[k + 1], 16u * odd);
+    burn_set_bits(to.at[2 * k], both);
+    burn_set_bits(to.at[2 * k + 1], both >> 16);
+  }
+}
+template <int WAY, class S> static __device__ inline void burn_load(Vector<S> &to, const S *from) {
+  if (WAY == AT_ONCE) {
+    to = *(const Vector<S> *)from;
+  } else if (WAY == BY_WORDS && sizeof(S) == 2) {
+    burn_load_words(to, from);
+  } else {
+    for (int k = 0; k < W; k++) to.at[k] = from[k];
+  }
+}
+
 template <class S>
-static __device__ inline void burn_read(C *v, const S *row, int64_t size, int64_t c, bool whole, C fill) {
-  if (whole && c * W + W <= size) {
-    const Vector<S> vector = *(const Vector<S> *)(row + c * W);
-    for (int k = 0; k < W; k++) v[k] = burn_get(vector.at[k]);
+static __device__ inline void burn_fetch_pieces(Vector<S> &to, const S *row, int64_t size, int64_t c) {
+  if (c * W + W <= size) {
+    burn_load<BY_WORDS>(to, row + c * W);
     return;
   }
-  for (int k = 0; k < W; k++) v[k] = c * W + k < size ? burn_get(row[c * W + k]) : fill;
+  for (int k = 0; k < W; k++)
+    if (c * W + k < size) to.at[k] = row[c * W + k];
+}
+
+/* The vectors c, c + T .. of a row as they lie in memory, COUNT of them; nothing beyond its end. `whole`: rows begin
+ * where vectors can be read at once, and are made of them. Nothing is computed with one before all are under way. */
+template <int COUNT, class S>
+static __device__ inline void burn_fetch(Vector<S> *raw, const S *row, int64_t size, int64_t c, bool whole) {
+  if (BURN_EXACT || whole) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+      for (int k = 0; k < W && BURN_EXACT; k++) burn_put(raw[i].at[k], (C)0); /* of a row that is not there */
+      if (burn_has(size, c + i * T)) burn_load<AT_ONCE>(raw[i], row + (c + i * T) * W);
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) burn_fetch_pieces(raw[i], row, size, c + i * T);
+}
+
+/* Their numbers, and `fill` beyond the row's end. */
+template <int COUNT, class S>
+static __device__ inline void burn_convert(C *v, const Vector<S> *raw, int64_t size, int64_t c, C fill) {
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) {
+    const int64_t rest = size - (c + i * T) * W;
+    const int there = BURN_EXACT || rest >= W ? W : (int)rest;
+#pragma unroll
+    for (int k = 0; k < W; k++) v[i * W + k] = k < there ? burn_get(raw[i].at[k]) : fill;
+  }
+}
+
+template <int COUNT, class S>
+static __device__ inline void burn_read_some(C *v, const S *row, int64_t size, int64_t c, bool whole, C fill) {
+  Vector<S> raw[COUNT];
+  burn_fetch<COUNT>(raw, row, size, c, whole);
+  burn_convert<COUNT>(v, raw, size, c, fill);
+}
+
+/* One of them. */
+template <class S>
+static __device__ inline void burn_read(C *v, const S *row, int64_t size, int64_t c, bool whole, C fill) {
+  burn_read_some<1>(v, row, size, c, whole, fill);
 }
 template <class S>
 static __device__ inline void burn_write(S *row, const C *v, int64_t size, int64_t c, bool whole) {
-  if (whole && c * W + W <= size) {
+  if (BURN_EXACT || whole) {
     Vector<S> vector;
     for (int k = 0; k < W; k++) burn_put(vector.at[k], v[k]);
-    *(Vector<S> *)(row + c * W) = vector;
+    if (burn_has(size, c)) *(Vector<S> *)(row + c * W) = vector;
     return;
   }
   for (int k = 0; k < W && c * W + k < size; k++) burn_put(row[c * W + k], v[k]);
@@ -60,30 +157,64 @@ static __device__ inline void burn_write(S *row, const C *v, int64_t size, int64
 
 /* The vectors of a thread; its i-th is the vector i * T + lane of the row. */
 template <class S> static __device__ inline void burn_take(C *v, const S *row, int64_t size, bool whole, C fill) {
-#pragma unroll
-  for (int i = 0; i < V; i++) burn_read(v + i * W, row, size, i * T + burn_lane(), whole, fill);
+  burn_read_some<N / W>(v, row, size, burn_lane(), whole, fill);
 }
 template <class S> static __device__ inline void burn_give(S *row, const C *v, int64_t size, bool whole) {
 #pragma unroll
   for (int i = 0; i < V; i++) burn_write(row, v + i * W, size, i * T + burn_lane(), whole);
 }
 /* How many elements of the thread's vector i are in the row, or more than there are in a vector. */
-static __device__ inline int burn_there(int64_t size, int i) { return (int)size - (i * T + burn_lane()) * W; }
+static __device__ inline int burn_there(int64_t size, int i) {
+  return BURN_EXACT ? W : (int)size - (i * T + burn_lane()) * W;
+}
 
-static __device__ inline C burn_larger(C a, C b) { return b > a ? b : a; }
+/* The larger one, or the one that is a number. */
+#if defined(BURN_SPIRV)
+static __device__ inline float burn_larger(float a, float b) { return b > a ? b : a; }
+#else
+static __device__ inline float burn_larger(float a, float b) { return fmaxf(a, b); }
+#endif
+static __device__ inline double burn_larger(double a, double b) { return b > a ? b : a; }
 
-/* The sum of what all threads of the row have, and the largest of it that is a number: the same for each of them. */
-static __device__ inline C burn_row_sum(C x) {
+/* The sum of what all threads of the row have, and the largest of it that is a number: the same for each of them. Of two
+ * that follow on each other with different SLOTs the second need not wait until all have read the first. */
+template <int SLOT> static __device__ inline C burn_row_sum_in(C x) {
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
 #if BURN_T > 32
   __shared__ C shared[T / 32];
-  __syncthreads();
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
   __syncthreads();
   x = shared[threadIdx.x % (T / 32)];
   for (int step = T / 64; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
 #endif
   return x;
+}
+static __device__ inline C burn_row_sum(C x) {
+#if BURN_T > 32
+  __syncthreads();
+#endif
+  return burn_row_sum_in<0>(x);
+}
+/* Two sums at once. */
+template <int SLOT> static __device__ inline void burn_row_sums_in(C &x, C &y) {
+  for (int step = 16; step > 0; step /= 2) {
+    x += __shfl_xor_sync(0xffffffffu, x, step);
+    y += __shfl_xor_sync(0xffffffffu, y, step);
+  }
+#if BURN_T > 32
+  __shared__ C shared[2][T / 32];
+  if (threadIdx.x % 32 == 0) {
+    shared[0][threadIdx.x / 32] = x;
+    shared[1][threadIdx.x / 32] = y;
+  }
+  __syncthreads();
+  x = shared[0][threadIdx.x % (T / 32)];
+  y = shared[1][threadIdx.x % (T / 32)];
+  for (int step = T / 64; step > 0; step /= 2) {
+    x += __shfl_xor_sync(0xffffffffu, x, step);
+    y += __shfl_xor_sync(0xffffffffu, y, step);
+  }
+#endif
 }
 static __device__ inline C burn_row_largest(C x) {
   for (int step = 16; step > 0; step /= 2) x = burn_larger(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -121,14 +252,33 @@ static __device__ inline Exponentials burn_join_row(const Exponentials &part) {
   all.sum = burn_row_sum(burn_shrink(part.sum, part.most, all.most));
   return all;
 }
-/* Those of a row in memory, read once. */
+/* Those of a row in memory, read once; of the numbers times SIGN. First the stretches that lie within the row. */
+template <int WAY, int SIGN>
+static __device__ inline int64_t burn_add_stretches(Exponentials &all, const IN0 *row, int64_t size) {
+  int64_t c = burn_lane();
+  for (; (c + (STRETCH - 1) * T + 1) * W <= size; c += STRETCH * T) {
+    const IN0 *at = row + c * W;
+    Vector<IN0> raw[STRETCH];
+    C v[STRETCH * W];
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++) burn_load<WAY>(raw[i], at + i * T * W);
+#pragma unroll
+    for (int i = 0; i < STRETCH * W; i++) v[i] = (C)SIGN * burn_get(raw[i / W].at[i % W]);
+    burn_add_exponentials<STRETCH * W>(all, v);
+  }
+  return c;
+}
+template <int SIGN>
 static __device__ inline Exponentials burn_row_exponentials(const IN0 *row, int64_t size, bool whole) {
   Exponentials all = {(C)-INFINITY, (C)0};
-  C v[STRETCH * W];
-  for (int64_t c = burn_lane(); c * W < size; c += STRETCH * T) {
+  C v[W];
+  int64_t c = whole ? burn_add_stretches<AT_ONCE, SIGN>(all, row, size) : burn_add_stretches<BY_WORDS, SIGN>(all, row, size);
+#pragma unroll 1
+  for (; c * W < size; c += T) {
+    burn_read(v, row, size, c, whole, (C)SIGN * (C)-INFINITY);
 #pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, row, size, c + i * T, whole, (C)-INFINITY);
-    burn_add_exponentials<STRETCH * W>(all, v);
+    for (int k = 0; k < W; k++) v[k] = (C)SIGN * v[k];
+    burn_add_exponentials<W>(all, v);
   }
   return burn_join_row(all);
 }

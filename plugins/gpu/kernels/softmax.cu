@@ -47,21 +47,12 @@ static __device__ inline void burn_run(const GpuRows &p, int64_t row) {
   for (int k = 0; k < N; k++) v[k] = BURN_IS_LOG ? v[k] - last : v[k] * last;
   burn_give(out, v, size, p.whole);
 #else
-  Exponentials all = {(C)-INFINITY, (C)0};
+  const Exponentials all = burn_row_exponentials<BURN_KIND == 3 ? -1 : 1>(x, size, p.whole);
   C v[STRETCH * W];
-  for (int64_t c = burn_lane(); c * W < size; c += STRETCH * T) {
-#pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, burn_of((C)-INFINITY));
-#pragma unroll
-    for (int k = 0; k < STRETCH * W; k++) v[k] = burn_of(v[k]);
-    burn_add_exponentials<STRETCH * W>(all, v);
-  }
-  all = burn_join_row(all);
   const C last = burn_last(all);
   /* backwards: what was read last is still in the cache */
   for (int64_t c = burn_last_stretch(size); c >= 0; c -= STRETCH * T) {
-#pragma unroll
-    for (int i = 0; i < STRETCH; i++) burn_read(v + i * W, x, size, c + i * T, p.whole, (C)0);
+    burn_read_some<STRETCH>(v, x, size, c, p.whole, (C)0);
 #pragma unroll
     for (int k = 0; k < STRETCH * W; k++) v[k] = burn_result(burn_of(v[k]), all.most, last);
 #pragma unroll

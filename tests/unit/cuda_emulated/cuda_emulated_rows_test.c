@@ -158,7 +158,7 @@ static void compare_two(const Call *call, size_t which) {
 /* -- rows ------------------------------------------------------------------------------------- */
 
 /* Every tier of burn__cuda_row_shape, its ends, and rows that are read again. */
-static const int64_t widths[] = {1, 2, 31, 33, 128, 1024, 1025, 2050, 4099, 8200, 16400, 50304};
+static const int64_t widths[] = {1, 2, 31, 33, 128, 768, 1024, 1025, 2050, 4099, 8200, 16401, 50304};
 #define EACH_WIDTH(i) (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
 
 static int64_t rows_for(int64_t width) { return width > 5000 ? 1 : width > 2000 ? 3 : 9; }
@@ -232,21 +232,57 @@ static void test_a_target_outside_is_told(void **state) {
     fail_msg("%s", burn_status_message(status));
 }
 
+/* Rows of a row-major view that begins with the second number of its storage. */
+static BurnTensor *second_on(BurnTensor *x, int64_t rows, int64_t size) {
+  x = burn_slice_dim(burn_clone(x), 0, (BurnRange){.start = 1, .end = 1 + rows * size, .step = 1});
+  return burn_reshape(x, BURN_SHAPE(rows, size));
+}
+
+static BurnTensor *log_softmax(BurnTensor *x, BurnTensor *targets) {
+  burn_drop(targets);
+  return burn_log_softmax(x, 1);
+}
+
+static BurnTensor *gradient_of_logits(BurnTensor *x, BurnTensor *targets) {
+  BurnTensor *inputs[3] = {burn_full(devices[CUDA], BURN_SHAPE(1), burn_dtype(x), 0.75), x, targets}, *out = NULL;
+  const BurnOpInfo *op = NULL;
+  assert_int_equal(burn_op_find("cross_entropy_backward", &op), BURN_OK);
+  burn_op_call(devices[CUDA], op, inputs, 3, NULL, 0, &out);
+  return out;
+}
+
+static BurnTensor *norm(BurnTensor *x, BurnTensor *targets) {
+  const BurnShape size = BURN_SHAPE(burn_shape(x).dims[1]);
+  const BurnDType dtype = burn_dtype(x);
+  burn_drop(targets);
+  return burn_layer_norm(x, burn_full(devices[CUDA], size, dtype, 0.5), burn_full(devices[CUDA], size, dtype, 0.25),
+                         1e-5);
+}
+
+/* By vectors, by words, number by number; in registers and read again. */
 static void test_views_have_the_bits_of_copies(void **state) {
-  static float numbers[2][64 * 1000];
-  static const int64_t sizes[] = {37, 1000};
+  static BurnTensor *(*const calls[])(BurnTensor *, BurnTensor *) = {log_softmax, burn_cross_entropy,
+                                                                     gradient_of_logits, norm};
+  static float numbers[2][8 * 17001];
+  static const int64_t sizes[] = {37, 768, 1000, 17001};
   (void)state;
-  for (size_t k = 0; k < 2; k++) {
-    const Input input = {BURN_SHAPE(9, sizes[k] + 1), PLAIN, 0};
-    BurnTensor *x = burn_flatten(make(&input, BURN_DTYPE_F32, devices[CUDA], 1), 0, 1);
-    for (int i = 0; i < 2; i++) { /* from the second number on, and the same moved to a place of its own */
-      BurnTensor *part = burn_slice_dim(burn_clone(x), 0, (BurnRange){.start = 1, .end = 1 + 8 * sizes[k], .step = 1});
+  for (size_t k = 0; k < 4 * 4 * 3; k++) {
+    const int64_t size = sizes[k % 4], rows = size > 10000 ? 3 : 8;
+    const BurnDType dtype = floats[k / 16];
+    const Input input = {BURN_SHAPE(rows + 1, size + 1), PLAIN, 0}, classes = {BURN_SHAPE(rows), INDICES, size};
+    BurnTensor *x = burn_flatten(make(&input, dtype, devices[CUDA], 1), 0, 1);
+    size_t count = 0;
+    for (int i = 0; i < 2; i++) {
+      BurnTensor *part = second_on(x, rows, size);
       if (i == 1) part = burn_mul_scalar(part, 1.0);
-      part = burn_log_softmax(burn_reshape(part, BURN_SHAPE(8, sizes[k])), 1);
-      assert_int_equal(burn_read(part, numbers[i], (size_t)(8 * sizes[k]) * sizeof(float)), BURN_OK);
+      part = calls[k / 4 % 4](part, make(&classes, BURN_DTYPE_I32, devices[CUDA], 7));
+      part = burn_cast(part, BURN_DTYPE_F32);
+      count = (size_t)burn_element_count(part);
+      assert_int_equal(burn_read(part, numbers[i], count * sizeof(float)), BURN_OK);
     }
     burn_drop(x);
-    assert_memory_equal(numbers[0], numbers[1], (size_t)(8 * sizes[k]) * sizeof(float));
+    if (memcmp(numbers[0], numbers[1], count * sizeof(float)) != 0)
+      fail_msg("call %zu, %s, rows of %lld: a view has other bits", k / 4 % 4, burn_dtype_name(dtype), (long long)size);
   }
 }
 

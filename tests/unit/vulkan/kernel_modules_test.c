@@ -27,7 +27,8 @@ typedef struct Row {
   uint32_t variants[MOST_VARIANTS];
 } Row;
 
-/* Rows: what is computed + 256 * vectors + 65536 * the logarithm of threads (kernels/row.cu). */
+/* Rows: what is computed + 128 if rows fill the registers + 256 * vectors + 65536 * the logarithm of threads
+ * (kernels/row.cu). */
 static const Row rows[] = {
     {GPU_TEXT_ELEMENTWISE, NUMBERS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
     {GPU_TEXT_ELEMENTWISE_ROWS, NUMBERS, 1, 1, {0}},
@@ -46,7 +47,7 @@ static const Row rows[] = {
     {GPU_TEXT_POOL, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 32, 68}},
     {GPU_TEXT_OPTIMIZER, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_SOFTMAX, FLOATS, 1, 8, {0, 3, 5, 327936, 328192, 655360, 459268, 590848}},
-    {GPU_TEXT_LAYER_NORM, FLOATS, 1, 5, {327936, 327937, 655361, 524289, 459265}},
+    {GPU_TEXT_LAYER_NORM, FLOATS, 1, 8, {327936, 327937, 655361, 524289, 459265, 328065, 459392, 459393}},
     {GPU_TEXT_BATCH_NORM, FLOATS, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
     {GPU_TEXT_LSTM, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_ROW_COPY, FLOATS, 1, 1, {0}},
