@@ -116,6 +116,15 @@ PREPARE(layer_norm_leaves, 3, NORM_INPUTS)
 RUN(layer_norm, layer_norm(s))
 RUN_BACKWARD(layer_norm_grad, layer_norm(s))
 
+/* m, n: as in training with mixed precision, x and its result halves, gamma and beta f32 */
+PREPARE(mixed_norm_leaves, 3, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1)));
+        s->t[1] = burn_cast(normal(s, BURN_SHAPE(ARG(1))), BURN_DTYPE_F32);
+        s->t[2] = burn_cast(normal(s, BURN_SHAPE(ARG(1))), BURN_DTYPE_F32);)
+static BurnTensor *mixed_layer_norm(const Subject *s) {
+  return burn_cast(burn_layer_norm(burn_cast(T(0), BURN_DTYPE_F32), T(1), T(2), 1e-5), s->dtype);
+}
+RUN_BACKWARD(mixed_layer_norm_grad, mixed_layer_norm(s))
+
 /* n, c, h, w: the statistics of the batch, as in training */
 PREPARE(batch_norm_leaves, 3, s->t[0] = normal(s, BURN_SHAPE(ARG(0), ARG(1), ARG(2), ARG(3)));
         s->t[1] = normal(s, BURN_SHAPE(ARG(1))); s->t[2] = normal(s, BURN_SHAPE(ARG(1)));)
@@ -310,6 +319,8 @@ PREPARE(cross_entropy, 0, ENTROPY_INPUTS)
 PREPARE(cross_entropy_leaf, 1, ENTROPY_INPUTS)
 RUN(cross_entropy, burn_cross_entropy(T(0), T(1)))
 RUN_BACKWARD(cross_entropy_grad, burn_cross_entropy(T(0), T(1)))
+/* in f32, of logits that are halves */
+RUN_BACKWARD(mixed_cross_entropy_grad, burn_cross_entropy(burn_cast(T(0), BURN_DTYPE_F32), T(1)))
 
 /* -- overhead: CHAIN ops in a repetition ------------------------------------------------------ */
 
@@ -379,6 +390,7 @@ const Kind op_kinds[] = {
     PLAIN(topk, one),
     PLAIN(layer_norm, layer_norm),
     TRACKED(layer_norm_grad, layer_norm_leaves),
+    TRACKED(mixed_layer_norm_grad, mixed_norm_leaves),
     TRACKED(batch_norm_grad, batch_norm_leaves),
     PLAIN(matmul, matmul),
     PLAIN(linear, linear),
@@ -416,6 +428,7 @@ const Kind op_kinds[] = {
     {"adam_fused", false, prepare_adam, run_adam, false},
     PLAIN(cross_entropy, cross_entropy),
     TRACKED(cross_entropy_grad, cross_entropy_leaf),
+    TRACKED(mixed_cross_entropy_grad, cross_entropy_leaf),
     PLAIN(tiny_add, two),
     PLAIN(tiny_add_in_place, two),
     {"tiny_add_untracked", true, prepare_two, run_tiny_add, false},

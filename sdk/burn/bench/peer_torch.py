@@ -193,6 +193,13 @@ def layer_norm_grad(m, n, axis):
 
 
 @kind
+def mixed_layer_norm_grad(m, n):
+    x, gamma, beta = leaf(m, n), leaf(n), leaf(n)
+    gamma, beta = (p.detach().float().requires_grad_() for p in (gamma, beta))
+    return backward(lambda: norm_of(x.float(), gamma, beta, 1).to(x.dtype), x, gamma, beta)
+
+
+@kind
 def batch_norm_grad(n, c, h, w):
     x, gamma, beta = leaf(n, c, h, w), leaf(c), leaf(c)
     mean, var = torch.zeros(c), torch.ones(c)
@@ -388,6 +395,12 @@ def cross_entropy(n, classes):
 def cross_entropy_grad(n, classes):
     logits, targets = leaf(n, classes), torch.randint(0, classes, (n,))
     return backward(lambda: F.cross_entropy(logits, targets), logits)
+
+
+@kind
+def mixed_cross_entropy_grad(n, classes):
+    logits, targets = leaf(n, classes), torch.randint(0, classes, (n,))
+    return backward(lambda: F.cross_entropy(logits.float(), targets), logits)
 
 
 # -- overhead ----------------------------------------------------------------------------------------------------------------
