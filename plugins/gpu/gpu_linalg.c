@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Tiles of kernels/product.cu, by variant. */
-enum { DEPTH = 16, PADDING = 4 };
+enum { DEPTH = 16, PADDING = 4, MOST_DEPTH = 1024 };
 static const struct {
   int64_t side;
   uint32_t threads;
@@ -41,6 +41,13 @@ static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
   return variant;
 }
 
+/* How deep the blocks are that k is cut into: equal ones of whole tiles, so that sums of many do not lose digits, and
+ * those of the CPU's products where these are cut so. */
+static int64_t depth_of(int64_t k) {
+  const int64_t blocks = (k + MOST_DEPTH - 1) / MOST_DEPTH, even = blocks > 0 ? (k + blocks - 1) / blocks : 1;
+  return (even + DEPTH - 1) / DEPTH * DEPTH;
+}
+
 /* -- on processors ---------------------------------------------------------------------------- */
 
 /* Which pairs of an operand of f32 can be read at once: of neighbours along k (1), across (2), or none. */
@@ -74,6 +81,7 @@ static const int64_t MOST_STEPS = 32768;
 
 static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   GpuMatmul product = *p, join = *p;
+  product.depth = depth_of(p->k);
   product.part_size = p->k < MOST_STEPS ? p->k : MOST_STEPS;
   product.parts = join.parts = p->k <= MOST_STEPS ? 1 : (p->k + MOST_STEPS - 1) / MOST_STEPS;
   if (product.parts == 1) return start_direct(gpu, kind->in, kind->out, &product);
@@ -113,11 +121,13 @@ static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const Gp
   const GpuKernelKey key = {
       .text = GPU_TEXT_PRODUCT, .out = kind->out, .in = {kind->in, kind->in, kind->in}, .variant = variant + ways};
   const int64_t groups = groups_of(p, variant);
+  GpuMatmul product = *p;
   GpuFunction *function = NULL;
   if (groups == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, (uint64_t)groups, tiles[variant].threads, p, sizeof *p);
+  product.depth = depth_of(p->k);
+  return burn__gpu_launch(gpu, function, (uint64_t)groups, tiles[variant].threads, &product, sizeof product);
 }
 
 static void drop_first_axis(GpuMatmul *p) {

@@ -10,6 +10,7 @@
 #define ROWS 4
 #define COLUMNS (sizeof(IN0) == 8 ? 4 : 8)
 #define STEPS 2 /* of k at once */
+#define IN_BLOCKS (sizeof(OUT) == sizeof(A) && Element<IN0>::is_float)
 
 /* Where multiply-add is made of f64: a quick one, and a note whether it may be wrong. Such sums are made again. */
 #if defined(BURN_SPIRV) && !BURN_FUSED_F32
@@ -90,7 +91,7 @@ static __device__ inline void burn_read_right(A *to, const IN0 *const *lines, in
 #endif
 }
 
-/* The results' sums over all of the part of k, or over none of it. */
+/* The results' sums over some of k. */
 static __device__ inline void burn_add(A *sum, const IN0 *const *left, const IN0 *const *right, const GpuMatmul &p,
                                        int64_t from, int64_t end) {
   for (int64_t k = from; k < end; k++) {
@@ -130,6 +131,22 @@ static __device__ inline void burn_add_quickly(A *sum, const IN0 *const *left, c
   }
 }
 
+/* The results' sums over a block of k. */
+static __device__ inline void burn_add_block(A *sum, const IN0 *const *left, const IN0 *const *right,
+                                             const GpuMatmul &p, int64_t from, int64_t end) {
+  Doubts doubts = {0u, 0xffffffffu, 0xffffffffu};
+  int64_t done = from + (end - from) / STEPS * STEPS;
+#pragma unroll
+  for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
+  burn_add_quickly(sum, left, right, p, from, end, doubts);
+  if (BURN_IS_QUICK && burn_is_doubtful(doubts)) {
+    done = from;
+#pragma unroll
+    for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
+  }
+  burn_add(sum, left, right, p, done, end);
+}
+
 extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const GpuMatmul p) {
   const int64_t columns = (p.n + COLUMNS - 1) / COLUMNS, rows = (p.m + ROWS - 1) / ROWS;
   const int64_t at = burn_thread(), column = at % columns * COLUMNS, row = at / columns % rows * ROWS;
@@ -138,8 +155,7 @@ extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const Gp
   const int64_t begin = part * p.part_size, end = begin + p.part_size < p.k ? begin + p.part_size : p.k;
   const Places places = burn_places(p, matrix % p.batches);
   const IN0 *left[ROWS], *right[COLUMNS];
-  A sum[ROWS * COLUMNS];
-  Doubts doubts = {0u, 0xffffffffu, 0xffffffffu};
+  A sum[ROWS * COLUMNS], total[ROWS * COLUMNS];
   /* lines that are not there are the last ones again, pair by pair */
 #pragma unroll
   for (int i = 0; i < ROWS; i++) {
@@ -152,15 +168,13 @@ extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const Gp
     right[j] = (const IN0 *)p.rhs + places.right + x * p.rhs_column;
   }
 #pragma unroll
-  for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
-  burn_add_quickly(sum, left, right, p, begin, end, doubts);
-  int64_t done = begin + (end - begin) / STEPS * STEPS;
-  if (BURN_IS_QUICK && burn_is_doubtful(doubts)) {
-    done = begin;
+  for (int i = 0; i < ROWS * COLUMNS; i++) total[i] = (A)0;
+  const int64_t depth = IN_BLOCKS ? p.depth : p.part_size;
+  for (int64_t from = begin; from < end; from += depth) {
+    burn_add_block(sum, left, right, p, from, from + depth < end ? from + depth : end);
 #pragma unroll
-    for (int i = 0; i < ROWS * COLUMNS; i++) sum[i] = (A)0;
+    for (int i = 0; i < ROWS * COLUMNS; i++) total[i] = from == begin ? sum[i] : total[i] + sum[i];
   }
-  burn_add(sum, left, right, p, done, end);
   OUT *out = (OUT *)p.out + matrix * p.m * p.n;
   const bool whole = p.n % 4 == 0 && p.out % (4 * sizeof(OUT)) == 0;
   const Ending ending = {p.bias, p.n};
@@ -168,5 +182,5 @@ extern "C" __global__ void __launch_bounds__(GPU_DIRECT_THREADS) kernel(const Gp
   for (int i = 0; i < ROWS; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j += 4)
-      if (row + i < p.m) burn_write(ending, out + (row + i) * p.n, column + j, sum + (i * COLUMNS + j), whole);
+      if (row + i < p.m) burn_write(ending, out + (row + i) * p.n, column + j, total + (i * COLUMNS + j), whole);
 }

@@ -120,14 +120,15 @@ typedef struct GpuRowCopy {
 } GpuRowCopy;
 
 /* [batches, m, k] x [batches, k, n] + bias [n]; a stride of 0 repeats, a bias of 0 is none. Matrices of subgroups take
- * k in parts; ways: how vectors of the left operand are read, and 4 * that of the right one. */
+ * k in parts; ways: how vectors of the left operand are read, and 4 * that of the right one. depth: of blocks of k,
+ * whose sums are added one after the other. */
 #define GPU_DIRECT_THREADS 8 /* of a group of kernels/direct_product.cu */
 typedef struct GpuMatmul {
   uint64_t out, lhs, rhs, bias;
   int64_t m, n, k;
   int64_t lhs_row, lhs_column, rhs_row, rhs_column;
   int64_t batches;
-  int64_t parts, part_size;
+  int64_t parts, part_size, depth;
   int32_t rank, ways; /* rank: of the batch axes */
   int64_t shape[GPU_MAX_RANK], lhs_strides[GPU_MAX_RANK], rhs_strides[GPU_MAX_RANK];
 } GpuMatmul;

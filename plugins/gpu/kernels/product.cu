@@ -3,8 +3,10 @@
  * 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the right one is: 0 by elements; by four of them that
  * lie beside each other along k (1), or across it (2).
  *
- * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Halves and f32 add in f32, f64
- * in f64, integers wrap; the bias is added before the rounding. */
+ * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Where results are what is
+ * added in (f32, f64), k is cut into blocks of p.depth, whose sums are added one after the other; meanwhile the sum of
+ * those before lies in the result's place. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added
+ * before the rounding. */
 #define LEFT_WAY (BURN_VARIANT / 4 % 3)
 #define RIGHT_WAY (BURN_VARIANT / 12)
 #if BURN_VARIANT % 4 == 2
@@ -26,6 +28,7 @@
 #define PITCH TILE_PITCH(TILE)
 #define BURN_BLOCKS (BURN_VARIANT % 4 == 2 ? 2 : 1) /* that a unit has registers for */
 #define READS (TILE * DEPTH / THREADS)
+#define IN_BLOCKS (sizeof(OUT) == sizeof(A) && Element<IN0>::is_float)
 
 /* Which elements of a tile [TILE, DEPTH] of an operand a thread reads: the first at (line, k), the next ones a step further.
  * Neighbouring threads read neighbouring elements, or fours of them, whichever axis they lie along. */
@@ -102,6 +105,26 @@ template <int WAY> static __device__ inline void burn_share(Four *tile, const A 
   }
 }
 
+/* Adds to the sums what lies in the results' places, from which they are put there again where `leaves`, to begin anew. */
+static __device__ inline void burn_join_block(const GpuMatmul &p, A sum[MINE][MINE], int64_t batch, int64_t row,
+                                              int64_t column, bool is_first, bool leaves) {
+  OUT *out = (OUT *)p.out + batch * p.m * p.n;
+#pragma unroll
+  for (int i = 0; i < MINE; i++) {
+    const int64_t y = row + i / 4 * (SIDE * 4) + i % 4;
+#pragma unroll
+    for (int j = 0; j < MINE; j++) {
+      const int64_t x = column + j / 4 * (SIDE * 4) + j % 4;
+      if (y >= p.m || x >= p.n) continue;
+      OUT *at = out + (y * p.n + x);
+      if (!is_first) sum[i][j] = (A)burn_get(*at) + sum[i][j];
+      if (!leaves) continue;
+      burn_put(*at, (C)sum[i][j]);
+      sum[i][j] = (A)0;
+    }
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
   __shared__ Four left[DEPTH * PITCH / 4], right[DEPTH * PITCH / 4];
   const int64_t columns = (p.n + TILE - 1) / TILE, rows = (p.m + TILE - 1) / TILE;
@@ -120,7 +143,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int left_lines = burn_left(p.m - row, TILE), right_lines = burn_left(p.n - column, TILE);
   burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, burn_left(p.k, DEPTH));
   burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, burn_left(p.k, DEPTH));
+  int64_t block_end = IN_BLOCKS ? p.depth : p.k;
   for (int64_t k = 0; k < p.k; k += DEPTH) {
+    if (IN_BLOCKS && k == block_end) {
+      burn_join_block(p, sum, batch, row + ty * 4, column + tx * 4, block_end == p.depth, true);
+      block_end += p.depth;
+    }
     burn_share<LEFT_WAY>(left, held_left, of_left);
     burn_share<RIGHT_WAY>(right, held_right, of_right);
     __syncthreads();
@@ -135,6 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     __syncthreads();
   }
   burn_reload_parameters();
+  if (IN_BLOCKS && p.k > p.depth) burn_join_block(p, sum, batch, row + ty * 4, column + tx * 4, false, false);
   const Ending ending = {p.bias, p.n};
   const int64_t m = p.m;
   OUT *out = (OUT *)p.out + batch * m * ending.n;

@@ -247,9 +247,33 @@ static void test_products_in_tiles(void **state) {
   }
 }
 
+/* [m, k] x [k, n] of numbers from 0.25 to 2.25, in a dtype, as f64. */
+static void multiply_positive(BurnDevice *device, int64_t m, int64_t k, int64_t n, BurnDType dtype, double *out) {
+  BurnTensor *left = burn_add_scalar(matrix(device, 1, m, k, false, BURN_DTYPE_F32), 1.25);
+  BurnTensor *right = burn_add_scalar(matrix(device, 1, k, n, false, BURN_DTYPE_F32), 1.25);
+  BurnTensor *result = burn_cast(burn_matmul(burn_cast(left, dtype), burn_cast(right, dtype)), BURN_DTYPE_F64);
+  if (burn_tensor_status(result) != BURN_OK) fail_msg("%s", burn_status_message(burn_tensor_status(result)));
+  assert_int_equal(burn_read(result, out, (size_t)(m * n) * sizeof *out), BURN_OK);
+}
+
+/* Few results of many terms, which no library is asked for; one chain of 65,536 is off by more than 10^-5. */
+static void test_long_sums_keep_their_digits(void **state) {
+  static const int64_t depths[] = {1024, 1040, 3001, 65536};
+  enum { M = 33, N = 40 };
+  static double found[M * N], exact[M * N];
+  (void)state;
+  for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+    multiply_positive(devices[0], M, depths[i], N, BURN_DTYPE_F32, found);
+    multiply_positive(devices[1], M, depths[i], N, BURN_DTYPE_F64, exact);
+    for (int at = 0; at < M * N; at++)
+      if (!(fabs(found[at] - exact[at]) <= 2.5e-6 * exact[at]))
+        fail_msg("k %d: element %d is %.9g, exactly %.9g", (int)depths[i], at, found[at], exact[at]);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_f32_has_the_bits_of_ndarray),
-                                     cmocka_unit_test(test_products_of_every_order),
-                                     cmocka_unit_test(test_products_in_tiles)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_elementwise_f32_has_the_bits_of_ndarray), cmocka_unit_test(test_products_of_every_order),
+      cmocka_unit_test(test_products_in_tiles), cmocka_unit_test(test_long_sums_keep_their_digits)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
