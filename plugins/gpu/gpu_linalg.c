@@ -5,11 +5,11 @@
 #include <string.h>
 
 /* Tiles of kernels/product.cu, by variant. */
-enum { DEPTH = 16, PADDING = 4, MOST_DEPTH = 1024 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 };
 static const struct {
-  int64_t side;
+  int64_t side, depth; /* depth: steps of k in shared memory, at most */
   uint32_t threads;
-} tiles[] = {{32, 64}, {64, 256}, {128, 256}};
+} tiles[] = {{32, 16, 64}, {64, 16, 256}, {128, DEEPEST, 256}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ static int64_t groups_of(const GpuMatmul *p, uint32_t variant) {
 /* Has a group room for two tiles, and every unit of the device one? */
 static bool suits(const Gpu *gpu, uint32_t variant, int64_t bytes, const GpuMatmul *p) {
   const int64_t side = tiles[variant].side, shorter = p->m < p->n ? p->m : p->n;
-  const bool fits = 2 * DEPTH * (side + PADDING) * bytes <= (int64_t)gpu->shared_bytes;
+  const bool fits = 2 * tiles[variant].depth * (side + PADDING) * bytes <= (int64_t)gpu->shared_bytes;
   return fits && shorter > side / 2 && groups_of(p, variant) >= (int64_t)gpu->unit_count;
 }
 
@@ -45,7 +45,7 @@ static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
  * those of the CPU's products where these are cut so. */
 static int64_t depth_of(int64_t k) {
   const int64_t blocks = (k + MOST_DEPTH - 1) / MOST_DEPTH, even = blocks > 0 ? (k + blocks - 1) / blocks : 1;
-  return (even + DEPTH - 1) / DEPTH * DEPTH;
+  return (even + DEEPEST - 1) / DEEPEST * DEEPEST;
 }
 
 /* -- on processors ---------------------------------------------------------------------------- */

@@ -351,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       burn_gather(held_right, image, mine, height, width, steps[1 - now]);
       if (threadIdx.x < TILE_DEPTH) steps[now][threadIdx.x] = burn_step(p, s, k + 2 * TILE_DEPTH + (int32_t)threadIdx.x, end);
     }
-    burn_multiply<MY_ROWS, MY_COLUMNS, ROW_SIDE, COLUMN_SIDE, UNROLLED>(sum, left + ty, right + tx);
+    burn_multiply<MY_ROWS, MY_COLUMNS, ROW_SIDE, COLUMN_SIDE, TILE_DEPTH, UNROLLED>(sum, left + ty, right + tx);
     __syncthreads();
     now = 1 - now;
   }

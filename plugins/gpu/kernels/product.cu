@@ -1,7 +1,7 @@
-/* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE x TILE results, by 16 steps of k at a time in shared
- * memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4;
- * 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the right one is: 0 by elements; by four of them that
- * lie beside each other along k (1), or across it (2).
+/* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE x TILE results, by
+ * DEPTH steps of k at a time in shared memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4 0: 32 x 32
+ * results, 4 x 4 a thread; 1: 64 x 64, 4 x 4; 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the
+ * right one is: 0 by elements; by four of them that lie beside each other along k (1), or across it (2).
  *
  * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Where results are what is
  * added in (f32, f64), k is cut into blocks of p.depth, whose sums are added one after the other; meanwhile the sum of
@@ -12,19 +12,26 @@
 #if BURN_VARIANT % 4 == 2
 #define TILE 128
 #define MINE 8
+#if defined(BURN_SPIRV)
+#define DEPTH 32
+#else
+#define DEPTH TILE_DEPTH
+#endif
 #define UNROLLED 2 /* steps of k at once: NVRTC has no registers for more */
 #elif BURN_VARIANT % 4 == 1
 #define TILE 64
 #define MINE 4
+#define DEPTH TILE_DEPTH
 #define UNROLLED 16
 #else
 #define TILE 32
 #define MINE 4
+#define DEPTH TILE_DEPTH
 #define UNROLLED 16
 #endif
 #define SIDE (TILE / MINE) /* threads along a side of the tile */
 #define THREADS (SIDE * SIDE)
-#define DEPTH TILE_DEPTH
+#define BAND 8 /* rows of tiles that neighbouring blocks share, so that both operands stay in the cache */
 #define PITCH TILE_PITCH(TILE)
 #define BURN_BLOCKS (BURN_VARIANT % 4 == 2 ? 2 : 1) /* that a unit has registers for */
 #define READS (TILE * DEPTH / THREADS)
@@ -127,9 +134,11 @@ static __device__ inline void burn_join_block(const GpuMatmul &p, A sum[MINE][MI
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
   __shared__ Four left[DEPTH * PITCH / 4], right[DEPTH * PITCH / 4];
-  const int64_t columns = (p.n + TILE - 1) / TILE, rows = (p.m + TILE - 1) / TILE;
-  const int64_t column = (int64_t)blockIdx.x % columns * TILE, row = (int64_t)blockIdx.x / columns % rows * TILE;
-  const int64_t batch = (int64_t)blockIdx.x / columns / rows;
+  const int rows = (int)((p.m + TILE - 1) / TILE), columns = (int)((p.n + TILE - 1) / TILE);
+  const int number = (int)blockIdx.x % (rows * columns), band = number / (BAND * columns), in_band = number % (BAND * columns);
+  const int high = rows - band * BAND < BAND ? rows - band * BAND : BAND;
+  const int64_t row = (int64_t)(band * BAND + in_band % high) * TILE, column = (int64_t)(in_band / high) * TILE;
+  const int64_t batch = (int)blockIdx.x / (rows * columns);
   const Places places = burn_places(p, batch);
   const Reads of_left = burn_reads<LEFT_WAY>(p.lhs_column == 1);
   const Reads of_right = burn_reads<RIGHT_WAY>(p.rhs_column != 1);
@@ -159,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, depth);
       burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, depth);
     }
-    burn_multiply<MINE, MINE, SIDE, SIDE, UNROLLED>(sum, left + ty, right + tx);
+    burn_multiply<MINE, MINE, SIDE, SIDE, DEPTH, UNROLLED>(sum, left + ty, right + tx);
     __syncthreads();
   }
   burn_reload_parameters();

@@ -1,6 +1,6 @@
 /* tiles.cu - before the texts whose threads keep tiles of results in registers; sums.cu comes before it. Tiles of both operands lie
  * in shared memory, each step of k as a row of fours; a thread has results 4 by 4, from its four on and every SIDE fours further. */
-#define TILE_DEPTH 16                 /* steps of k in shared memory */
+#define TILE_DEPTH 16                   /* steps of k in shared memory, but where a text has its own number */
 #define TILE_PITCH(lines) ((lines) + 4) /* elements from one step to the next */
 
 /* Four neighbours, by one access: in shared memory, and of an operand. */
@@ -20,15 +20,15 @@ template <int ROWS, int COLUMNS> static __device__ inline void burn_clear(A sum[
     for (int j = 0; j < COLUMNS; j++) sum[i][j] = (A)0;
 }
 
-/* sum[i][j] += left[.., row i] * right[.., column j], for all steps of the tiles, UNROLLED at once. */
-template <int ROWS, int COLUMNS, int ROW_SIDE, int COLUMN_SIDE, int UNROLLED>
+/* sum[i][j] += left[.., row i] * right[.., column j], for all DEPTH_OF_TILES steps of the tiles, UNROLLED at once. */
+template <int ROWS, int COLUMNS, int ROW_SIDE, int COLUMN_SIDE, int DEPTH_OF_TILES, int UNROLLED>
 static __device__ inline void burn_multiply(A sum[ROWS][COLUMNS], const Four *left, const Four *right) {
 #if defined(BURN_SPIRV)
 #pragma unroll
 #else
 #pragma unroll UNROLLED
 #endif
-  for (int k = 0; k < TILE_DEPTH; k++) {
+  for (int k = 0; k < DEPTH_OF_TILES; k++) {
     A a[ROWS], b[COLUMNS];
 #pragma unroll
     for (int f = 0; f < ROWS; f += 4) {
