@@ -32,7 +32,7 @@ enum { RING_SLOTS = 40, RING_BYTES = 64 << 20, MAX_SLOTS = 1024 /* of burn_stagi
 struct BurnLoader {
   BurnDataset *dataset;
   BurnLoaderConfig config;
-  size_t item_count;
+  size_t item_count; /* of the dataset */
   size_t column_count;
   size_t bytes[BURN_MAX_COLUMNS]; /* of one item */
 };
@@ -144,10 +144,14 @@ void burn_loader_destroy(BurnLoader *loader) {
 }
 
 size_t burn_loader_batch_count(const BurnLoader *loader) {
-  return loader->item_count / loader->config.batch_size + (loader->item_count % loader->config.batch_size != 0);
+  const bool rest = loader->item_count % loader->config.batch_size != 0 && !loader->config.drop_last;
+  return loader->item_count / loader->config.batch_size + rest;
 }
 
-size_t burn_loader_item_count(const BurnLoader *loader) { return loader->item_count; }
+size_t burn_loader_item_count(const BurnLoader *loader) {
+  const bool whole = loader->config.drop_last;
+  return whole ? burn_loader_batch_count(loader) * loader->config.batch_size : loader->item_count;
+}
 
 /* Items in batch `index`: the last one may be short. */
 static size_t batch_item_count(const BurnLoader *loader, size_t index) {

@@ -101,6 +101,7 @@ static void add_data(BurnSettings *settings, const char *prefix, const BurnLoade
   uint32_t checksum;
   add_size(settings, prefix, "items", burn_loader_item_count(loader));
   add_size(settings, prefix, "batch_size", config->batch_size);
+  if (config->drop_last) add_size(settings, prefix, "drop_last", config->drop_last);
   add_size(settings, prefix, "shuffle", config->shuffle);
   if (config->shuffle) add_size(settings, prefix, "seed", config->seed);
   if (burn__loader_checksum(loader, &checksum)) add_size(settings, prefix, "checksum of two items", checksum);

@@ -104,6 +104,28 @@ static size_t epoch_ids(BurnLoader *loader, BurnDevice *device, size_t epoch, si
   return count;
 }
 
+/* 10 batches of 10 of the 103 items; which 3 are left out differs between epochs, not with workers. */
+static void a_short_last_batch_is_dropped(void **state) {
+  int64_t first[COUNT], ids[2][COUNT];
+  for (size_t i = 0; i < 3; i++) {
+    Source source = {NEVER, 0};
+    BurnLoader *loader =
+        loader_of(&source, COUNT, &(BurnLoaderConfig){BATCH, true, 7, worker_counts[i], 0, .drop_last = true});
+    assert_int_equal(burn_loader_batch_count(loader), BATCHES - 1);
+    assert_int_equal(burn_loader_item_count(loader), 100);
+    assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, ids[0]), 100);
+    assert_int_equal(epoch_ids(loader, device_of(state), 2, 0, ids[1]), 100);
+    assert_memory_not_equal(ids[0], ids[1], 100 * sizeof ids[0][0]);
+    if (i == 0) memcpy(first, ids[0], sizeof first);
+    assert_memory_equal(ids[0], first, 100 * sizeof first[0]);
+    burn_loader_destroy(loader);
+    loader = loader_of(&source, BATCH - 1, &(BurnLoaderConfig){BATCH, .workers = worker_counts[i], .drop_last = true});
+    assert_int_equal(burn_loader_batch_count(loader), 0);
+    assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, ids[0]), 0);
+    burn_loader_destroy(loader);
+  }
+}
+
 static void order_is_that_of_the_dataset(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
@@ -148,7 +170,7 @@ static void shuffled_epochs_are_permutations(void **state) {
   int64_t reference[3][COUNT], other_seed[COUNT];
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 42, worker_counts[i], 2};
+    const BurnLoaderConfig config = {BATCH, true, 42, worker_counts[i], 2, false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     for (size_t epoch = 1; epoch <= 3; epoch++) {
       int64_t ids[COUNT];
@@ -177,7 +199,7 @@ static void an_epoch_can_be_entered_at_any_batch(void **state) {
   int64_t whole[COUNT], rest[COUNT];
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 0};
+    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 0, false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     assert_int_equal(epoch_ids(loader, device_of(state), 2, 0, whole), COUNT);
     for (size_t first = 0; first <= BATCHES; first++) {
@@ -193,7 +215,7 @@ static void an_epoch_can_be_entered_at_any_batch(void **state) {
 static void early_stops_leave_nothing(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 3};
+    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 3, false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     for (size_t stop_after = 0; stop_after <= BATCHES; stop_after++) {
       BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
@@ -256,7 +278,7 @@ static void failures_arrive_in_order(void **state) {
     Source source = {failing[i / 3], 0};
     int64_t ids[COUNT];
     char message[100];
-    const BurnLoaderConfig config = {BATCH, false, 0, worker_counts[i % 3], 2};
+    const BurnLoaderConfig config = {BATCH, false, 0, worker_counts[i % 3], 2, false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
     size_t seen = 0;
@@ -306,7 +328,8 @@ static void bad_starts_are_told_by_stop(void **state) {
 
 static void bad_configs_are_refused(void **state) {
   (void)state;
-  const BurnLoaderConfig configs[] = {{0, false, 0, 0, 0}, {1, false, 0, 1025, 0}, {1, false, 0, 1, SIZE_MAX}};
+  const BurnLoaderConfig configs[] = {
+      {.batch_size = 0}, {.batch_size = 1, .workers = 1025}, {.batch_size = 1, .workers = 1, .prefetch = SIZE_MAX}};
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
     BurnStatus status = BURN_OK;
@@ -326,7 +349,7 @@ static void empty_datasets_have_no_batches(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
     int64_t ids[1];
-    const BurnLoaderConfig config = {BATCH, true, 1, worker_counts[i], 0};
+    const BurnLoaderConfig config = {BATCH, true, 1, worker_counts[i], 0, false};
     BurnLoader *loader = loader_of(&source, 0, &config);
     assert_int_equal(burn_loader_batch_count(loader), 0);
     assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, ids), 0);
@@ -338,7 +361,7 @@ static void empty_datasets_have_no_batches(void **state) {
 static void iterations_are_independent(void **state) {
   Source source = {NEVER, 0};
   int64_t one[COUNT], two[COUNT];
-  const BurnLoaderConfig config = {BATCH, true, 3, 16, 1};
+  const BurnLoaderConfig config = {BATCH, true, 3, 16, 1, false};
   BurnLoader *loader = loader_of(&source, COUNT, &config);
   BurnBatches *first = burn_loader_start(loader, device_of(state), 1, 0);
   BurnBatches *second = burn_loader_start(loader, device_of(state), 1, 0);
@@ -356,6 +379,7 @@ static void iterations_are_independent(void **state) {
 int main(void) {
 #define WITH_DEVICE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
+      WITH_DEVICE(a_short_last_batch_is_dropped),
       WITH_DEVICE(order_is_that_of_the_dataset),
       WITH_DEVICE(last_batch_is_short),
       WITH_DEVICE(shuffled_epochs_are_permutations),

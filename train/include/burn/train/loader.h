@@ -18,11 +18,12 @@ BURN_EXTERN_C_BEGIN
 
 /* How a loader makes batches. */
 typedef struct BurnLoaderConfig {
-  size_t batch_size; /* at least 1; the last batch of an epoch may be smaller */
+  size_t batch_size; /* at least 1; the last batch of an epoch may be smaller, see drop_last */
   bool shuffle;      /* a new order every epoch */
   uint64_t seed;     /* of the order */
   size_t workers;    /* threads that read items; 0: the caller's thread, at the time of next */
   size_t prefetch;   /* batches kept ready, with workers; 0 means 4 */
+  bool drop_last;    /* leave out a last batch that is smaller; shuffled, each epoch leaves out other items */
 } BurnLoaderConfig;
 
 typedef struct BurnLoader BurnLoader;
@@ -31,6 +32,7 @@ typedef struct BurnLoader BurnLoader;
 BURN_API BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config,
                                                         BurnStatus *status);
 BURN_API void burn_loader_destroy(BurnLoader *loader); /* NULL is allowed; no iteration is running */
+/* Batches, and items in them, of an epoch. */
 BURN_API size_t burn_loader_batch_count(const BurnLoader *loader);
 BURN_API size_t burn_loader_item_count(const BurnLoader *loader);
 
