@@ -354,6 +354,10 @@ static void test_data() {
   });
   EXPECT((got == std::vector<double>{0, 1, 4}) && message.find("item 3: no item") != std::string::npos);
   EXPECT(message_of([&] { train::Dataset::memory({{"x", x, {3}}}); }) == "column x: 10 values for items of 3");
+  EXPECT(message_of([&] { train::Dataset::csv("nowhere", {{"x", BURN_DTYPE_F32, {}}}); }).find("csv: nowhere") == 0);
+  EXPECT(message_of([&] {
+           train::Dataset::text_lines("nowhere", {8, false, false, {}});
+         }).find("text_lines: nowhere") == 0);
   EXPECT(message_of([&] { train::Dataset::mnist("nowhere", BURN_MNIST_TRAIN); }).find("nowhere") != std::string::npos);
 }
 

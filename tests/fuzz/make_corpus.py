@@ -243,6 +243,15 @@ def json_lines():
     yield "nested", b"\1" + b'{"x":' + 1200 * b"[" + b"\n" + good.replace(b'"text"', b"[1,2,3,4,5,6,7,8]") + b"{}\n[]\n\0"
 
 
+def csvs():
+    header, good = b"x,x2,i,t,b\n", b'1,-2.5e3,7,"te ""xt",true\n'
+    yield "good", b"\0" + header + 3 * good
+    yield "skipped", b"\1" + header + good + b"1,2\r\n1,2,3,4,5\n" + good[:-1]
+    yield "bare", b"\3" + 2 * good + b'1,2,3,"two\nlines",0\n'
+    yield "cut", b"\5" + header + b"1,2,3,long enough,false\n" + b'1,2,3,"open,0\n'
+    yield "semicolons", b"\x0c\xef\xbb\xbf" + header.replace(b",", b";") + good.replace(b",", b";") + b'"a"b\n\0'
+
+
 def wavs():
     def chunk(name, data):
         return name + struct.pack("<I", len(data)) + data + len(data) % 2 * b"\0"
@@ -365,7 +374,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

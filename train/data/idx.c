@@ -1,19 +1,17 @@
 /* idx.c - MNIST from its four IDX files, plain or gzipped.
  *
  * An IDX file is a big-endian header (magic 0x08 = bytes and the number of axes, then the size of each axis) and the
- * bytes of the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as data
- * arrive, gzipped data are bounded (burn_unpack_limit), the checksum of their stream is verified, and nothing may
+ * bytes of the items. Every byte is taken as hostile: sizes are checked before they are used, memory grows only as
+ * data arrive, gzipped data are bounded (source_file.c), the checksum of their stream is verified, and nothing may
  * follow the last item. Messages name the file and the offset within the (uncompressed) data. */
 #include "dataset_private.h"
-#include "learner_internal.h"
+#include "source_file.h"
 
 #include <burn/file.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum {
   SIDE = 28,
@@ -25,137 +23,55 @@ enum {
   FIRST_BLOCK = 1 << 16
 };
 
-/* -- bytes of a file, inflated if it is gzipped ----------------------------------------------- */
+/* -- bytes of a file --------------------------------------------------------------------------- */
 
 typedef struct Reader {
-  FILE *file;
+  BurnSourceFile source;
   char path[4096];
-  bool compressed;
-  bool stream_ended;
-  z_stream stream;
-  unsigned char input[16384];
-  uint64_t file_bytes; /* as they lie there */
-  uint64_t offset;     /* of the next byte of data */
 } Reader;
 
-/* Opens folder/name into reader->path and ->file. */
+/* Opens folder/name. */
 static BurnStatus reader_try(Reader *reader, const char *folder, const char *name, const char *extension) {
   const int length = snprintf(reader->path, sizeof reader->path, "%s/%s%s", folder, name, extension);
   if (length < 0 || (size_t)length >= sizeof reader->path)
     return burn_status_make(BURN_STATUS_IO, "mnist: the path of %s is longer than %zu bytes", name,
                             sizeof reader->path);
-  return burn_status_annotate(burn_file_open(reader->path, &reader->file, &reader->file_bytes), "mnist: %s",
-                              reader->path);
-}
-
-/* "path: reason", as an IO failure. */
-static BurnStatus reader_failed(const Reader *reader, int number) {
-  char text[128];
-  return burn_status_make(BURN_STATUS_IO, "mnist: %s: %s", reader->path,
-                          burn__train_errno_text(number, text, sizeof text));
+  return burn__source_open(&reader->source);
 }
 
 /* The plain file if there is one, else the gzipped one. */
 static BurnStatus reader_open(Reader *reader, const char *folder, const char *name) {
   memset(reader, 0, sizeof *reader);
+  reader->source.reader = "mnist";
+  reader->source.path = reader->path;
   BurnStatus status = reader_try(reader, folder, name, "");
   if (burn_status_code(status) != BURN_STATUS_NOT_FOUND) return status;
   status = reader_try(reader, folder, name, ".gz");
   if (burn_status_code(status) == BURN_STATUS_NOT_FOUND)
     return burn_status_make(BURN_STATUS_NOT_FOUND, "mnist: neither %s nor %s.gz is in folder %s", name, name, folder);
-  if (status != BURN_OK) return status;
-  if (inflateInit2(&reader->stream, 16 + MAX_WBITS) != Z_OK) {
-    fclose(reader->file);
-    reader->file = NULL;
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "mnist: %s: no memory to inflate", reader->path);
-  }
-  reader->compressed = true;
-  return BURN_OK;
-}
-
-static void reader_close(Reader *reader) {
-  if (reader->compressed) inflateEnd(&reader->stream);
-  if (reader->file != NULL) fclose(reader->file);
-}
-
-/* Refills the input once it is used up; *any is false at the end of the file. */
-static BurnStatus reader_refill(Reader *reader, bool *any) {
-  if (reader->stream.avail_in == 0) {
-    errno = 0;
-    const size_t got = fread(reader->input, 1, sizeof reader->input, reader->file);
-    if (got == 0 && ferror(reader->file)) return reader_failed(reader, errno);
-    reader->stream.next_in = reader->input;
-    reader->stream.avail_in = (uInt)got;
-  }
-  *any = reader->stream.avail_in > 0;
-  return BURN_OK;
-}
-
-static BurnStatus inflate_failed(const Reader *reader, int code) {
-  if (code == Z_MEM_ERROR)
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "mnist: %s: no memory to inflate", reader->path);
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: damaged gzip stream at offset %llu of the data: %s",
-                          reader->path, (unsigned long long)reader->offset,
-                          reader->stream.msg != NULL ? reader->stream.msg : zError(code));
-}
-
-/* Inflates up to `wanted` bytes; *got is less only at the end of the stream or of the file. */
-static BurnStatus reader_inflate(Reader *reader, unsigned char *out, size_t wanted, size_t *got) {
-  *got = 0;
-  while (*got < wanted && !reader->stream_ended) {
-    bool any = false;
-    const BurnStatus status = reader_refill(reader, &any);
-    if (status != BURN_OK || !any) return status;
-    const size_t room = wanted - *got < 1u << 30 ? wanted - *got : 1u << 30;
-    reader->stream.next_out = out + *got;
-    reader->stream.avail_out = (uInt)room;
-    const int code = inflate(&reader->stream, Z_NO_FLUSH);
-    const size_t made = room - reader->stream.avail_out;
-    *got += made;
-    reader->offset += made;
-    if (code != Z_OK && code != Z_STREAM_END) return inflate_failed(reader, code);
-    reader->stream_ended = code == Z_STREAM_END;
-  }
-  return BURN_OK;
-}
-
-/* Reads up to `wanted` bytes of data; *got is less only at their end. */
-static BurnStatus reader_read_some(Reader *reader, unsigned char *out, size_t wanted, size_t *got) {
-  if (reader->compressed) return reader_inflate(reader, out, wanted, got);
-  errno = 0;
-  *got = fread(out, 1, wanted, reader->file);
-  reader->offset += *got;
-  return *got < wanted && ferror(reader->file) ? reader_failed(reader, errno) : BURN_OK;
+  return status;
 }
 
 /* Reads exactly `wanted` bytes; `expected` is the size of all data, for the message. */
 static BurnStatus reader_read(Reader *reader, unsigned char *out, size_t wanted, uint64_t expected) {
   size_t got = 0;
-  const BurnStatus status = reader_read_some(reader, out, wanted, &got);
+  const BurnStatus status = burn__source_read(&reader->source, out, wanted, &got);
   if (status != BURN_OK || got == wanted) return status;
   return burn_status_make(BURN_STATUS_CORRUPT_DATA,
                           "mnist: %s: truncated at offset %llu of the data, %llu bytes expected", reader->path,
-                          (unsigned long long)reader->offset, (unsigned long long)expected);
+                          (unsigned long long)reader->source.offset, (unsigned long long)expected);
 }
 
 /* Checks that data and file end here. Reading on makes zlib verify the checksum, which stands after the last byte. */
 static BurnStatus reader_end(Reader *reader) {
   unsigned char extra = 0;
   size_t got = 0;
-  BurnStatus status = reader_read_some(reader, &extra, 1, &got);
+  BurnStatus status = burn__source_read(&reader->source, &extra, 1, &got);
   if (status == BURN_OK && got > 0)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA,
                             "mnist: %s: more data after the last item, at offset %llu of the data", reader->path,
-                            (unsigned long long)(reader->offset - got));
-  if (status != BURN_OK || !reader->compressed) return status;
-  if (!reader->stream_ended)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: gzip stream truncated in its checksum", reader->path);
-  bool any = false;
-  status = reader_refill(reader, &any);
-  if (status == BURN_OK && any)
-    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "mnist: %s: more bytes after the end of the gzip stream",
-                              reader->path);
-  return status;
+                            (unsigned long long)(reader->source.offset - got));
+  return status == BURN_OK ? burn__source_end(&reader->source) : status;
 }
 
 /* -- one IDX file ----------------------------------------------------------------------------- */
@@ -197,19 +113,19 @@ static BurnStatus header_read(Reader *reader, uint32_t magic, Items *items) {
 
 /* The header says how much will come: what is too much for such a file is refused before any of it is unpacked. */
 static BurnStatus bound_check(const Reader *reader, uint64_t expected) {
-  const size_t limit = burn_unpack_limit((size_t)reader->file_bytes);
-  if (!reader->compressed || expected <= limit) return BURN_OK;
+  const size_t limit = burn_unpack_limit((size_t)reader->source.file_bytes);
+  if (!reader->source.compressed || expected <= limit) return BURN_OK;
   return burn_status_make(
       BURN_STATUS_OUT_OF_RANGE,
       "mnist: %s: its header says %llu bytes, at most %zu are unpacked from a file of %llu; unpack it with gzip -d",
-      reader->path, (unsigned long long)expected, limit, (unsigned long long)reader->file_bytes);
+      reader->path, (unsigned long long)expected, limit, (unsigned long long)reader->source.file_bytes);
 }
 
 /* Reads the bytes after the header. The memory doubles as data arrive, so that a header alone cannot ask for gigabytes.
  */
 static BurnStatus body_read(Reader *reader, Items *items) {
   const size_t total = items->count * items->item_bytes;
-  const uint64_t expected = reader->offset + total;
+  const uint64_t expected = reader->source.offset + total;
   size_t filled = 0, room = total < FIRST_BLOCK ? total : FIRST_BLOCK;
   const BurnStatus bound = bound_check(reader, expected);
   if (bound != BURN_OK) return bound;
@@ -245,7 +161,7 @@ static BurnStatus items_read(const char *folder, const char *name, uint32_t magi
     status = header_read(reader, magic, items);
     if (status == BURN_OK) status = body_read(reader, items);
     if (status == BURN_OK && magic == LABELS_MAGIC) status = labels_check(reader, items);
-    reader_close(reader);
+    burn__source_close(&reader->source);
   }
   free(reader);
   return status;

@@ -362,6 +362,15 @@ class Dataset {
       return burn_dataset_json_lines(path.c_str(), rows.data(), rows.size(), &config, status);
     });
   }
+  /* Comma-separated values; the columns' data are not used. */
+  static Dataset csv(const std::string &path, const std::vector<Column> &columns, const BurnCsvConfig &config = {}) {
+    const std::vector<BurnColumn> rows = of_c(columns);
+    return made(
+        [&](BurnStatus *status) { return burn_dataset_csv(path.c_str(), rows.data(), rows.size(), &config, status); });
+  }
+  static Dataset text_lines(const std::string &path, const BurnTextConfig &config) {
+    return made([&](BurnStatus *status) { return burn_dataset_text_lines(path.c_str(), &config, status); });
+  }
   /* A sound file per item; labels, if there are any, replace those of the config. */
   static Dataset wav(const std::vector<std::string> &paths, BurnWavConfig config,
                      const std::vector<std::int64_t> &labels = {}) {
@@ -569,13 +578,15 @@ struct LoaderConfig {
   std::uint64_t seed = 0;
   std::size_t workers = 0;
   std::size_t prefetch = 0;
+  bool drop_last = false;
 };
 
 /* Batches of a dataset as tensors. */
 class Loader {
  public:
   Loader(const Dataset &dataset, const LoaderConfig &config) : handle_(nullptr, burn_loader_destroy) {
-    const BurnLoaderConfig given = {config.batch_size, config.shuffle, config.seed, config.workers, config.prefetch};
+    const BurnLoaderConfig given = {config.batch_size, config.shuffle,  config.seed,
+                                    config.workers,    config.prefetch, config.drop_last};
     BurnStatus status = BURN_OK;
     handle_.reset(burn_loader_create(dataset.shared(), &given, &status));
     check(status);

@@ -68,12 +68,42 @@ typedef struct BurnReadConfig {
   size_t *skipped; /* NULL, or where their number goes */
 } BurnReadConfig;
 
-/* A file with a JSON object per line, read as a whole. Column "x" is the value of key "x": a number, or a list of
- * lists as its shape says; true and false are 1 and 0; a u8 column [n] may also be a text of at most n bytes, with
- * zeros after it. Other keys and blank lines are passed over. Numbers must fit the dtype (integers below 2^53; f16
- * and bf16 are not read). A bad line is CORRUPT_DATA, with file, line and column. `config` may be NULL. */
+/* A file with a JSON object per line, plain or gzipped, read as a whole. Column "x" is the value of key "x": a number,
+ * or a list of lists as its shape says; true and false are 1 and 0; a u8 column [n] may also be a text of at most n
+ * bytes, with zeros after it. Other keys and blank lines are passed over. Numbers must fit the dtype (integers below
+ * 2^53; f16 and bf16 are not read). A bad line is CORRUPT_DATA, with file, line and column. `config` may be NULL. */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns,
                                                               size_t column_count, const BurnReadConfig *config,
+                                                              BurnStatus *status);
+
+/* How burn_dataset_csv reads. */
+typedef struct BurnCsvConfig {
+  char delimiter;      /* between fields; 0: a comma */
+  bool no_header;      /* the first line is an item: columns have the fields one after the other, from the first on */
+  bool cut_texts;      /* a text that is longer than its column is cut, instead of refused */
+  BurnReadConfig read; /* for bad lines */
+} BurnCsvConfig;
+
+/* A file of comma-separated values (RFC 4180: a field in quotes may have delimiters, line ends and doubled quotes),
+ * plain or gzipped, read as a whole. Column "x" begins at the field that the header calls so and has as many fields as
+ * elements, in order; other fields are passed over, as are blank lines. A u8 column [n] is one field, a text of at most
+ * n bytes with zeros after it. Other fields are numbers with a point, or true and false, which fit the dtype (f16 and
+ * bf16 are not read). Every line has as many fields as the first. A bad line is CORRUPT_DATA, with file and line; a
+ * column that the header lacks is NOT_FOUND. `config` may be NULL. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_csv(const char *path, const BurnColumn *columns, size_t column_count,
+                                                       const BurnCsvConfig *config, BurnStatus *status);
+
+/* How texts become items. */
+typedef struct BurnTextConfig {
+  size_t bytes;        /* of an item, at least 1: shorter texts have zeros after them */
+  bool cut_texts;      /* longer texts are cut (not within a character of UTF-8), instead of refused */
+  bool keep_blank;     /* empty texts are items, too */
+  BurnReadConfig read; /* for texts that are too long or have a zero byte, and files that cannot be read */
+} BurnTextConfig;
+
+/* A line of a text file, plain or gzipped, per item, without its line end: columns "text" u8 [bytes] and "length" i64,
+ * its bytes. Read as a whole. A bad line is CORRUPT_DATA, with file and line. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_text_lines(const char *path, const BurnTextConfig *config,
                                                               BurnStatus *status);
 
 /* What burn_dataset_wav gives. */
