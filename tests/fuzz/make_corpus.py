@@ -3,11 +3,13 @@
 Files named found-* are not touched: inputs that once were findings. What the inputs are made of stands in the comment of each target.
 """
 import gzip
+import io
 import json
 import pathlib
 import random
 import struct
 import sys
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit/core"))
 from burnpack_bytes import burnpack  # noqa: E402
@@ -252,6 +254,28 @@ def csvs():
     yield "semicolons", b"\x0c\xef\xbb\xbf" + header.replace(b",", b";") + good.replace(b",", b";") + b'"a"b\n\0'
 
 
+def numpys():
+    def npy(descr, shape, data, order="False", version=1):
+        header = ("{'descr': %s, 'fortran_order': %s, 'shape': %s, }\n" % (descr, order, shape)).encode()
+        return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+    def npz(method, **arrays):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", method) as archive:
+            for name, data in arrays.items():
+                archive.writestr(zipfile.ZipInfo(name + ".npy"), data, method)
+        return out.getvalue()
+
+    x, y = npy("'<f4'", "(2, 3)", bytes(24)), npy("'>i2'", "(2,)", bytes(4), "True", 2)
+    yield "x", x
+    yield "y", y
+    yield "turned", npy("'|b1'", "(2, 3, 2)", bytes(range(12)), "True")
+    yield "empty", npy("'<f8'", "(0, 4)", b"")
+    yield "scalar", npy("'<i8'", "()", bytes(8))
+    yield "stored", npz(zipfile.ZIP_STORED, x=x, y=y)
+    yield "deflated", npz(zipfile.ZIP_DEFLATED, x=x, y=y)
+
+
 def wavs():
     def chunk(name, data):
         return name + struct.pack("<I", len(data)) + data + len(data) % 2 * b"\0"
@@ -374,7 +398,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "numpy": numpys(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

@@ -16,6 +16,7 @@
 #include <burn/linalg.h>
 #include <burn/lora.h>
 #include <burn/module.h>
+#include <burn/numpy.h>
 #include <burn/op_call.h>
 #include <burn/ops.h>
 #include <burn/param_group.h>
@@ -27,5 +28,6 @@
 #include <burn/tensor.h>
 #include <burn/text.h>
 #include <burn/transfer.h>
+#include <burn/zip.h>
 
 #endif

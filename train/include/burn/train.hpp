@@ -371,6 +371,13 @@ class Dataset {
   static Dataset text_lines(const std::string &path, const BurnTextConfig &config) {
     return made([&](BurnStatus *status) { return burn_dataset_text_lines(path.c_str(), &config, status); });
   }
+  /* Arrays of a NumPy file; without names all of an archive. */
+  static Dataset numpy(const std::string &path, const std::vector<std::string> &names = {}) {
+    std::vector<const char *> texts;
+    for (const std::string &name : names) texts.push_back(name.c_str());
+    const char *const *given = texts.empty() ? nullptr : texts.data();
+    return made([&](BurnStatus *status) { return burn_dataset_numpy(path.c_str(), given, texts.size(), status); });
+  }
   /* A sound file per item; labels, if there are any, replace those of the config. */
   static Dataset wav(const std::vector<std::string> &paths, BurnWavConfig config,
                      const std::vector<std::int64_t> &labels = {}) {

@@ -106,6 +106,12 @@ typedef struct BurnTextConfig {
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_text_lines(const char *path, const BurnTextConfig *config,
                                                               BurnStatus *status);
 
+/* Arrays of a NumPy file (numpy.h), whose first axis is that of the items: of an .npz file those of these names, or all
+ * with NULL, each a column of its name; a .npy file is one column names[0], or "x" with NULL. All have as many items.
+ * Read as a whole. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_numpy(const char *path, const char *const *names, size_t name_count,
+                                                         BurnStatus *status);
+
 /* What burn_dataset_wav gives. */
 typedef struct BurnWavConfig {
   size_t frames;         /* of an item: longer files are cut, shorter ones have silence after them */
