@@ -27,12 +27,12 @@ static const Part *part_of(const ComposeContext *composed, size_t index) {
   return &composed->parts[low];
 }
 
-static BurnStatus compose_get(void *context, size_t index, void *const *columns) {
+static BurnStatus compose_get(void *context, size_t epoch, size_t index, void *const *columns) {
   const ComposeContext *composed = context;
   const Part *part = part_of(composed, index);
   const size_t inside = index - (part->end - burn_dataset_count(part->dataset));
-  return burn_status_annotate(burn_dataset_get(part->dataset, inside, columns), "compose: item %zu of dataset %zu",
-                              inside, (size_t)(part - composed->parts));
+  return burn_status_annotate(burn_dataset_get_in_epoch(part->dataset, epoch, inside, columns),
+                              "compose: item %zu of dataset %zu", inside, (size_t)(part - composed->parts));
 }
 
 static void compose_destroy(void *context) {
@@ -107,8 +107,8 @@ BurnDataset *burn_dataset_compose(BurnDataset *const *sources, size_t count, Bur
   const BurnDatasetInterface interface = {burn_dataset_column_count(sources[0]),
                                           burn_dataset_column(sources[0], 0),
                                           items,
-                                          compose_get,
+                                          NULL,
                                           compose_destroy,
                                           composed};
-  return burn_dataset_create(&interface, status);
+  return burn_dataset_create_by_epoch(&interface, compose_get, status);
 }

@@ -13,6 +13,7 @@
 struct BurnDataset {
   atomic_size_t references;
   BurnDatasetInterface interface;
+  BurnGetInEpoch get_in_epoch; /* NULL: items are the same in every epoch, interface.get */
   BurnColumn columns[BURN_MAX_COLUMNS];
   size_t bytes[BURN_MAX_COLUMNS]; /* of one item */
   char *names;                    /* texts of the columns' names, one allocation */
@@ -84,11 +85,12 @@ static void context_destroy(const BurnDatasetInterface *dataset) {
   if (dataset->destroy != NULL) dataset->destroy(dataset->context);
 }
 
-BurnDataset *burn_dataset_create(const BurnDatasetInterface *interface, BurnStatus *status) {
+BurnDataset *burn_dataset_create_by_epoch(const BurnDatasetInterface *interface, BurnGetInEpoch get,
+                                          BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK) result = burn__columns_check(interface->columns, interface->column_count, bytes);
-  if (result == BURN_OK && interface->get == NULL)
+  if (result == BURN_OK && interface->get == NULL && get == NULL)
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: no get function");
   BurnDataset *dataset = result == BURN_OK ? calloc(1, sizeof *dataset) : NULL;
   if (result == BURN_OK && (dataset == NULL || !columns_copy(dataset, interface->columns, interface->column_count)))
@@ -102,8 +104,13 @@ BurnDataset *burn_dataset_create(const BurnDatasetInterface *interface, BurnStat
   atomic_init(&dataset->references, 1);
   dataset->interface = *interface;
   dataset->interface.columns = dataset->columns;
+  dataset->get_in_epoch = get;
   memcpy(dataset->bytes, bytes, sizeof bytes);
   return dataset;
+}
+
+BurnDataset *burn_dataset_create(const BurnDatasetInterface *interface, BurnStatus *status) {
+  return burn_dataset_create_by_epoch(interface, NULL, status);
 }
 
 BurnDataset *burn_dataset_clone(BurnDataset *dataset) {
@@ -131,10 +138,16 @@ size_t burn_dataset_column_bytes(const BurnDataset *dataset, size_t index) {
 }
 
 BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *const *columns) {
+  return burn_dataset_get_in_epoch(dataset, 0, index, columns);
+}
+
+BurnStatus burn_dataset_get_in_epoch(const BurnDataset *dataset, size_t epoch, size_t index, void *const *columns) {
   if (index >= dataset->interface.count)
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "dataset: item %zu asked for, there are %zu", index,
                             dataset->interface.count);
-  return dataset->interface.get(dataset->interface.context, index, columns);
+  void *context = dataset->interface.context;
+  return dataset->get_in_epoch != NULL ? dataset->get_in_epoch(context, epoch, index, columns)
+                                       : dataset->interface.get(context, index, columns);
 }
 
 /* -- in memory -------------------------------------------------------------------------------- */
@@ -263,7 +276,7 @@ enum { SMALL_ITEM_BYTES = 4096, ITEM_ALIGNMENT = 16 };
 /* Where a column begins when the columns before it end at `offset`. */
 static size_t aligned(size_t offset) { return (offset + ITEM_ALIGNMENT - 1) / ITEM_ALIGNMENT * ITEM_ALIGNMENT; }
 
-static BurnStatus map_get(void *context, size_t index, void *const *columns) {
+static BurnStatus map_get(void *context, size_t epoch, size_t index, void *const *columns) {
   const TransformContext *transform = context;
   const BurnDataset *source = transform->source;
   alignas(ITEM_ALIGNMENT) unsigned char small[SMALL_ITEM_BYTES];
@@ -280,7 +293,7 @@ static BurnStatus map_get(void *context, size_t index, void *const *columns) {
     offset = aligned(offset + source->bytes[i]);
   }
   const BurnMapInterface *map = &transform->map;
-  BurnStatus status = burn_dataset_get(source, index, in);
+  BurnStatus status = burn_dataset_get_in_epoch(source, epoch, index, in);
   if (status == BURN_OK)
     status = map->map != NULL ? map->map(map->context, constant, columns)
                               : map->map_item(map->context, index, constant, columns);
@@ -304,14 +317,14 @@ BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, 
     return NULL;
   }
   transform->map = *map;
-  const BurnDatasetInterface interface = {map->column_count, map->columns,      burn_dataset_count(source),
-                                          map_get,           transform_destroy, transform};
-  return burn_dataset_create(&interface, status);
+  const BurnDatasetInterface interface = {map->column_count, map->columns, burn_dataset_count(source), NULL,
+                                          transform_destroy, transform};
+  return burn_dataset_create_by_epoch(&interface, map_get, status);
 }
 
-static BurnStatus slice_get(void *context, size_t index, void *const *columns) {
+static BurnStatus slice_get(void *context, size_t epoch, size_t index, void *const *columns) {
   const TransformContext *transform = context;
-  return burn_dataset_get(transform->source, transform->start + index, columns);
+  return burn_dataset_get_in_epoch(transform->source, epoch, transform->start + index, columns);
 }
 
 BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, BurnStatus *status) {
@@ -327,13 +340,13 @@ BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end, B
   if (transform == NULL) return NULL;
   transform->start = start;
   const BurnDatasetInterface interface = {
-      source->interface.column_count, source->columns, stop - start, slice_get, transform_destroy, transform};
-  return burn_dataset_create(&interface, status);
+      source->interface.column_count, source->columns, stop - start, NULL, transform_destroy, transform};
+  return burn_dataset_create_by_epoch(&interface, slice_get, status);
 }
 
-static BurnStatus ordered_get(void *context, size_t index, void *const *columns) {
+static BurnStatus ordered_get(void *context, size_t epoch, size_t index, void *const *columns) {
   const TransformContext *transform = context;
-  return burn_dataset_get(transform->source, transform->order[index], columns);
+  return burn_dataset_get_in_epoch(transform->source, epoch, transform->order[index], columns);
 }
 
 BurnDataset *burn__dataset_ordered(BurnDataset *source, size_t count, const char *name, size_t **order,
@@ -342,8 +355,8 @@ BurnDataset *burn__dataset_ordered(BurnDataset *source, size_t count, const char
   if (transform == NULL) return NULL;
   *order = transform->order;
   const BurnDatasetInterface interface = {
-      source->interface.column_count, source->columns, count, ordered_get, transform_destroy, transform};
-  return burn_dataset_create(&interface, status);
+      source->interface.column_count, source->columns, count, NULL, transform_destroy, transform};
+  return burn_dataset_create_by_epoch(&interface, ordered_get, status);
 }
 
 BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status) {

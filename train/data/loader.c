@@ -51,6 +51,7 @@ typedef struct Slot {
 struct BurnBatches {
   const BurnLoader *loader;
   BurnDevice *device;
+  size_t epoch;
   size_t *order; /* items in the order of the epoch; NULL: as they are */
   size_t next;   /* batch that the consumer takes next */
   size_t batch_count;
@@ -213,7 +214,7 @@ static BurnStatus items_gather(const BurnBatches *batches, size_t index, unsigne
     void *columns[BURN_MAX_COLUMNS] = {NULL};
     for (size_t j = 0; j < loader->column_count; j++) columns[j] = starts[j] + i * loader->bytes[j];
     const size_t item = batches->order != NULL ? batches->order[first + i] : first + i;
-    const BurnStatus status = burn_dataset_get(loader->dataset, item, columns);
+    const BurnStatus status = burn_dataset_get_in_epoch(loader->dataset, batches->epoch, item, columns);
     if (status != BURN_OK) return burn_status_annotate(status, "loader: item %zu, in batch %zu", item, index);
   }
   return BURN_OK;
@@ -342,6 +343,7 @@ BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t ep
   if (batches == NULL) return (BurnBatches *)&nothing_started;
   batches->loader = loader;
   batches->device = device;
+  batches->epoch = epoch;
   batches->batch_count = burn_loader_batch_count(loader);
   pthread_mutex_init(&batches->mutex, NULL);
   pthread_cond_init(&batches->slot_ready, NULL);

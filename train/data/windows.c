@@ -8,14 +8,14 @@ typedef struct WindowsContext {
   size_t size;
 } WindowsContext;
 
-static BurnStatus windows_get(void *context, size_t index, void *const *columns) {
+static BurnStatus windows_get(void *context, size_t epoch, size_t index, void *const *columns) {
   const WindowsContext *windows = context;
   const size_t column_count = burn_dataset_column_count(windows->source);
   for (size_t item = 0; item < windows->size; item++) {
     void *out[BURN_MAX_COLUMNS] = {NULL};
     for (size_t i = 0; i < column_count; i++)
       out[i] = (unsigned char *)columns[i] + item * burn_dataset_column_bytes(windows->source, i);
-    const BurnStatus status = burn_dataset_get(windows->source, index + item, out);
+    const BurnStatus status = burn_dataset_get_in_epoch(windows->source, epoch, index + item, out);
     if (status != BURN_OK) return burn_status_annotate(status, "windows: item %zu, in window %zu", index + item, index);
   }
   return BURN_OK;
@@ -50,11 +50,7 @@ BurnDataset *burn_dataset_windows(BurnDataset *source, size_t size, BurnStatus *
   BurnColumn columns[BURN_MAX_COLUMNS];
   columns_of_windows(source, size, columns);
   const size_t items = burn_dataset_count(source);
-  const BurnDatasetInterface interface = {burn_dataset_column_count(source),
-                                          columns,
-                                          items < size ? 0 : items - size + 1,
-                                          windows_get,
-                                          windows_destroy,
-                                          windows};
-  return burn_dataset_create(&interface, status);
+  const BurnDatasetInterface interface = {
+      burn_dataset_column_count(source), columns, items < size ? 0 : items - size + 1, NULL, windows_destroy, windows};
+  return burn_dataset_create_by_epoch(&interface, windows_get, status);
 }

@@ -126,6 +126,36 @@ static void a_short_last_batch_is_dropped(void **state) {
   }
 }
 
+/* "id" is 1000 times the epoch and the index: through transforms and workers, and 0 without an epoch. */
+static BurnStatus epoch_get(void *context, size_t epoch, size_t index, void *const *columns) {
+  (void)context;
+  const float pair[] = {(float)(1000 * epoch + index), -(float)(1000 * epoch + index)};
+  *(int64_t *)columns[0] = (int64_t)(1000 * epoch + index);
+  memcpy(columns[1], pair, sizeof pair);
+  return BURN_OK;
+}
+
+static void items_may_depend_on_the_epoch(void **state) {
+  const BurnColumn columns[] = {{"id", BURN_DTYPE_I64, {0, {0}}}, {"pair", BURN_DTYPE_F32, BURN_SHAPE(2)}};
+  for (size_t i = 0; i < 3; i++) {
+    int64_t ids[COUNT], id = -1;
+    float pair[2];
+    BurnStatus status = BURN_OK;
+    const BurnDatasetInterface interface = {.column_count = 2, .columns = columns, .count = COUNT};
+    BurnDataset *source = burn_dataset_create_by_epoch(&interface, epoch_get, &status);
+    assert_true(burn_dataset_get(source, 5, (void *const[]){&id, pair}) == BURN_OK && id == 5);
+    BurnDataset *items = burn_dataset_slice(burn_dataset_shuffle(source, 3, &status), 1, 21, &status);
+    items = burn_dataset_compose((BurnDataset *const[]){items}, 1, &status);
+    BurnLoader *loader = burn_loader_create(items, &(BurnLoaderConfig){.batch_size = 7, .workers = i}, &status);
+    assert_true(status == BURN_OK);
+    for (size_t epoch = 1; epoch <= 2; epoch++) {
+      assert_int_equal(epoch_ids(loader, device_of(state), epoch, 0, ids), 20);
+      for (size_t j = 0; j < 20; j++) assert_int_equal(ids[j] / 1000, epoch);
+    }
+    burn_loader_destroy(loader);
+  }
+}
+
 static void order_is_that_of_the_dataset(void **state) {
   for (size_t i = 0; i < 3; i++) {
     Source source = {NEVER, 0};
@@ -380,6 +410,7 @@ int main(void) {
 #define WITH_DEVICE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       WITH_DEVICE(a_short_last_batch_is_dropped),
+      WITH_DEVICE(items_may_depend_on_the_epoch),
       WITH_DEVICE(order_is_that_of_the_dataset),
       WITH_DEVICE(last_batch_is_short),
       WITH_DEVICE(shuffled_epochs_are_permutations),

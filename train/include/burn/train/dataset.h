@@ -39,6 +39,15 @@ typedef struct BurnDatasetInterface {
 } BurnDatasetInterface;
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInterface *dataset, BurnStatus *status);
 
+/* Item `index` as it is in an epoch, from 1; 0: as it is without one. */
+typedef BurnStatus (*BurnGetInEpoch)(void *context, size_t epoch, size_t index, void *const *columns);
+
+/* The same for items that differ between epochs, as images that are cropped at random do: `get` is called in place of
+ * dataset->get, which may be NULL. An item is a function of epoch and index, so that it is the same on every thread and
+ * in a run that resumes. Transforms pass the epoch on; burn_dataset_cache keeps the items of epoch 0. */
+BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create_by_epoch(const BurnDatasetInterface *dataset,
+                                                                   BurnGetInEpoch get, BurnStatus *status);
+
 /* Datasets are counted: clone holds the same one, drop lets it go; NULL is allowed. */
 BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
 BURN_API void burn_dataset_drop(BurnDataset *dataset); /* NULL is allowed */
@@ -50,6 +59,9 @@ BURN_API const BurnColumn *burn_dataset_column(const BurnDataset *dataset, size_
 BURN_API size_t burn_dataset_column_bytes(const BurnDataset *dataset, size_t index); /* of one item */
 /* OUT_OF_RANGE when index is not below the count. */
 BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *const *columns);
+/* The item as it is in an epoch, from 1, which is what a loader reads; burn_dataset_get reads that of epoch 0. */
+BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get_in_epoch(const BurnDataset *dataset, size_t epoch, size_t index,
+                                                              void *const *columns);
 
 /* -- sources ---------------------------------------------------------------------------------- */
 
