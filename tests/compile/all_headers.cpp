@@ -1,6 +1,8 @@
-/* all_headers.cpp - the public headers of core, nn and train together, as C++. */
+/* all_headers.cpp - the public headers of core, nn, train and its sources together, as C++. */
 #include <burn/burn.h>
 #include <burn/burn.hpp>
+#include <burn/datasets.h>
+#include <burn/datasets.hpp>
 #include <burn/module.hpp>
 #include <burn/nn.h>
 #include <burn/nn.hpp>

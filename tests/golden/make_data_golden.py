@@ -6,8 +6,12 @@ Run: python3 tests/golden/make_data_golden.py, with numpy, pillow and tokenizers
 """
 import io
 import os
+import sqlite3
+import struct
+import tempfile
 
 import numpy
+from PIL import Image
 
 OUT = []
 
@@ -48,8 +52,64 @@ def numpy_files():
     array("npz_deflated", saved(numpy.savez_compressed, x=x, y=y, flags=numpy.array([True, False])))
 
 
+def picture():
+    """7 x 5 pixels that differ in every channel."""
+    y, x = numpy.mgrid[0:5, 0:7]
+    return numpy.stack([x * 40, y * 60, (x * y * 11) % 256], axis=2).astype("uint8")
+
+
+def pixels(name, image):
+    array(name, numpy.asarray(image).reshape(-1).tolist())
+
+
+def images():
+    rgb = Image.fromarray(picture())
+    array("png_rgb", saved(rgb.save, "PNG"))
+    array("png_palette", saved(rgb.quantize(8).save, "PNG"))
+    pixels("png_palette_pixels", rgb.quantize(8).convert("RGB"))
+    array("png_grey", saved(rgb.convert("L").save, "PNG"))
+    pixels("png_rgb_pixels", rgb)
+    pixels("png_grey_pixels", rgb.convert("L"))
+    half = Image.fromarray(numpy.concatenate([picture(), numpy.full((5, 7, 1), 128, "uint8")], axis=2))
+    array("png_alpha", saved(half.save, "PNG"))
+    deep = Image.fromarray((numpy.arange(12, dtype="uint16") * 5000).reshape(3, 4))
+    array("png_16", saved(deep.save, "PNG"))
+    pixels("png_16_pixels", (numpy.arange(12) * 5000) >> 8)
+    y, x = numpy.mgrid[0:16, 0:24]
+    smooth = Image.fromarray(numpy.stack([x * 8, y * 12, 255 - x * 5 - y * 3], axis=2).astype("uint8"))
+    array("jpeg_rgb", saved(smooth.save, "JPEG", quality=90))
+    array("jpeg_progressive", saved(smooth.save, "JPEG", quality=90, progressive=True))
+    array("jpeg_cmyk", saved(smooth.convert("CMYK").save, "JPEG"))
+    again = Image.open(io.BytesIO(saved(smooth.save, "JPEG", quality=90)))
+    pixels("jpeg_pixels", again)
+    pixels("jpeg_grey_pixels", Image.open(io.BytesIO(saved(smooth.save, "JPEG", quality=90))).convert("L"))
+    pixels("resized_smaller", rgb.resize((3, 2), Image.BILINEAR))
+    pixels("resized_larger", rgb.resize((10, 9), Image.BILINEAR))
+    pixels("resized_mixed", rgb.resize((12, 3), Image.BILINEAR))
+    pixels("resized_part", rgb.resize((3, 3), Image.BILINEAR, box=(1, 1, 6, 5)))
+
+
+def databases():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.db")
+        with sqlite3.connect(path) as data:
+            data.execute("pragma page_size = 512")
+            data.execute("create table train (row_id integer primary key autoincrement not null, label integer, weight real, image blob,"
+                         " name text)")
+            for i in range(3):
+                data.execute("insert into train (label, weight, image, name) values (?, ?, ?, ?)",
+                             (i * 7, i / 4, struct.pack("<4f", *[i + j for j in range(4)]), "n" * i))
+            data.execute("create table gap (row_id integer primary key autoincrement not null, label integer)")
+            data.execute("insert into gap values (1, 5), (3, 6), (4, 'text'), (5, null)")
+        data.close()
+        with open(path, "rb") as file:
+            array("sqlite_database", file.read())
+
+
 def main():
     numpy_files()
+    images()
+    databases()
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data_golden.h")
     with open(path, "w") as file:
         file.write("/* data_golden.h - files of other tools and what they hold, written by make_data_golden.py. */\n"

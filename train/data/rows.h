@@ -1,8 +1,9 @@
-/* rows.h - items that a reader puts one after the other, and numbers as elements of a dtype. */
+/* rows.h - items that a reader puts one after the other. */
 #ifndef BURN_TRAIN_ROWS_H
 #define BURN_TRAIN_ROWS_H
 
 #include "dataset_private.h"
+#include "numbers.h"
 
 /* Columns that grow by an item at a time. The first three are filled in, the rest starts as zeros. */
 typedef struct BurnRows {
@@ -24,12 +25,5 @@ static inline unsigned char *burn__rows_next(const BurnRows *rows, size_t column
 }
 /* A dataset of all rows, or after a failure NULL, with it in *status. Takes the blocks. */
 BurnDataset *burn__rows_end(BurnRows *rows, BurnStatus result, BurnStatus *status);
-
-/* The number as an element at *out; false if it is none of the dtype. Doubles tell integers apart below 2^53. */
-bool burn__number_put(BurnDType dtype, double value, void *out);
-/* The same for a number written with a point, whatever the locale: an i64 is exact. true and false are 1 and 0. */
-bool burn__number_text_put(BurnDType dtype, const char *text, void *out);
-/* A text as a column u8 [room], with zeros after it; one that is longer is cut, not within a character of UTF-8. */
-void burn__text_put(const char *text, size_t length, size_t room, uint8_t *out);
 
 #endif

@@ -3,6 +3,7 @@
 #define BURN_TRAIN_H
 
 #include <burn/train/checkpoint.h>
+#include <burn/train/class_files.h>
 #include <burn/train/dataset.h>
 #include <burn/train/grad_scaler.h>
 #include <burn/train/interrupter.h>
