@@ -119,14 +119,12 @@ static BurnValue *random_value(const BurnDevice *device) {
   return NULL;
 }
 
-static const char *const split_names[BURN_SPLITS] = {"train", "valid"};
-
 /* {"train": .., "valid": ..} */
-static BurnValue *values_value(const double values[BURN_SPLITS]) {
+static BurnValue *values_value(const double values[BURN_EPOCH_SPLITS]) {
   BurnValue *value = burn_value_map();
   bool sound = true;
-  for (int i = 0; i < BURN_SPLITS; i++) {
-    sound = burn_value_set(value, split_names[i], burn_value_float(values[i])) && sound;
+  for (int i = 0; i < BURN_EPOCH_SPLITS; i++) {
+    sound = burn_value_set(value, burn__split_names[i], burn_value_float(values[i])) && sound;
   }
   if (sound) return value;
   burn_value_destroy(value);
@@ -321,10 +319,10 @@ static bool random_restore(const BurnValue *value, BurnDevice *device) {
 /* The value of a metric of an epoch, also in files of before there were metrics by name: {"train_loss": ..}. */
 static double metric_value(const BurnValue *epoch, const char *metric, int split) {
   static const struct {
-    const char *metric, *names[BURN_SPLITS];
+    const char *metric, *names[BURN_EPOCH_SPLITS];
   } former[] = {{"Loss", {"train_loss", "valid_loss"}}, {"Accuracy", {"train_accuracy", "valid_accuracy"}}};
   const BurnValue *metrics = burn_value_get(epoch, "metrics");
-  const BurnValue *found = burn_value_get(burn_value_get(metrics, metric), split_names[split]);
+  const BurnValue *found = burn_value_get(burn_value_get(metrics, metric), burn__split_names[split]);
   for (size_t i = 0; i < 2 && !metrics; i++) {
     if (strcmp(former[i].metric, metric) == 0) found = burn_value_get(epoch, former[i].names[split]);
   }
@@ -343,7 +341,7 @@ static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnRun 
     burn__result_begin(&result, &run->metrics, i + 1);
     for (size_t m = 0; m < result.metric_count; m++) {
       BurnMetricResult *metric = &result.metrics[m];
-      for (int split = 0; split < BURN_SPLITS; split++)
+      for (int split = 0; split < BURN_EPOCH_SPLITS; split++)
         metric->values[split] = metric_value(entry, metric->name, split);
     }
     result.finite = burn_value_as_bool(burn_value_get(entry, "finite"), true);

@@ -14,6 +14,7 @@
 #include <burn/text.h>
 
 #include "learner_internal.h"
+#include "learner_step.h"
 
 enum { PARAMETER_PATH_BYTES = 160 };
 
@@ -39,46 +40,14 @@ typedef struct Learner {
 
 /* -- one batch -------------------------------------------------------------------------------- */
 
-static BurnStatus check_output(const BurnStepOutput *output) {
-  const BurnTensor *loss = burn_step_get(output, "loss");
-  if (output->count > BURN_MAX_STEP_TENSORS) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the step gave %zu tensors, at most %d are allowed",
-                            output->count, (int)BURN_MAX_STEP_TENSORS);
-  }
-  if (!loss) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the step gave no loss");
-  const BurnStatus status = burn_tensor_status(loss);
-  if (status != BURN_OK || burn_element_count(loss) == 1) return status;
-  return burn_status_make(BURN_STATUS_INVALID_SHAPE, "the loss has %lld elements, 1 expected",
-                          (long long)burn_element_count(loss));
-}
-
-/* The user's step; a failure leaves nothing in *output. */
-static BurnStatus task_step(const BurnTask *task, const void *module, BurnBatch *batch, BurnStepOutput *output) {
-  *output = task->step(task->context, module, batch);
-  const BurnStatus status = check_output(output);
-  if (status != BURN_OK) burn_step_drop(output);
-  return status;
-}
-
-/* All tensors of an output below autodiff; the loss as it was is returned. */
-static BurnTensor *lower(BurnStepOutput *output) {
-  BurnTensor *loss = burn_clone(burn_step_get(output, "loss"));
-  for (size_t i = 0; i < output->count; i++) {
-    if (output->tensors[i]) output->tensors[i] = burn_inner(output->tensors[i]);
-  }
-  return loss;
-}
-
-/* Backward from the loss (taken); every gradient_accumulation batches the optimizer steps with the sum of the
- * gradients. */
-static BurnStatus update(Learner *learner, BurnTensor *loss, const BurnModuleLearningRate *rates) {
+/* Every gradient_accumulation batches the optimizer steps with the sum of their gradients (taken). */
+static BurnStatus update(Learner *learner, BurnGradientsParams *ready, const BurnModuleLearningRate *rates,
+                         bool *stepped) {
   const size_t group = learner->config->gradient_accumulation;
   BurnGradScaler *scaler = learner->config->grad_scaler;
-  BurnGradients *gradients = NULL;
-  bool stepped = true;
-  BurnStatus status = burn_backward(scaler ? burn_grad_scaler_scale(scaler, loss) : loss, &gradients);
-  if (status != BURN_OK) return status;
-  BurnGradientsParams *ready = burn_gradients_params(gradients, learner->run.module);
+  bool applied = true;
+  BurnStatus status = BURN_OK;
+  *stepped = false;
   if (group > 1) {
     status = burn_gradients_accumulate(&learner->sum, ready);
     if (status != BURN_OK || ++learner->summed < group) return status;
@@ -87,9 +56,10 @@ static BurnStatus update(Learner *learner, BurnTensor *loss, const BurnModuleLea
     learner->summed = 0;
   }
   const BurnRun *run = &learner->run;
-  status = scaler ? burn_grad_scaler_step_rates(scaler, run->optimizer, run->module, ready, rates, &stepped)
+  status = scaler ? burn_grad_scaler_step_rates(scaler, run->optimizer, run->module, ready, rates, &applied)
                   : burn_optimizer_step_rates(run->optimizer, run->module, ready, rates);
-  if (status == BURN_OK) (*(stepped ? &learner->result->steps : &learner->result->skipped))++;
+  if (status == BURN_OK) (*(applied ? &learner->result->steps : &learner->result->skipped))++;
+  *stepped = status == BURN_OK && applied;
   return status;
 }
 
@@ -101,26 +71,44 @@ static BurnModuleLearningRate rates_of(const Learner *learner, size_t epoch, siz
   return (BurnModuleLearningRate){base, config->rate_groups, config->rate_group_count, iteration};
 }
 
+/* What on_batch hears of a batch. */
+static BurnBatchEvent event_of(const Learner *learner, size_t epoch, const BurnBatch *batch,
+                               const BurnModuleLearningRate *rates) {
+  return (BurnBatchEvent){.epoch = epoch,
+                          .batch = batch->index + 1,
+                          .batches = burn_loader_batch_count(learner->train),
+                          .items = batch->item_count,
+                          .iteration = rates->iteration,
+                          .learning_rate = rates->base,
+                          .module = learner->run.module};
+}
+
+static BurnStatus gradients_of(const Learner *learner, BurnBatch *batch, BurnStepOutput *output,
+                               BurnGradientsParams **gradients) {
+  const BurnLearnerConfig *config = learner->config;
+  const BurnDataParallel step = {.task = *learner->task,
+                                 .module = learner->run.module,
+                                 .devices = config->device_count ? config->devices : &learner->run.device,
+                                 .device_count = config->device_count ? config->device_count : 1,
+                                 .grad_scaler = config->grad_scaler};
+  return burn_data_parallel_step(&step, batch, output, gradients);
+}
+
 /* Measures after the update, when the device has the whole step to work on. */
 static BurnStatus train_batch(Learner *learner, BurnBatch *batch, BurnMetricPass *pass) {
   const BurnModuleLearningRate rates = rates_of(learner, pass->epoch, batch->index);
-  BurnStepOutput output;
-  BurnStatus status = task_step(learner->task, learner->run.module.data, batch, &output);
+  const BurnBatchCallbacks *on_batch = &learner->config->on_batch;
+  BurnBatchEvent event = event_of(learner, pass->epoch, batch, &rates);
+  BurnStepOutput output = {0};
+  BurnGradientsParams *gradients = NULL;
+  BurnStatus status = on_batch->before ? on_batch->before(on_batch->context, &event) : BURN_OK;
+  if (status == BURN_OK) status = gradients_of(learner, batch, &output, &gradients);
   if (status != BURN_OK) return status;
-  status = update(learner, lower(&output), &rates);
+  status = update(learner, gradients, &rates, &event.stepped);
   const BurnMetricInput input = {.output = &output, .items = batch->item_count, .learning_rate = rates.base};
   if (status == BURN_OK) status = burn__metrics_add(pass, batch->index + 1, &input);
-  burn_step_drop(&output);
-  return status;
-}
-
-static BurnStatus valid_batch(const BurnTask *task, const void *module, BurnBatch *batch, BurnMetricPass *pass) {
-  BurnStepOutput output;
-  BurnStatus status = task_step(task, module, batch, &output);
-  if (status != BURN_OK) return status;
-  burn_drop(lower(&output));
-  const BurnMetricInput input = {.output = &output, .items = batch->item_count, .learning_rate = (double)NAN};
-  status = burn__metrics_add(pass, batch->index + 1, &input);
+  event.output = &output;
+  if (status == BURN_OK && on_batch->after) status = on_batch->after(on_batch->context, &event);
   burn_step_drop(&output);
   return status;
 }
@@ -252,31 +240,19 @@ static BurnStatus train_pass(Learner *learner, BurnMetricPass *pass, BurnEpochRe
   return first_of(status, stopped);
 }
 
-/* Ends early, with BURN_OK, when the interrupter (or NULL) asks. */
-static BurnStatus valid_pass(const BurnTask *task, BurnDevice *device, const void *module, BurnLoader *data,
-                             const BurnInterrupter *interrupter, BurnMetricPass *pass) {
-  BurnBatches *batches = burn_loader_start(data, device, pass->epoch, 0);
-  BurnStatus status = BURN_OK;
-  BurnBatch batch;
-  while (status == BURN_OK && !burn_interrupter_stopped(interrupter) && burn_batches_next(batches, &batch)) {
-    status = burn_status_annotate(valid_batch(task, module, &batch, pass), "validation batch %zu", batch.index + 1);
-  }
-  if (status == BURN_OK) status = burn_status_annotate(burn__metrics_read(pass), "validation");
-  return first_of(status, burn_status_annotate(burn_batches_stop(batches), "validation data"));
-}
-
 /* -- one epoch -------------------------------------------------------------------------------- */
 
 /* Metrics with the logs of a split of an epoch, which go on at `bytes`. */
 static BurnStatus pass_begin(const Learner *learner, BurnMetricPass *pass, BurnFileLog *file, uint64_t *bytes) {
   const BurnLearnerConfig *config = learner->config;
   const char *names[BURN_MAX_METRICS];
+  char folder[48];
   const BurnStatus status = burn__metrics_begin(pass, config->read_interval);
   if (status != BURN_OK || !config->artifact_dir) return status;
   for (size_t i = 0; i < pass->set->count; i++) names[i] = burn__metric_name(&pass->set->items[i]);
   pass->file = file;
-  pass->log_status =
-      burn__file_log_open(file, config->artifact_dir, pass->split, pass->epoch, names, pass->set->count, bytes);
+  (void)snprintf(folder, sizeof folder, "%s/epoch-%zu", burn__split_names[pass->split], pass->epoch);
+  pass->log_status = burn__file_log_open(file, config->artifact_dir, folder, names, pass->set->count, bytes);
   if (pass->log_status != BURN_OK) burn__train_warn("%s", burn_status_message(pass->log_status));
   return BURN_OK;
 }
@@ -333,7 +309,7 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
   BurnStatus status = pass_begin(learner, &pass, &file, bytes);
   if (status == BURN_OK) {
     burn_module_valid(module, twin.data);
-    status = valid_pass(learner->task, inner, twin.data, learner->valid, interrupter, &pass);
+    status = burn__measure_pass(learner->task, inner, twin.data, learner->valid, interrupter, "validation", &pass);
     burn_module_release(twin);
   }
   free(twin.data);
@@ -429,6 +405,8 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   if (config->keep_checkpoints && config->checkpoints.keeps) {
     return invalid("keep_checkpoints and checkpoints are both set: which is it?");
   }
+  if (config->device_count > BURN_MAX_DEVICES) return invalid("more than 64 devices");
+  if (config->device_count && !config->devices) return invalid("device_count without devices");
   if (config->renderer && !config->renderer->batch) return invalid("the renderer has no function for batches");
   if (config->artifact_dir && !config->artifact_dir[0]) return invalid("artifact_dir is empty");
   if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
@@ -451,6 +429,9 @@ static BurnStatus check_arguments(const Learner *learner) {
     return burn_status_make(BURN_STATUS_NO_AUTODIFF,
                             "learner: device %s computes no gradients, training needs autodiff<...>",
                             burn_device_name(learner->run.device));
+  }
+  if (config->devices && config->device_count && config->devices[0] != learner->run.device) {
+    return invalid("the first of devices is another one than the device of the run");
   }
   status = burn_optimizer_status(learner->run.optimizer);
   if (status != BURN_OK) return status;
@@ -570,23 +551,5 @@ BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *tas
   free(learner.run.history.results);
   burn__partial_reset(&learner.run.partial);
   burn__settings_release(&learner.run.settings);
-  return status;
-}
-
-BurnStatus burn_learner_evaluate(const BurnTask *task, BurnDevice *device, BurnModule module, BurnLoader *data,
-                                 const BurnMetricList *metrics, BurnEpochResult *result) {
-  BurnMetricSet set;
-  *result = (BurnEpochResult){.epoch = 0};
-  BurnStatus status = burn__metric_set(&set, metrics);
-  if (status != BURN_OK) return status;
-  BurnMetricState states[BURN_MAX_METRICS] = {{0}};
-  BurnMetricPass pass = {.set = &set, .states = states, .split = BURN_SPLIT_VALID, .epoch = 1};
-  burn__result_begin(result, &set, 0);
-  status = burn__metrics_begin(&pass, 0);
-  if (status != BURN_OK) return status;
-  status = valid_pass(task, device, module.data, data, NULL, &pass);
-  burn__metrics_result(&pass, result, true);
-  burn__metrics_end(&pass, false);
-  burn__metric_states_release(states);
   return status;
 }

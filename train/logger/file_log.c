@@ -7,8 +7,6 @@
 
 #include "learner_internal.h"
 
-static const char *const split_names[BURN_SPLITS] = {"train", "valid"};
-
 /* "Top K/5" is in Top_K-5.log. */
 static void log_path(const BurnFileLog *log, const char *name, char path[BURN_PATH_BYTES]) {
   const size_t folder = strlen(log->folder);
@@ -38,12 +36,11 @@ static BurnStatus open_one(BurnFileLog *log, size_t index, const char *name) {
   return BURN_OK;
 }
 
-BurnStatus burn__file_log_open(BurnFileLog *log, const char *artifact_dir, BurnSplit split, size_t epoch,
-                               const char *const *names, size_t count, uint64_t *bytes) {
+BurnStatus burn__file_log_open(BurnFileLog *log, const char *artifact_dir, const char *folder, const char *const *names,
+                               size_t count, uint64_t *bytes) {
   memset(log->files, 0, sizeof log->files);
   log->bytes = bytes;
-  snprintf(log->folder, sizeof log->folder, "%.*s/%s/epoch-%zu", BURN_ARTIFACT_BYTES, artifact_dir, split_names[split],
-           epoch);
+  snprintf(log->folder, sizeof log->folder, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, folder);
   BurnStatus status = burn_folder_make(log->folder);
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     if (bytes[i] > 0) status = open_one(log, i, names[i]);
@@ -116,13 +113,19 @@ static BurnStatus clear_one(void *context, const char *name) {
   return status;
 }
 
+BurnStatus burn__file_log_remove(const char *artifact_dir, const char *folder) {
+  char path[BURN_PATH_BYTES];
+  snprintf(path, sizeof path, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, folder);
+  return burn__folder_list(path, remove_log, path);
+}
+
 BurnStatus burn__file_log_clear(const char *artifact_dir, size_t first_train_epoch, size_t first_valid_epoch) {
-  const size_t first_epochs[BURN_SPLITS] = {first_train_epoch, first_valid_epoch};
+  const size_t first_epochs[BURN_EPOCH_SPLITS] = {first_train_epoch, first_valid_epoch};
   BurnStatus status = BURN_OK;
   char folder[BURN_PATH_BYTES];
-  for (size_t i = 0; i < BURN_SPLITS && status == BURN_OK; i++) {
+  for (size_t i = 0; i < BURN_EPOCH_SPLITS && status == BURN_OK; i++) {
     ClearContext clear = {folder, first_epochs[i]};
-    snprintf(folder, sizeof folder, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, split_names[i]);
+    snprintf(folder, sizeof folder, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, burn__split_names[i]);
     status = burn__folder_list(folder, clear_one, &clear);
   }
   return status;

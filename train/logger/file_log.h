@@ -22,10 +22,12 @@ typedef struct BurnFileLog {
   uint64_t *bytes; /* [metrics] lengths so far, of the caller */
 } BurnFileLog;
 
-/* Opens the logs of a split of an epoch (the folder is made if missing): those with bytes[i] > 0 go on at that length,
- * the others begin with their first entry. names[i] is that of metric i. */
-BURN_USE_RESULT BurnStatus burn__file_log_open(BurnFileLog *log, const char *artifact_dir, BurnSplit split,
-                                               size_t epoch, const char *const *names, size_t count, uint64_t *bytes);
+/* Opens the logs in a folder below the artifact folder, made if missing: "train/epoch-3". Those with bytes[i] > 0 go on
+ * at that length, the others begin with their first entry. names[i] is that of metric i. */
+BURN_USE_RESULT BurnStatus burn__file_log_open(BurnFileLog *log, const char *artifact_dir, const char *folder,
+                                               const char *const *names, size_t count, uint64_t *bytes);
+/* Removes all logs in such a folder; none is no failure. */
+BURN_USE_RESULT BurnStatus burn__file_log_remove(const char *artifact_dir, const char *folder);
 /* One line of metric `index`. It reaches the file at once, so that a log can be followed and a full disk shows when it
  * is full. */
 BURN_USE_RESULT BurnStatus burn__file_log(BurnFileLog *log, size_t index, const BurnLogEntry *entry);

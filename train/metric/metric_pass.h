@@ -10,6 +10,10 @@
 
 enum { BURN_READ_INTERVAL = 16, BURN_MAX_READ_INTERVAL = 4096 };
 
+/* The splits of an epoch, which come first, and the names of all in logs and checkpoints. */
+enum { BURN_EPOCH_SPLITS = 2 };
+extern const char *const burn__split_names[BURN_SPLITS];
+
 /* The metrics of a run: the loss, then those of the config. */
 typedef struct BurnMetricSet {
   BurnMetric items[BURN_MAX_METRICS];

@@ -5,6 +5,8 @@
 
 #include "metric_pass.h"
 
+const char *const burn__split_names[BURN_SPLITS] = {"train", "valid", "test"};
+
 const char *burn__metric_name(const BurnMetric *metric) { return metric->name ? metric->name : metric->table->name; }
 
 static bool listed(const BurnMetricSet *set, const char *name) {
@@ -55,8 +57,10 @@ void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_
   *result = (BurnEpochResult){.epoch = epoch, .metric_count = set->count, .finite = true};
   for (size_t i = 0; i < set->count; i++) {
     const BurnMetricInterface *table = set->items[i].table;
-    result->metrics[i] = (BurnMetricResult){
-        burn__metric_name(&set->items[i]), table->unit ? table->unit : "", table->scale, {(double)NAN, (double)NAN}};
+    result->metrics[i] = (BurnMetricResult){burn__metric_name(&set->items[i]),
+                                            table->unit ? table->unit : "",
+                                            table->scale,
+                                            {(double)NAN, (double)NAN, (double)NAN}};
   }
 }
 

@@ -364,6 +364,36 @@ static void the_best_are_kept(void **state) {
   for (size_t i = 0; i < 5; i++) assert_true(last.keeps(last.context, history, 5, i + 1) == (i >= 3));
 }
 
+/* Which of `count` epochs a strategy keeps, as "0101". */
+static const char *kept_by(BurnCheckpointStrategy strategy, const BurnEpochResult *history, size_t count) {
+  static char kept[16];
+  memset(kept, 0, sizeof kept);
+  for (size_t i = 0; i < count; i++) {
+    kept[i] = strategy.keeps(strategy.context, history, count, i + 1) ? '1' : '0';
+  }
+  return kept;
+}
+
+/* Burn's default is the newest two and the best; with every third epoch beside them. */
+static void strategies_are_composed(void **state) {
+  (void)state;
+  static const double losses[] = {3, 1, 4, 1, 5, 9, 2};
+  BurnEpochResult history[7];
+  for (size_t i = 0; i < 7; i++) {
+    history[i] = (BurnEpochResult){.epoch = i + 1, .metric_count = 1, .finite = true};
+    history[i].metrics[0] = (BurnMetricResult){"Loss", "", 1, {0, losses[i]}};
+  }
+  const size_t two = 2, three = 3, none = 0;
+  const BurnKeepBest best = {"Loss", BURN_SPLIT_VALID, false, 1};
+  const BurnCheckpointStrategy all[] = {burn_keep_last(&two), burn_keep_best(&best), burn_keep_every(&three)};
+  const BurnKeepAny usual = {all, 2}, any = {all, 3}, nothing = {all, 0};
+  assert_string_equal(kept_by(burn_keep_any(&usual), history, 7), "0100011");
+  assert_string_equal(kept_by(burn_keep_any(&any), history, 7), "0110011");
+  assert_string_equal(kept_by(burn_keep_any(&nothing), history, 7), "0000000");
+  assert_string_equal(kept_by(burn_keep_every(&three), history, 7), "0010010");
+  assert_string_equal(kept_by(burn_keep_every(&none), history, 7), "1111111");
+}
+
 /* -- early stopping --------------------------------------------------------------------------- */
 
 /* The epoch after which a run with these losses ends; 0: none. */
@@ -522,6 +552,7 @@ int main(void) {
       cmocka_unit_test(numbers_are_read_when_they_are_due),
       cmocka_unit_test(strategies_keep_checkpoints),
       cmocka_unit_test(the_best_are_kept),
+      cmocka_unit_test(strategies_are_composed),
       cmocka_unit_test(runs_end_without_improvement),
       cmocka_unit_test(a_run_that_ended_early_is_complete),
       cmocka_unit_test(files_of_before_load),

@@ -4,7 +4,9 @@
 
 #include <burn/train/checkpoint.h>
 #include <burn/train/class_files.h>
+#include <burn/train/data_parallel.h>
 #include <burn/train/dataset.h>
+#include <burn/train/evaluator.h>
 #include <burn/train/grad_scaler.h>
 #include <burn/train/interrupter.h>
 #include <burn/train/lbfgs.h>

@@ -28,6 +28,24 @@ typedef struct BurnKeepBest {
 /* The best epochs by a metric; one without a value is none of them. */
 BURN_API BurnCheckpointStrategy burn_keep_best(const BurnKeepBest *config);
 
+/* Every `*interval`-th epoch: `interval`, 2 * `interval` and so on; 0 counts as 1. */
+BURN_API BurnCheckpointStrategy burn_keep_every(const size_t *interval);
+
+/* The config of burn_keep_any; the strategies, [count], must outlive the run. */
+typedef struct BurnKeepAny {
+  const BurnCheckpointStrategy *strategies;
+  size_t count;
+} BurnKeepAny;
+/* What one of them keeps, stays; what all of them let go, goes: Burn's ComposedCheckpointingStrategy. Its default there
+ * is the newest two and the best by the loss of validation:
+ *
+ *   const size_t two = 2;
+ *   const BurnKeepBest best = {.metric = "Loss", .split = BURN_SPLIT_VALID, .count = 1};
+ *   const BurnCheckpointStrategy both[] = {burn_keep_last(&two), burn_keep_best(&best)};
+ *   const BurnKeepAny any = {both, 2};
+ *   config.checkpoints = burn_keep_any(&any); */
+BURN_API BurnCheckpointStrategy burn_keep_any(const BurnKeepAny *config);
+
 BURN_EXTERN_C_END
 
 #endif

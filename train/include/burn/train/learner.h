@@ -15,6 +15,7 @@
 #define BURN_TRAIN_LEARNER_H
 
 #include <burn/train/checkpoint.h>
+#include <burn/train/data_parallel.h>
 #include <burn/train/early_stopping.h>
 #include <burn/train/grad_scaler.h>
 #include <burn/train/interrupter.h>
@@ -26,19 +27,32 @@
 
 BURN_EXTERN_C_BEGIN
 
-/* The user's part. `module` points at the user's struct: the training model, or for validation its twin on the inner
- * device. Failures travel in the tensors. */
-typedef struct BurnTask {
-  BurnStepOutput (*step)(void *context, const void *module, BurnBatch *batch);
-  void *context;
-} BurnTask;
-
 /* What to do about a loss, or a parameter after an epoch, that is NaN or infinite. */
 typedef enum BurnOnNan {
   BURN_NAN_STOP = 0, /* the run fails with epoch, batch and value, and says how many batches later the loss was read; no
                         checkpoint is written */
   BURN_NAN_WARN = 1  /* a warning per epoch; its checkpoint does not count as one of keep_checkpoints */
 } BurnOnNan;
+
+/* A batch of training, for on_batch. */
+typedef struct BurnBatchEvent {
+  size_t epoch, batch, batches; /* from 1; of an epoch */
+  size_t items;                 /* of the batch */
+  uint64_t iteration;           /* batches before this one in the whole run, earlier parts of it included */
+  double learning_rate;
+  BurnModule module;            /* in training; it may be changed: weights clipped, layers frozen */
+  const BurnStepOutput *output; /* what the step gave, below autodiff, borrowed; NULL before the step */
+  bool stepped;                 /* after: the optimizer has stepped, which it does not in the middle of a group of
+                                   gradient_accumulation, or where a grad_scaler met what is not finite */
+} BurnBatchEvent;
+
+/* Called around each batch of training; NULL: not. A failed status ends the run and is returned, with epoch and batch.
+ * Reading a tensor of the output waits for the device: where the value may come later, a metric is free of that. */
+typedef struct BurnBatchCallbacks {
+  BurnStatus (*before)(void *context, const BurnBatchEvent *event); /* before the step */
+  BurnStatus (*after)(void *context, const BurnBatchEvent *event);  /* after the update, if there was one */
+  void *context;
+} BurnBatchCallbacks;
 
 /* How a learner trains. */
 typedef struct BurnLearnerConfig {
@@ -82,6 +96,11 @@ typedef struct BurnLearnerConfig {
   /* Scales losses for f16 (grad_scaler.h); NULL: they are not. The user's; its state is part of a checkpoint. Losses of
    * metrics and logs are as the task gave them. */
   BurnGradScaler *grad_scaler;
+  BurnBatchCallbacks on_batch; /* around each batch; zero: nobody is called */
+  /* Several devices share each batch (data_parallel.h), the first of them that of the run, where the optimizer works
+   * and validation happens; 0: one device. Their number may change where a run resumes. */
+  BurnDevice *const *devices;
+  size_t device_count;
 } BurnLearnerConfig;
 
 /* The outcome of burn_learner_fit. */

@@ -12,9 +12,9 @@ BURN_EXTERN_C_BEGIN
 /* The highest number of metrics of a run. */
 enum { BURN_MAX_METRICS = 16 };
 
-/* The parts of an epoch, as indices, and their number. */
-typedef enum BurnSplit { BURN_SPLIT_TRAIN = 0, BURN_SPLIT_VALID = 1 } BurnSplit;
-enum { BURN_SPLITS = 2 };
+/* The parts of an epoch, and the data of an evaluation (evaluator.h), as indices, and their number. */
+typedef enum BurnSplit { BURN_SPLIT_TRAIN = 0, BURN_SPLIT_VALID = 1, BURN_SPLIT_TEST = 2 } BurnSplit;
+enum { BURN_SPLITS = 3 };
 
 /* -- a metric --------------------------------------------------------------------------------- */
 
