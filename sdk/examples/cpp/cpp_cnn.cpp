@@ -93,7 +93,7 @@ int main(int argc, char **argv) try {
   train::Adam optimizer;
   train::Learner learner(model, optimizer, step);
   learner.epochs(options.epochs)
-      .learning_rate(1e-4)
+      .learning_rate(1e-3)
       .metrics({train::Accuracy()});
   learner.quiet().on_epoch(print_epoch);
   const train::EpochResult last = learner.fit(device, data, test).last;

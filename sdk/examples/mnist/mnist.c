@@ -450,14 +450,14 @@ static int parse(int argc, char **argv, Options *options,
 static int run_command(int argc, char **argv) {
   Options options = {.program = argv[0],
                      .artifact = "artifacts/mnist",
-                     .epochs = 4,
+                     .epochs = 6,
                      .batch_size = 64,
                      .seed = 42,
                      .workers = 1,
                      .train_items = 20000,
                      .test_items = 4000,
                      .show = 5,
-                     .learning_rate = 1e-4};
+                     .learning_rate = 1e-3};
   const char *command = "train";
   const int parsed = parse(argc, argv, &options, &command);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;

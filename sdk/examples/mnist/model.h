@@ -27,11 +27,11 @@ BURN_MODULE(Model, MODEL_FIELDS);
 #define TRAINING_CONFIG(REQ, OPT)                                            \
   REQ(ModelConfig, model, "the network")                                     \
   REQ(BurnAdamConfig, optimizer, "the optimizer")                            \
-  OPT(BurnSize, num_epochs, 4, "passes over the training data")              \
+  OPT(BurnSize, num_epochs, 6, "passes over the training data")              \
   OPT(BurnSize, batch_size, 64, "images per step")                           \
   OPT(BurnSize, num_workers, 1, "threads that prepare batches")              \
   OPT(BurnSize, seed, 42, "of weights, dropout, order and generated digits") \
-  OPT(BurnF64, learning_rate, 1e-4, "of Adam")                               \
+  OPT(BurnF64, learning_rate, 1e-3, "of Adam")                               \
   OPT(BurnText, data, {""},                                                  \
       "folder with the MNIST files; empty: generated digits")                \
   OPT(BurnSize, train_items, 20000, "generated digits to train on")          \

@@ -1,0 +1,65 @@
+#!/bin/sh
+# examples_test.sh BIN - the small examples: what they show holds, and the same seed gives the same numbers.
+bin=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export BURN_THREADS=1 BURN_BACKEND=ndarray
+
+fail() { echo "examples_test: $*" >&2; exit 1; }
+# number KEY FILE: the value of a key in the line of the result.
+number() { sed -n "s/.*\"$1\":\\([-+.0-9e]*\\).*/\\1/p" "$2" | tail -n 1; }
+holds() { awk "BEGIN { exit !($1) }"; }
+# run NAME OPTION...: into the file NAME.out.
+run() {
+  name=$1
+  shift
+  "$bin/$name" "$@" >"$name.out" 2>"$name.err" || fail "$name $*: $(cat "$name.err")"
+  tail -n 1 "$name.out" | grep -q '^result: {.*}$' || fail "$name has no line of its result: $(tail -n 1 "$name.out")"
+}
+
+# The loop by hand learns digits, and has the learner's losses: order, dropout and optimizer are the same.
+run custom_training_loop --train-items 512 --test-items 128 --epochs 2
+run mnist --train-items 512 --test-items 128 --epochs 2 --show 0
+holds "$(number valid_accuracy custom_training_loop.out) > 0.6" || fail "by hand: $(cat custom_training_loop.out)"
+by_hand=$(number train_loss custom_training_loop.out) by_learner=$(number train_loss mnist.out)
+holds "$by_hand - $by_learner < 1e-6 && $by_learner - $by_hand < 1e-6" || fail "the loss is $by_hand by hand, $by_learner by the learner"
+
+# A renderer of one's own is asked: a bar of 30 for each epoch, the last line by epochs, and nothing on stderr.
+run custom_renderer --train-items 640 --epochs 3
+[ "$(grep -c '^epoch  [123] ##############################  loss' custom_renderer.out)" = 3 ] || fail "$(cat custom_renderer.out)"
+grep -q '^complete, losses: #..$' custom_renderer.out || fail "$(cat custom_renderer.out)"
+[ ! -s custom_renderer.err ] || fail "the line of progress was drawn, too: $(cat custom_renderer.err)"
+
+# Without noise and dropout the next number is nearly exact; its variance is about 900.
+run modern_lstm --noise 0 --dropout 0 --epochs 20
+holds "$(number valid_loss modern_lstm.out) < 1" || fail "modern_lstm: $(cat modern_lstm.out)"
+cp modern_lstm.out before
+run modern_lstm --noise 0 --dropout 0 --epochs 20
+[ "$(number valid_loss before)" = "$(number valid_loss modern_lstm.out)" ] || fail "the same seed gives another loss"
+run modern_lstm --one-way --layers 1 --noise 0 --dropout 0 --epochs 20
+holds "$(number valid_loss modern_lstm.out) < 20" || fail "modern_lstm one way: $(cat modern_lstm.out)"
+
+# Records: exact in f32, to 11 bits in halves, readable by burn inspect; a model that has grown keeps its own layer.
+run save_load --artifact saved
+[ "$(number full save_load.out)" = 0 ] || fail "f32 is not exact: $(cat save_load.out)"
+holds "$(number half save_load.out) > 0 && $(number half save_load.out) < 0.01" || fail "halves: $(cat save_load.out)"
+[ "$(grep -c ' bytes  *largest difference 0$' save_load.out)" = 5 ] || fail "not all formats are exact: $(cat save_load.out)"
+[ "$(number loaded save_load.out) $(number missing save_load.out)" = "8 2" ] || fail "grown: $(cat save_load.out)"
+grep -q '^a model with a layer more: .*extra' save_load.out || fail "what is missing is not named: $(cat save_load.out)"
+"$bin/burn" inspect saved/model.bpk | grep -q 'norm' || fail "burn inspect does not read saved/model.bpk"
+
+# CartPole: an untrained agent falls within seconds, one that has learned for a while does much better; the same by seed.
+run dqn --steps 1 --judge 20 --artifact first
+holds "$(number mean_return dqn.out) < 150" || fail "an untrained agent: $(cat dqn.out)"
+run dqn --steps 12000 --judge 20 --artifact pole
+holds "$(number mean_return dqn.out) > 100" || fail "dqn: $(tail -n 1 dqn.out)"
+cp dqn.out before
+run dqn --steps 12000 --judge 20 --artifact pole
+[ "$(number mean_return before)" = "$(number mean_return dqn.out)" ] || fail "the same seed gives another agent"
+run dqn play --artifact pole
+holds "$(number return dqn.out) > 60" || fail "an episode of what was saved: $(tail -n 1 dqn.out)"
+[ "$(wc -L <dqn.out)" -le 79 ] || fail "a line is longer than 79 columns"
+"$bin/dqn" walk >out 2>err && fail "an unknown command passes"
+grep -q 'dqn: the commands are train and play' err || fail "$(cat err)"
+exit 0
