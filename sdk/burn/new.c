@@ -1,4 +1,5 @@
-/* new.c - burn new: writes out a backend, decorator or kernel pack that builds, from the templates beside this program.
+/* new.c - burn new: writes out a program, backend, decorator or kernel pack that builds, from the templates beside this
+ * program.
  *
  * A template is a flat folder of text files, a working project under a name of its own (the placeholder). Copying
  * replaces the placeholder by the new name, in file names and identifiers: my_kernels_test.c, burn_my_kernels,
@@ -22,15 +23,18 @@ typedef struct Template {
   const char *folder;      /* below share/burn/templates */
   const char *placeholder; /* the name to be replaced */
   const char *what;
-  bool is_english; /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are
+  const char *then; /* what to run once it is built; "%s" is its name */
+  bool is_english;  /* the placeholder is an English word: in comments only "reference_x" and "reference backend" are
                       meant */
 } Template;
+static const char doctor[] = "BURN_PLUGIN_PATH=b burn doctor";
 static const Template templates[] = {
-    {"backend", "c", "backend", "reference", "backend", true},
-    {"backend", "cpp", "backend_cpp", "my_backend", "backend", false},
-    {"backend", "rust", "backend_rust", "my_backend", "backend", false},
-    {"decorator", "c", "decorator", "my_decorator", "decorator", false},
-    {"kernels", "c", "kernels", "my_kernels", "kernel pack", false},
+    {"app", "c", "app", "my_app", "program", "b/%s", false},
+    {"backend", "c", "backend", "reference", "backend", doctor, true},
+    {"backend", "cpp", "backend_cpp", "my_backend", "backend", doctor, false},
+    {"backend", "rust", "backend_rust", "my_backend", "backend", doctor, false},
+    {"decorator", "c", "decorator", "my_decorator", "decorator", doctor, false},
+    {"kernels", "c", "kernels", "my_kernels", "kernel pack", doctor, false},
 };
 enum { TEMPLATE_COUNT = sizeof templates / sizeof templates[0] };
 
@@ -330,12 +334,13 @@ static void print_next(const Template *template, const char *name, const char *f
   if (strcmp(folder, ".") != 0) printf("  cd %s\n", folder);
   printf(
       "  cmake -B b && cmake --build b && ctest --test-dir b --output-on-failure\n"
-      "  BURN_PLUGIN_PATH=b burn doctor\n"
-      "\nREADME.md there says what is in each file.\n");
+      "  ");
+  printf(template->then, name);
+  printf("\n\nREADME.md there says what is in each file.\n");
 }
 
-/* Writes the plugin out, into an empty current folder or NAME/ if `folder` is NULL. Returns COMMAND_*. */
-static int write_plugin(const Template *template, const char *name, const char *folder) {
+/* Writes it out, into an empty current folder or NAME/ if `folder` is NULL. Returns COMMAND_*. */
+static int write_template(const Template *template, const char *name, const char *folder) {
   char from[PATH_BYTES];
   if (!template_folder(template, from, sizeof from)) return COMMAND_FAILED;
   Use use = {from, name, false};
@@ -354,8 +359,9 @@ static int write_plugin(const Template *template, const char *name, const char *
 
 int command_new(int argc, char **argv) {
   static const char usage[] =
-      "usage: burn new backend|decorator|kernels NAME [--lang LANG] [--dir DIR]\n"
-      "writes out a plugin NAME that builds, with its test: into the current folder if that is empty, else into NAME/";
+      "usage: burn new app|backend|decorator|kernels NAME [--lang LANG] [--dir DIR]\n"
+      "writes out a program or plugin NAME that builds, with its test: into the current folder if that is empty, else "
+      "into NAME/";
   const char *positions[2] = {NULL, NULL}, *folder = NULL, *language = NULL;
   const Argument arguments[] = {
       {"lang", ARGUMENT_TEXT, &language, "LANG", "c; a backend also in cpp or rust (c)"},
@@ -375,5 +381,5 @@ int command_new(int argc, char **argv) {
     fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
     return COMMAND_USAGE;
   }
-  return write_plugin(template, name, folder);
+  return write_template(template, name, folder);
 }

@@ -164,6 +164,28 @@ program_part() {
   grep -q 'version: 0\.1' other.log || { cat other.log; fail "no word about the version"; }
 }
 
+# What `burn new app` writes: it builds without a warning, learns, goes on after what it saved, and nothing has the old name.
+app_part() {
+  new_folder app
+  burn new app reader >next || fail "burn new app"
+  grep -qx '  b/reader' next || fail "it does not say what to run: $(cat next)"
+  if grep -rnE 'my_app|MyApp|MY_APP' .; then fail "the old name is left in these lines"; fi
+  "$cmake" -B b -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 || { cat cmake.log; fail "configuring"; }
+  "$cmake" --build b >build.log 2>&1 || { cat build.log; fail "building"; }
+  ctest --test-dir b --output-on-failure || fail "the tests of the new program"
+  b/reader --epochs 2 >output 2>err || fail "$(cat err)"
+  b/reader train --epochs 3 --resume >output 2>err || fail "$(cat err)"
+  if grep -q '^epoch [12]/3' err; then fail "it did not go on after two epochs: $(cat err)"; fi
+  sed -n 's/^accuracy in validation: \([0-9.]*\) %$/\1/p' output | awk '{ good = $1 > 90 } END { exit !good }' || fail "$(cat output)"
+  b/reader infer | tee output
+  awk '$2 == "of" { good = $1 > 85 } END { exit !good }' output || fail "what was saved does not know digits"
+  for file in config.json model.mpk checkpoint/learner-3.mpk valid/epoch-3/Accuracy.log; do
+    [ -s "artifacts/$file" ] || fail "artifacts/$file is missing"
+  done
+  if b/reader walk 2>err; then fail "an unknown command passes"; fi
+  grep -q '^usage: ' err || fail "$(cat err)"
+}
+
 # The first program of the README with its CMakeLists.txt, as they stand there.
 readme_part() {
   new_folder readme
@@ -218,6 +240,7 @@ debugging_part() {
 
 case "$part" in
   install) install_part ;;
+  app) app_part ;;
   backend | decorator | kernels) guide_part "$part" ;;
   program) program_part ;;
   readme) readme_part ;;

@@ -235,6 +235,7 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new decorator demo --lang cpp", 2, "there is no decorator template in 'cpp'; there is: --lang c\n");
   expect_run("burn new kernels demo --lang rust", 2,
              "there is no kernel pack template in 'rust'; there is: --lang c\n");
+  expect_run("burn new app step", 2, "the name 'step' is a word that the sources of a new program use");
   expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
   expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
 }
