@@ -274,6 +274,7 @@ static BurnStatus train_part(Learner *learner, size_t epoch, BurnEpochResult *re
                          .states = partial->metrics,
                          .split = BURN_SPLIT_TRAIN,
                          .epoch = epoch,
+                         .batches = burn_loader_batch_count(learner->train),
                          .logger = learner->config->logger,
                          .last_batch = partial->batches};
   BurnStatus status = pass_begin(learner, &pass, &file, partial->log_bytes);
@@ -305,6 +306,7 @@ static BurnStatus valid_part(Learner *learner, size_t epoch, BurnEpochResult *re
                          .states = states,
                          .split = BURN_SPLIT_VALID,
                          .epoch = epoch,
+                         .batches = burn_loader_batch_count(learner->valid),
                          .logger = learner->config->logger};
   BurnStatus status = pass_begin(learner, &pass, &file, bytes);
   if (status == BURN_OK) {

@@ -87,7 +87,8 @@ static void tell(BurnMetricPass *pass, size_t metric, size_t batch, double value
                               .unit = table->unit ? table->unit : "",
                               .value = value * table->scale,
                               .weight = weight,
-                              .final = final};
+                              .final = final,
+                              .batches = pass->batches};
   BurnStatus status = pass->file ? burn__file_log(pass->file, metric, &entry) : BURN_OK;
   if (status == BURN_OK && pass->logger.log) status = pass->logger.log(pass->logger.context, &entry);
   if (status != BURN_OK) burn__train_warn("%s", burn_status_message(status));

@@ -53,6 +53,7 @@ typedef struct BurnMetricPass {
   BurnMetricState *states; /* [set->count] */
   BurnSplit split;
   size_t epoch;
+  size_t batches;    /* of the loader */
   BurnFileLog *file; /* NULL: no files */
   BurnLogger logger;
   BurnStatus log_status;    /* the first failure of a log, which has been told; nothing more is logged then */

@@ -1,0 +1,81 @@
+/* logger_files.c - see logger_files.h. */
+#include "logger_files.h"
+
+#include <burn/text.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "learner_internal.h"
+
+const char *const burn__split_names[BURN_SPLITS] = {"train", "valid"};
+
+BurnStatus burn__folder_of_path_make(const char *path) {
+  char folder[BURN_PATH_BYTES];
+  size_t length = strlen(path);
+  if (length >= sizeof folder) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a path is too long");
+  while (length > 0 && path[length - 1] != '/' && path[length - 1] != '\\') length--;
+  if (length <= 1) return BURN_OK; /* the working directory, or the root */
+  (void)snprintf(folder, sizeof folder, "%.*s", (int)(length - 1), path);
+  return burn_folder_make(folder);
+}
+
+/* The clock of the wall in whole seconds, as its finer one is not the same everywhere, and the time since then. */
+double burn__wall_seconds(void) {
+  static double begin_wall, begin;
+  static bool begun;
+  if (!begun) {
+    begin_wall = (double)time(NULL);
+    begin = burn__seconds();
+    begun = true;
+  }
+  return begin_wall + (burn__seconds() - begin);
+}
+
+BurnStatus burn__file_failed(const char *what, const char *path, int error) {
+  char reason[128];
+  return burn_status_make(BURN_STATUS_IO, "%s %s: %s", what, path,
+                          burn__train_errno_text(error, reason, sizeof reason));
+}
+
+/* The longest run of bytes at `at` that need no escape. */
+static size_t plain_bytes(const char *at) {
+  size_t count = 0;
+  while ((unsigned char)at[count] >= 0x20 && at[count] != '"' && at[count] != '\\' && at[count] != 0x7f) count++;
+  return count;
+}
+
+void burn__json_add_text(BurnTextBuilder *out, const char *text) {
+  const size_t bytes = strlen(text) + 1;
+  char *clean = malloc(bytes);
+  out->failed = out->failed || !clean;
+  if (!clean) return;
+  memcpy(clean, text, bytes);
+  burn__text_add(out, "\"");
+  for (const char *at = burn_text_clean(clean); *at;) {
+    const size_t count = plain_bytes(at);
+    burn__text_add_bytes(out, at, count);
+    at += count;
+    if (*at == '"' || *at == '\\') {
+      burn__text_addf(out, "\\%c", *at++);
+    } else if (*at) {
+      burn__text_addf(out, "\\u%04x", (unsigned)(unsigned char)*at++);
+    }
+  }
+  burn__text_add(out, "\"");
+  free(clean);
+}
+
+void burn__json_add_number(BurnTextBuilder *out, double value) {
+  char number[BURN_NUMBER_BYTES];
+  if (isnan(value)) {
+    burn__text_add(out, "null");
+  } else if (isinf(value)) {
+    burn__text_add(out, value > 0 ? "\"inf\"" : "\"-inf\"");
+  } else {
+    burn__text_add(out, burn_number_text(value, 0, number));
+  }
+}

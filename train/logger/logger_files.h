@@ -1,0 +1,25 @@
+/* logger_files.h - what the loggers that write files share: paths, times, numbers. */
+#ifndef BURN_TRAIN_LOGGER_FILES_H
+#define BURN_TRAIN_LOGGER_FILES_H
+
+#include <burn/train/logger.h>
+
+#include <stdio.h>
+
+#include "text_builder.h"
+
+/* The names of splits, in files and folders. */
+extern const char *const burn__split_names[BURN_SPLITS];
+
+/* Makes the folder that a path lies in. */
+BURN_USE_RESULT BurnStatus burn__folder_of_path_make(const char *path);
+/* Seconds since 1970, UTC; within a process it never goes back. */
+double burn__wall_seconds(void);
+/* "what path: reason of the errno value". */
+BURN_USE_RESULT BurnStatus burn__file_failed(const char *what, const char *path, int error);
+/* A text as a JSON string, in quotes; bytes that are no UTF-8 become '?'. */
+void burn__json_add_text(BurnTextBuilder *out, const char *text);
+/* A number as JSON: it reads back as the same double; null for NaN, "inf" and "-inf" in quotes. */
+void burn__json_add_number(BurnTextBuilder *out, double value);
+
+#endif
