@@ -8,9 +8,9 @@ say() { printf 'check: %s\n' "$*"; }
 die() { printf 'check: FAILED: %s\n' "$*" >&2; exit 1; }
 
 api_headers=$(find plugin-api/include -name '*.h' | sort)
-public_headers=$(find core/include nn/include train/include train/sources/include -name '*.h' -o -name '*.hpp' | sort)
+public_headers=$(find core/include nn/include train/include train/sources/include train/dashboard/include -name '*.h' -o -name '*.hpp' | sort)
 common_headers=$(find plugins/common/include -name '*.h' | sort)
-includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include"
+includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include -Itrain/dashboard/include"
 
 cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
 
@@ -103,7 +103,7 @@ say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + 
 for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
   case "$source" in *_windows.c) continue ;; esac
   # shellcheck disable=SC2086
-  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer \
+  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer \
     -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \
     -Werror "$source" -o /dev/null 2>&1) || die "$source
 $output"

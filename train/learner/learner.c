@@ -513,7 +513,7 @@ static void choose(Learner *learner) {
   if (config->renderer) {
     learner->renderer = *config->renderer;
   } else if (!config->quiet) {
-    learner->renderer = burn__progress_line(&learner->line);
+    learner->renderer = burn_progress_line(&learner->line);
   }
 }
 

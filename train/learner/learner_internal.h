@@ -1,5 +1,5 @@
 /* learner_internal.h - the parts around the loop of learner.c: metrics and their logs (metric_pass.h, file_log.h), the
- * progress line (progress_line.c), checkpoints (checkpoint.c), and what these need of the system (learner_posix.c,
+ * checkpoints (checkpoint.c), and what these need of the system (learner_posix.c,
  * learner_windows.c). */
 #ifndef BURN_TRAIN_LEARNER_INTERNAL_H
 #define BURN_TRAIN_LEARNER_INTERNAL_H
@@ -18,17 +18,6 @@ typedef struct BurnPartial {
   BurnMetricState metrics[BURN_MAX_METRICS];
   uint64_t log_bytes[BURN_MAX_METRICS];
 } BurnPartial;
-
-/* -- progress_line.c -------------------------------------------------------------------------- */
-
-/* The state of the renderer of a run that names none. */
-typedef struct BurnProgressLine {
-  bool terminal;
-  double drawn;        /* in seconds of the run */
-  size_t epoch, tenth; /* of the epoch, when last drawn */
-} BurnProgressLine;
-
-BurnRenderer burn__progress_line(BurnProgressLine *line);
 
 /* -- run_settings.c --------------------------------------------------------------------------- */
 
@@ -107,6 +96,8 @@ bool burn__cpu_times(double *busy, double *all);
 /* The bytes of the machine's memory in use. false: it is not known. */
 bool burn__memory_used(double *bytes);
 bool burn__stderr_is_terminal(void);
+/* How many columns the terminal of stderr has; 0: it is not known. */
+size_t burn__stderr_columns(void);
 /* Calls visit for each name in a folder in no particular order, until one fails. No folder is no names. */
 BURN_USE_RESULT BurnStatus burn__folder_list(const char *path, BurnStatus (*visit)(void *context, const char *name),
                                              void *context);

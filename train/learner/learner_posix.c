@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +47,14 @@ bool burn__memory_used(double *bytes) {
 }
 
 bool burn__stderr_is_terminal(void) { return isatty(STDERR_FILENO) == 1; }
+
+size_t burn__stderr_columns(void) {
+#if defined(TIOCGWINSZ)
+  struct winsize size;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0) return size.ws_col;
+#endif
+  return 0;
+}
 
 static BurnStatus failed(const char *what, const char *path) {
   char reason[128];

@@ -39,6 +39,12 @@ bool burn__memory_used(double *bytes) {
 
 bool burn__stderr_is_terminal(void) { return _isatty(_fileno(stderr)) != 0; }
 
+size_t burn__stderr_columns(void) {
+  CONSOLE_SCREEN_BUFFER_INFO info;
+  if (!GetConsoleScreenBufferInfo(GetStdHandle(STD_ERROR_HANDLE), &info)) return 0;
+  return (size_t)(info.srWindow.Right - info.srWindow.Left + 1);
+}
+
 const char *burn__train_errno_text(int number, char *buffer, size_t bytes) {
   if (strerror_s(buffer, bytes, number) != 0) (void)snprintf(buffer, bytes, "error %d", number);
   return buffer;

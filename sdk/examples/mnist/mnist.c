@@ -4,12 +4,17 @@
  *                        some predictions
  *   mnist --data FOLDER  the same on MNIST
  *   mnist --resume       go on after the last checkpoint of the artifact folder
+ *   mnist --no-dashboard lines on stderr, also where it is a terminal
  *   mnist infer          predictions of a saved model */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
 
 #include "../common/arguments.h"
 #include "../common/result.h"
+
+#if defined(MNIST_DASHBOARD) /* where there is curses */
+#include <burn/dashboard.h>
+#endif
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +26,7 @@ typedef struct Options {
   const char *program, *data, *artifact, *backend;
   size_t epochs, batch_size, seed, workers, train_items, test_items, show;
   double learning_rate;
-  bool resume, json;
+  bool resume, json, no_dashboard;
 } Options;
 
 static int fail(BurnStatus status) {
@@ -289,6 +294,34 @@ static void print_run(const BurnDevice *device, const Run *run) {
          config->batch_size, config->seed);
 }
 
+/* The learner, on a dashboard where stderr is a terminal. */
+static BurnStatus fit(const Options *options, BurnLearnerConfig *learner,
+                      BurnDevice *device, Run *run) {
+  const BurnTask task = {model_step, NULL};
+  const BurnModule module = burn_module(Model, &run->model);
+  BurnStatus status = BURN_OK;
+#if defined(MNIST_DASHBOARD)
+  const BurnDashboardConfig config = {.interrupter = &run->interrupter,
+                                      .title = "mnist"};
+  BurnDashboard *dashboard = NULL;
+  BurnRenderer renderer;
+  if (!options->json && !options->no_dashboard) {
+    dashboard = burn_dashboard_create(&config, &status);
+    if (!dashboard) return status;
+    renderer = burn_dashboard_renderer(dashboard);
+    learner->renderer = &renderer;
+    learner->logger = burn_dashboard_logger(dashboard);
+  }
+#endif
+  learner->quiet = options->json;
+  status = burn_learner_fit(learner, &task, device, module, run->optimizer,
+                            run->train, run->test, &run->result);
+#if defined(MNIST_DASHBOARD)
+  burn_dashboard_destroy(dashboard);
+#endif
+  return status;
+}
+
 static BurnStatus train_run(const Options *options, BurnDevice *device,
                             Run *run) {
   TrainingConfig *config = &run->config;
@@ -313,7 +346,7 @@ static BurnStatus train_run(const Options *options, BurnDevice *device,
     burn_module_print(module);
     print_run(device, run);
   }
-  const BurnLearnerConfig learner = {
+  BurnLearnerConfig learner = {
       .artifact_dir = options->artifact,
       .epochs = config->num_epochs,
       .learning_rate = config->learning_rate,
@@ -321,12 +354,9 @@ static BurnStatus train_run(const Options *options, BurnDevice *device,
       .config = burn_config(TrainingConfig, config),
       .free_fields = "num_epochs num_workers",
       .interrupter = &run->interrupter,
-      .quiet = options->json,
       .on_epoch = options->json ? print_epoch : NULL,
   };
-  const BurnTask task = {model_step, NULL};
-  status = burn_learner_fit(&learner, &task, device, module, run->optimizer,
-                            run->train, run->test, &run->result);
+  status = fit(options, &learner, device, run);
   return status == BURN_OK ? save_model(options, run) : status;
 }
 
@@ -435,6 +465,8 @@ static int parse(int argc, char **argv, Options *options,
       {"show", ARGUMENT_SIZE, &options->show, "N", "predictions to show"},
       {"resume", ARGUMENT_FLAG, &options->resume, NULL,
        "go on after the last checkpoint in the artifact folder"},
+      {"no-dashboard", ARGUMENT_FLAG, &options->no_dashboard, NULL,
+       "lines of progress, also where stderr is a terminal"},
       {"json", ARGUMENT_FLAG, &options->json, NULL,
        "every line a JSON object: one per epoch, the last is the result"},
   };
