@@ -149,7 +149,7 @@ static void *run_thread(void *context) {
   const locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
   if (locale) (void)uselocale(locale);
   const bool utf8 = locale && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  dashboard->view = (View){.split = BURN_SPLITS,
+  dashboard->view = (View){.split = RUN_SPLITS,
                            .ascii = dashboard->config.ascii || !utf8,
                            .can_stop = dashboard->config.interrupter != NULL,
                            .title = dashboard->config.title};
@@ -218,7 +218,7 @@ static void note_values(State *state, const BurnProgress *progress, bool of_epoc
   for (size_t i = 0; i < result->metric_count; i++) {
     const BurnMetricResult *metric = &result->metrics[i];
     const size_t index = metric_of(state, metric->name, metric->unit);
-    for (int split = 0; split < BURN_SPLITS && index < BURN_MAX_METRICS && !state->heard; split++) {
+    for (int split = 0; split < RUN_SPLITS && index < BURN_MAX_METRICS && !state->heard; split++) {
       const double value = metric->scale * metric->values[split];
       Series *series = &state->series[index][split];
       if (of_epoch) dashboard_series_add_epoch(series, progress->epoch, value);
@@ -233,7 +233,7 @@ static void begin(void *context, const BurnProgress *progress) {
   State *state = &dashboard->state;
   memset(state, 0, sizeof *state);
   for (size_t i = 0; i < BURN_MAX_METRICS; i++) {
-    for (int split = 0; split < BURN_SPLITS; split++) dashboard_series_init(&state->series[i][split]);
+    for (int split = 0; split < RUN_SPLITS; split++) dashboard_series_init(&state->series[i][split]);
   }
   note_progress(state, progress);
   memcpy(dashboard->copy, state, sizeof *state);
@@ -298,6 +298,7 @@ static void end(void *context, bool complete) {
 static BurnStatus log_entry(void *context, const BurnLogEntry *entry) {
   BurnDashboard *dashboard = context;
   State *state = &dashboard->state;
+  if ((int)entry->split >= RUN_SPLITS) return BURN_OK;
   pthread_mutex_lock(&dashboard->mutex);
   const size_t index = metric_of(state, entry->metric, entry->unit);
   state->heard = true;

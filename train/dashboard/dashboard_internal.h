@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { RUN_SPLITS = 2 }; /* training and validation; an evaluation is no part of a run */
+
 /* -- dashboard_series.c: what is known of a metric of a split --------------------------------- */
 
 enum { WHOLE_POINTS = 512, RECENT_POINTS = 1000, EPOCH_POINTS = 512 };
@@ -50,11 +52,11 @@ typedef struct Plot {
   int rows, columns; /* of cells */
   bool braille;
   double x_min, x_max, y_min, y_max; /* of all points; y with a margin where it does not change */
-  uint8_t *cells[BURN_SPLITS];       /* [rows * columns]: the dots that are on, as U+2800 numbers them; or 1 */
+  uint8_t *cells[RUN_SPLITS];        /* [rows * columns]: the dots that are on, as U+2800 numbers them; or 1 */
 } Plot;
 
 /* The range of the curves; false where there is no point. */
-bool dashboard_plot_range(Plot *plot, Point *const points[BURN_SPLITS], const size_t counts[BURN_SPLITS]);
+bool dashboard_plot_range(Plot *plot, Point *const points[RUN_SPLITS], const size_t counts[RUN_SPLITS]);
 /* Turns on the dots of a curve: lines from point to point. */
 void dashboard_plot_curve(Plot *plot, int split, const Point *points, size_t count);
 
@@ -92,7 +94,7 @@ typedef struct State {
   BurnEpochResult result;
   size_t metric_count;
   char names[BURN_MAX_METRICS][NAME_BYTES], units[BURN_MAX_METRICS][16];
-  Series series[BURN_MAX_METRICS][BURN_SPLITS];
+  Series series[BURN_MAX_METRICS][RUN_SPLITS];
   size_t valid_batch, valid_batches; /* of the validation that goes on; 0: none does */
   bool heard;                        /* of values by the logger */
   char log[LOG_LINES][LOG_BYTES];    /* a ring of lines */
@@ -103,7 +105,7 @@ typedef struct State {
 typedef struct View {
   size_t metric;
   PlotKind kind;
-  int split; /* BURN_SPLITS: both */
+  int split; /* RUN_SPLITS: both */
   bool help, asks_to_stop, ascii, colours;
   bool can_stop, stopping;
   const char *title;

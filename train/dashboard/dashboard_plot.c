@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool dashboard_plot_range(Plot *plot, Point *const points[BURN_SPLITS], const size_t counts[BURN_SPLITS]) {
+bool dashboard_plot_range(Plot *plot, Point *const points[RUN_SPLITS], const size_t counts[RUN_SPLITS]) {
   bool any = false;
-  for (int split = 0; split < BURN_SPLITS; split++) {
+  for (int split = 0; split < RUN_SPLITS; split++) {
     for (size_t i = 0; i < counts[split]; i++) {
       const Point p = points[split][i];
       if (!any) {

@@ -14,7 +14,7 @@ enum { MIN_ROWS = 24, MIN_COLUMNS = 80, LABEL_COLUMNS = 10, NUMBER_COLUMNS = 10 
 enum { COLOUR_TRAIN = 1, COLOUR_VALID, COLOUR_BAR, COLOUR_TITLE };
 static const short colours[] = {COLOR_RED, COLOR_BLUE, COLOR_YELLOW, COLOR_CYAN};
 
-static const char *const split_names[BURN_SPLITS] = {"train", "valid"};
+static const char *const split_names[RUN_SPLITS] = {"train", "valid"};
 static const char *const kind_names[PLOT_KINDS] = {"whole run", "lately", "epochs"};
 
 /* A part of the screen. */
@@ -99,7 +99,7 @@ static void put_extreme(int row, int column, double value, size_t epoch) {
 static void draw_extremes(const State *state, size_t metric, int row, int column, int name_columns) {
   put(row, column, name_columns + 2 * NUMBER_COLUMNS, "%-*s%*s%*s", name_columns, "of epochs", NUMBER_COLUMNS, "min",
       NUMBER_COLUMNS, "max");
-  for (int split = 0; split < BURN_SPLITS; split++) {
+  for (int split = 0; split < RUN_SPLITS; split++) {
     const Series *series = &state->series[metric][split];
     if (!series->min_epoch) continue;
     row++;
@@ -116,7 +116,7 @@ static void draw_metrics(const View *view, const State *state, Box box) {
   int row = box.row + 1;
   char text[48];
   draw_frame(view, box, "metrics");
-  for (int split = 0; split < BURN_SPLITS; split++) {
+  for (int split = 0; split < RUN_SPLITS; split++) {
     (void)attrset(colour(view, COLOUR_TRAIN + split));
     put(row, box.column + 2 + name_columns + split * NUMBER_COLUMNS, NUMBER_COLUMNS, "%*s", NUMBER_COLUMNS,
         split_names[split]);
@@ -126,7 +126,7 @@ static void draw_metrics(const View *view, const State *state, Box box) {
     row++;
     (void)attrset(i == chosen ? A_BOLD : A_NORMAL);
     put(row, box.column + 1, name_columns + 1, "%c%s", i == chosen ? '>' : ' ', state->names[i]);
-    for (int split = 0; split < BURN_SPLITS; split++) {
+    for (int split = 0; split < RUN_SPLITS; split++) {
       put(row, box.column + 2 + name_columns + split * NUMBER_COLUMNS, NUMBER_COLUMNS, "%*.*s", NUMBER_COLUMNS,
           NUMBER_COLUMNS - 1, value_text(shown_value(state, (size_t)i, split), state->units[i], text));
     }
@@ -171,8 +171,8 @@ static void draw_axes(const Plot *plot, const char *unit, Box box) {
 
 static void draw_legend(const View *view, Box box) {
   int column = box.column + box.columns - 18;
-  for (int split = 0; split < BURN_SPLITS; split++) {
-    const bool shown = view->split == split || view->split == BURN_SPLITS;
+  for (int split = 0; split < RUN_SPLITS; split++) {
+    const bool shown = view->split == split || view->split == RUN_SPLITS;
     (void)attrset(colour(view, COLOUR_TRAIN + split));
     if (shown && !view->colours) put(box.row, column, 9, " %c %s", split ? 'o' : '*', split_names[split]);
     if (shown && view->colours) put(box.row, column, 9, " %s ", split_names[split]);
@@ -183,28 +183,28 @@ static void draw_legend(const View *view, Box box) {
 
 static void draw_curves(const View *view, const State *state, Plot *plot, Box box) {
   const size_t cells = (size_t)plot->rows * (size_t)plot->columns;
-  Point *points[BURN_SPLITS] = {NULL, NULL};
-  size_t counts[BURN_SPLITS] = {0, 0};
+  Point *points[RUN_SPLITS] = {NULL, NULL};
+  size_t counts[RUN_SPLITS] = {0, 0};
   bool sound = true;
-  for (int split = 0; split < BURN_SPLITS; split++) {
+  for (int split = 0; split < RUN_SPLITS; split++) {
     points[split] = malloc(MAX_PLOT_POINTS * sizeof **points);
     plot->cells[split] = calloc(cells, 1);
     sound = sound && points[split] && plot->cells[split];
-    const bool shown = view->split == split || view->split == BURN_SPLITS;
+    const bool shown = view->split == split || view->split == RUN_SPLITS;
     if (sound && shown)
       counts[split] = dashboard_series_points(&state->series[view->metric][split], view->kind, points[split]);
   }
   if (!sound || !dashboard_plot_range(plot, points, counts)) {
     put(box.row + box.rows / 2, box.column + box.columns / 2 - 8, 20, "no values yet");
   } else {
-    for (int split = 0; split < BURN_SPLITS; split++) dashboard_plot_curve(plot, split, points[split], counts[split]);
+    for (int split = 0; split < RUN_SPLITS; split++) dashboard_plot_curve(plot, split, points[split], counts[split]);
     draw_axes(plot, state->units[view->metric], box);
     for (int cell = 0; cell < (int)cells; cell++) {
       put_cell(view, plot, cell, box.row + 1 + cell / plot->columns,
                box.column + 1 + LABEL_COLUMNS + cell % plot->columns);
     }
   }
-  for (int split = 0; split < BURN_SPLITS; split++) {
+  for (int split = 0; split < RUN_SPLITS; split++) {
     free(points[split]);
     free(plot->cells[split]);
   }
@@ -357,7 +357,7 @@ bool dashboard_view_key(View *view, const State *state, int key) {
       view->kind = (PlotKind)((view->kind + PLOT_KINDS - 1) % PLOT_KINDS);
       break;
     case 's':
-      view->split = view->split == BURN_SPLITS ? 0 : view->split + 1;
+      view->split = view->split == RUN_SPLITS ? 0 : view->split + 1;
       break;
     case 'q':
       view->asks_to_stop = true;

@@ -44,10 +44,10 @@ static bool read_place(const char *line, Place *place) {
               *batch = cJSON_GetObjectItemCaseSensitive(root, "batch"),
               *final = cJSON_GetObjectItemCaseSensitive(root, "final");
   const char *split = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "split"));
-  const bool valid = split && strcmp(split, burn__split_names[BURN_SPLIT_VALID]) == 0;
-  const bool sound = cJSON_IsNumber(epoch) && cJSON_IsNumber(batch) && cJSON_IsBool(final) &&
-                     (valid || (split && strcmp(split, burn__split_names[BURN_SPLIT_TRAIN]) == 0));
-  if (sound) *place = (Place){epoch->valuedouble, valid ? 1 : 0, batch->valuedouble, cJSON_IsTrue(final) ? 1 : 0};
+  int number = 0;
+  while (number < BURN_SPLITS && !(split && strcmp(split, burn__split_names[number]) == 0)) number++;
+  const bool sound = cJSON_IsNumber(epoch) && cJSON_IsNumber(batch) && cJSON_IsBool(final) && number < BURN_SPLITS;
+  if (sound) *place = (Place){epoch->valuedouble, (double)number, batch->valuedouble, cJSON_IsTrue(final) ? 1 : 0};
   cJSON_Delete(root);
   return sound;
 }

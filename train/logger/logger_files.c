@@ -11,8 +11,6 @@
 
 #include "learner_internal.h"
 
-const char *const burn__split_names[BURN_SPLITS] = {"train", "valid"};
-
 BurnStatus burn__folder_of_path_make(const char *path) {
   char folder[BURN_PATH_BYTES];
   size_t length = strlen(path);

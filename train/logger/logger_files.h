@@ -6,10 +6,8 @@
 
 #include <stdio.h>
 
+#include "metric_pass.h"
 #include "text_builder.h"
-
-/* The names of splits, in files and folders. */
-extern const char *const burn__split_names[BURN_SPLITS];
 
 /* Makes the folder that a path lies in. */
 BURN_USE_RESULT BurnStatus burn__folder_of_path_make(const char *path);

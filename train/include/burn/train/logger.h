@@ -74,7 +74,7 @@ BURN_API void burn_json_lines_destroy(BurnJsonLines *lines);
 /* -- TensorBoard ------------------------------------------------------------------------------ */
 
 /* Event files of two runs of TensorBoard, {folder}/train and {folder}/valid, that its pages draw as two curves of one
- * plot. Values of batches are the scalars "{metric}/batch" at step (epoch - 1) * batches + batch; values of epochs are
+ * plot, and of {folder}/test for an evaluation. Values of batches are the scalars "{metric}/batch" at step (epoch - 1) * batches + batch; values of epochs are
  * "{metric}/epoch" at step epoch. A run writes files of its own; where it takes up another one, TensorBoard leaves out
  * what that one has from there on. Scalars are f32, as everywhere in TensorBoard. */
 typedef struct BurnTensorboard BurnTensorboard;
