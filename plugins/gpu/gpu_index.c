@@ -3,7 +3,7 @@
  * in pieces whose places follow from the order and the shape alone, so results have the same bits every time. */
 #include "gpu.h"
 
-enum { PICK, PICK_VECTORS, PUT, JOIN, THREADS = 256 }; /* variants of kernels/index.cu */
+enum { PICK, PICK_VECTORS, PUT, JOIN, VECTORS, THREADS = 256 }; /* variants of kernels/index.cu; VECTORS: + PUT, JOIN */
 enum { PIECE = 64, SMALL_PIECE = 16, FEW = 1 << 22 /* elements: they need more threads */ };
 enum { LISTED, PER_ELEMENT }; /* one list of indices for all lines, or one per element: the detail of a row */
 
@@ -115,6 +115,15 @@ static BurnStatus make_partial(Gpu *gpu, const GpuIndex *p, BurnPrimitive **part
   return p->pieces > 1 ? burn__gpu_new(gpu, &desc, partial) : BURN_OK;
 }
 
+/* Makes a thread put four neighbours, or two of 8 bytes, where they are there and lie so: what it has to find out about
+ * its picks is most of the work. Returns what their variants are more. */
+static uint32_t by_vectors(const GpuRun *run, GpuIndex *p) {
+  const int64_t width = burn_dtype_bytes(run->out[0]->dtype) > 4 ? 2 : 4;
+  if (p->per_element || p->inner % width != 0 || (p->out | p->values) % 16 != 0) return 0;
+  p->inner /= width;
+  return VECTORS - PUT;
+}
+
 static BurnStatus start_put(const GpuRun *run, const Parts *parts, GpuIndex *p) {
   static const GpuJoin joins[BURN_UPDATE_LIMIT] = {[BURN_UPDATE_ASSIGN] = GPU_JOIN_SECOND,
                                                    [BURN_UPDATE_ADD] = GPU_JOIN_SUM,
@@ -127,8 +136,9 @@ static BurnStatus start_put(const GpuRun *run, const Parts *parts, GpuIndex *p) 
   p->values = gpu_address(parts->values);
   p->order = gpu_address(parts->order);
   p->partial = parts->partial ? gpu_address(parts->partial) : 0;
-  const BurnStatus status = start(run, PUT, join, p);
-  return status == BURN_OK && p->pieces > 1 ? start(run, JOIN, join, p) : status;
+  const uint32_t vectors = by_vectors(run, p);
+  const BurnStatus status = start(run, PUT + vectors, join, p);
+  return status == BURN_OK && p->pieces > 1 ? start(run, JOIN + vectors, join, p) : status;
 }
 
 /* The result with the elements of x: x itself where nobody else will read it. */

@@ -5,7 +5,8 @@
  * For put `order` has the positions of equal indices one after the other, in pieces. 2: a thread does the runs of
  * equals within a piece in their order. Of runs that go on beyond it, it leaves what it has got in partial
  * [2, outer, pieces, inner]: first of the run that began before, then of the one that goes on. 3: the thread of the piece
- * where such a run begins joins its parts. */
+ * where such a run begins joins its parts. 4 and 5: the same, and a thread has as many elements beside each other as an
+ * access of 16 bytes (four at most), which inner counts then. */
 static __device__ inline int64_t burn_position(const GpuIndex &p, int64_t outer, int64_t pick, int64_t inner) {
   return p.per_element ? (outer * p.picks + pick) * p.inner + inner : pick;
 }
@@ -41,6 +42,29 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuIndex p) {
   ((Unit *)p.out)[i] = ((const Unit *)p.x)[(at.outer * p.size + index) * p.inner + at.inner];
 }
 #else
+enum { W = BURN_VARIANT < 4 ? 1 : sizeof(OUT) > 4 ? 2 : 4 };
+struct alignas(sizeof(OUT) * W) Elements { OUT at[W]; };
+struct alignas(sizeof(A) * W) Sums { A at[W]; };
+
+static __device__ inline Sums burn_sums(const Elements &x) {
+  Sums sums;
+#pragma unroll
+  for (int w = 0; w < W; w++) sums.at[w] = (A)burn_get(x.at[w]);
+  return sums;
+}
+static __device__ inline Sums burn_join_all(const Sums &a, const Sums &b) {
+  Sums sums;
+#pragma unroll
+  for (int w = 0; w < W; w++) sums.at[w] = burn_join(a.at[w], b.at[w]);
+  return sums;
+}
+static __device__ inline void burn_put_all(Elements *to, const Sums &x) {
+  Elements elements;
+#pragma unroll
+  for (int w = 0; w < W; w++) burn_put(elements.at[w], x.at[w]);
+  *to = elements;
+}
+
 /* The k-th of the sorted indices, and which of the values is its. */
 struct Pick { int64_t index, pick; };
 static __device__ inline Pick burn_pick(const GpuIndex &p, const Place &at, int64_t k) {
@@ -50,26 +74,28 @@ static __device__ inline Pick burn_pick(const GpuIndex &p, const Place &at, int6
   return pick;
 }
 static __device__ inline bool burn_is_index(const GpuIndex &p, int64_t index) { return index >= 0 && index < p.size; }
-static __device__ inline OUT *burn_target(const GpuIndex &p, const Place &at, int64_t index) {
-  return (OUT *)p.out + (at.outer * p.size + index) * p.inner + at.inner;
+static __device__ inline Elements *burn_target(const GpuIndex &p, const Place &at, int64_t index) {
+  return (Elements *)p.out + (at.outer * p.size + index) * p.inner + at.inner;
 }
 /* Where a piece leaves what it has of a run that began before (0), or goes on (1). */
-static __device__ inline A *burn_partial(const GpuIndex &p, const Place &at, int64_t piece, int which) {
-  return (A *)p.partial + ((which * p.outer + at.outer) * p.pieces + piece) * p.inner + at.inner;
+static __device__ inline Sums *burn_partial(const GpuIndex &p, const Place &at, int64_t piece, int which) {
+  return (Sums *)p.partial + ((which * p.outer + at.outer) * p.pieces + piece) * p.inner + at.inner;
 }
 
-#if BURN_VARIANT == 2
-/* The values of the run that starts at k, joined to `value`, or among themselves where there is none; k becomes the
- * first after it. */
-static __device__ inline A burn_run(const GpuIndex &p, const Place &at, int64_t index, int64_t end, int64_t *k,
-                                    const OUT *target) {
-  A value = target ? (A)burn_get(*target) : (A)0;
+#if BURN_VARIANT % 2 == 0
+/* The values of the run that starts at k with `next`, joined to `value`, or among themselves where there is none; k and
+ * `next` become the first after it. The pick after a value is under way while that is. */
+static __device__ inline Sums burn_run(const GpuIndex &p, const Place &at, int64_t end, int64_t *k, Pick *next,
+                                       const Elements *target) {
+  const int64_t index = next->index;
   bool is_first = target == 0;
-  for (; *k < end; *k += 1) {
-    const Pick next = burn_pick(p, at, *k);
-    if (next.index != index) break;
-    const A here = (A)burn_get(((const OUT *)p.values)[(at.outer * p.picks + next.pick) * p.inner + at.inner]);
-    value = is_first ? here : burn_join(value, here);
+  Sums value;
+  if (!is_first) value = burn_sums(*target);
+  while (*k < end && next->index == index) {
+    const Elements here = ((const Elements *)p.values)[(at.outer * p.picks + next->pick) * p.inner + at.inner];
+    *k += 1;
+    if (*k < end) *next = burn_pick(p, at, *k);
+    value = is_first ? burn_sums(here) : burn_join_all(value, burn_sums(here));
     is_first = false;
   }
   return value;
@@ -82,23 +108,24 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuIndex p) {
   const int64_t begin = at.k * p.piece, end = begin + p.piece < p.picks ? begin + p.piece : p.picks;
   const int64_t before = begin > 0 ? burn_pick(p, at, begin - 1).index : -1;
   const int64_t after = end < p.picks ? burn_pick(p, at, end).index : -1;
+  Pick next = burn_pick(p, at, begin);
   for (int64_t k = begin; k < end;) {
-    const Pick first = burn_pick(p, at, k);
-    if (!burn_is_index(p, first.index)) {
-      burn_complain(p.complaint, p.op, first.index, burn_position(p, at.outer, first.pick, at.inner), p.size, p.dim);
+    const int64_t index = next.index;
+    if (!burn_is_index(p, index)) {
+      burn_complain(p.complaint, p.op, index, burn_position(p, at.outer, next.pick, at.inner), p.size, p.dim);
       return;
     }
     /* whether it ends here is known by the last of the piece: equal ones are one after the other */
-    const bool began = k == begin && before == first.index;
-    const bool goes_on = after == first.index;
+    const bool began = k == begin && before == index;
+    const bool goes_on = after == index;
     if (began || goes_on) {
-      const A value = burn_run(p, at, first.index, end, &k, (const OUT *)0);
+      const Sums value = burn_run(p, at, end, &k, &next, (const Elements *)0);
       *burn_partial(p, at, at.k, began ? 0 : 1) = value;
       continue;
     }
-    OUT *target = burn_target(p, at, first.index);
-    const A value = burn_run(p, at, first.index, end, &k, target);
-    burn_put(*target, value);
+    Elements *target = burn_target(p, at, index);
+    const Sums value = burn_run(p, at, end, &k, &next, target);
+    burn_put_all(target, value);
   }
 }
 #else
@@ -111,14 +138,14 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuIndex p) {
   const int64_t index = burn_pick(p, at, end).index;
   if (!burn_is_index(p, index) || burn_pick(p, at, end - 1).index != index) return;
   if (begin > 0 && burn_pick(p, at, begin - 1).index == index) return; /* it began before this piece */
-  OUT *target = burn_target(p, at, index);
-  A value = burn_join((A)burn_get(*target), *burn_partial(p, at, at.k, 1));
+  Elements *target = burn_target(p, at, index);
+  Sums value = burn_join_all(burn_sums(*target), *burn_partial(p, at, at.k, 1));
   for (int64_t piece = at.k + 1; piece < p.pieces && burn_pick(p, at, piece * p.piece).index == index; piece++) {
-    value = burn_join(value, *burn_partial(p, at, piece, 0));
+    value = burn_join_all(value, *burn_partial(p, at, piece, 0));
     const int64_t next = (piece + 1) * p.piece;
     if (next < p.picks && burn_pick(p, at, next - 1).index != index) break;
   }
-  burn_put(*target, value);
+  burn_put_all(target, value);
 }
 #endif
 #endif

@@ -471,10 +471,10 @@ static void test_sorting(void **state) {
 }
 
 static void test_scatter(void **state) {
-  /* picks among places: many equals, in runs over several pieces; few; all for one place */
-  static const int64_t shapes[][3] = {{1500, 5, 3}, {300, 1000, 2}, {64, 1, 3},
-                                      {65, 1, 3},   {1000, 1, 1},   {2100, 70000, 1}};
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_I8};
+  /* picks among places: many equals, in runs over several pieces; few; all for one place; one by one and in vectors */
+  static const int64_t shapes[][3] = {{1500, 5, 3}, {300, 1000, 2},   {64, 1, 3},   {65, 1, 3},
+                                      {1000, 1, 1}, {2100, 70000, 1}, {1500, 5, 8}, {300, 1000, 4}};
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_I8, BURN_DTYPE_F64};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const int64_t picks = shapes[i][0], places = shapes[i][1], inner = shapes[i][2];
