@@ -39,16 +39,20 @@ static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype =
 static bool is_float(BurnDType dtype) { return dtype == BURN_DTYPE_F32 || is_half(dtype); }
 
 /* A cast between dtypes that code has, or from an integer that fits into an f32 as the single op would put it there. */
-static bool can_cast(BurnDType from, BurnDType to) {
-  if (to == BURN_DTYPE_F32 || to == BURN_DTYPE_BOOL) return from != BURN_DTYPE_F64;
-  if (!is_half(to)) return false;
-  return is_float(from) || from == BURN_DTYPE_BOOL || from == BURN_DTYPE_U8 || from == BURN_DTYPE_I8 ||
-         from == BURN_DTYPE_I16;
+static bool can_cast(BurnDType from, BurnDType to, bool has_f64) {
+  const bool is_small = from == BURN_DTYPE_BOOL || from == BURN_DTYPE_U8 || from == BURN_DTYPE_I8 ||
+                        from == BURN_DTYPE_I16; /* each number of it is one of f32 */
+  if (from == BURN_DTYPE_F64) return has_f64 && (is_float(to) || to == BURN_DTYPE_BOOL || to == BURN_DTYPE_F64);
+  if (to == BURN_DTYPE_F64) return has_f64 && (is_float(from) || is_small);
+  if (to == BURN_DTYPE_F32 || to == BURN_DTYPE_BOOL) return true;
+  return is_half(to) && (is_float(from) || is_small);
 }
 
-static bool dtypes_fit(const BurnFusedStep *step, BurnCommonForm form, const BurnTensorDesc *inputs, BurnDType output) {
+static bool dtypes_fit(const BurnFusedStep *step, BurnCommonForm form, const BurnTensorDesc *inputs, BurnDType output,
+                       bool has_f64) {
   const BurnDType first = step->input_count > 0 ? inputs[0].dtype : output;
   const BurnDType second = step->input_count > 1 ? inputs[1].dtype : first;
+  const bool is_computed = is_float(first) || (has_f64 && first == BURN_DTYPE_F64);
   switch (form) {
     case BURN_COMMON_FORM_NONE:
       return false;
@@ -56,30 +60,35 @@ static bool dtypes_fit(const BurnFusedStep *step, BurnCommonForm form, const Bur
     case BURN_COMMON_FORM_LOGIC_NOT:
       return first == BURN_DTYPE_BOOL;
     case BURN_COMMON_FORM_CAST:
-      return can_cast(first, output);
+      return can_cast(first, output, has_f64);
     case BURN_COMMON_FORM_EXPAND:
-      return is_float(first) || first == BURN_DTYPE_BOOL;
+      return is_computed || first == BURN_DTYPE_BOOL;
     case BURN_COMMON_FORM_WHERE:
     case BURN_COMMON_FORM_FILL:
-      return is_float(first) && second == BURN_DTYPE_BOOL;
+      return is_computed && second == BURN_DTYPE_BOOL;
     case BURN_COMMON_FORM_UNIFORM:
       return output == BURN_DTYPE_F32;
     case BURN_COMMON_FORM_BERNOULLI:
     case BURN_COMMON_FORM_CREATE:
       return output == BURN_DTYPE_F32 || output == BURN_DTYPE_BOOL;
+    case BURN_COMMON_FORM_DROPOUT:
+    case BURN_COMMON_FORM_REDUCE:
+    case BURN_COMMON_FORM_REDUCE_ALL:
+      return is_float(first);
     default:
-      return is_float(first) && second == first;
+      return is_computed && second == first;
   }
 }
 
 /* A cast that changes nothing in code, which has integers and halves as the f32 that they are. */
 static bool cast_is_nothing(BurnDType from, BurnDType to) {
-  return from == to || (to == BURN_DTYPE_F32 && from != BURN_DTYPE_BOOL);
+  return from == to || (to == BURN_DTYPE_F32 && from != BURN_DTYPE_BOOL && from != BURN_DTYPE_F64);
 }
 
-uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output) {
+uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
+                                bool has_f64) {
   const BurnCommonForm form = burn_common_fused_form(step->op);
-  if (!dtypes_fit(step, form, inputs, output->dtype)) return BURN_FUSED_NO;
+  if (!dtypes_fit(step, form, inputs, output->dtype, has_f64)) return BURN_FUSED_NO;
   if (reduces(form)) return BURN_FUSED_REDUCE;
   return form == BURN_COMMON_FORM_EXPAND ? BURN_FUSED_EXPAND : BURN_FUSED_ELEMENTWISE;
 }
@@ -180,7 +189,7 @@ static void check_step(Plan *plan, uint32_t v) {
     }
     inputs[i] = body->values[step->inputs[i]];
   }
-  if (!dtypes_fit(step, form, inputs, body->values[v].dtype))
+  if (!dtypes_fit(step, form, inputs, body->values[v].dtype, plan->rules->has_f64))
     burn_common_fused_refuse(plan, "a dtype that code has not");
   if (body->values[v].rank > plan->space.rank) burn_common_fused_refuse(plan, "a value of higher rank than the result");
   if (reduces(form)) check_reduction(plan, step);

@@ -510,10 +510,10 @@ GpuNumber burn__gpu_number(BurnDType dtype, const BurnAttr *number);
 /* The numbers s and q of an op's expression: those of its attributes that it has. */
 void burn__gpu_scalars(const Gpu *gpu, uint32_t op, BurnDType dtype, const BurnAttr *attrs, GpuNumber numbers[2]);
 
-/* What an op of elementwise.def computes in f32 and in integers, NULL where it does not; `large`: f32 beyond 1e9, or
+/* What an op of elementwise.def computes in f32, f64 and integers, NULL where it does not; `large`: f32 beyond 1e9, or
  * NULL. `power` is burn__gpu_power of the exponent for powf_scalar, else 0. */
 typedef struct GpuExpression {
-  const char *f32, *integers, *large;
+  const char *f32, *f64, *integers, *large;
 } GpuExpression;
 GpuExpression burn__gpu_expression(uint32_t op, uint32_t power);
 /* The number of an exponent among those with an expression of their own, from 1 on. */

@@ -164,7 +164,7 @@ static const Expression *find_expression(uint32_t op, uint32_t power, Expression
 GpuExpression burn__gpu_expression(uint32_t op, uint32_t power) {
   Expression room;
   const Expression *e = find_expression(op, power, &room);
-  return (GpuExpression){e->f32, e->integers, e->large};
+  return (GpuExpression){e->f32, e->f64, e->integers, e->large};
 }
 
 /* -- numbers ---------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* gpu_fused.c - the interface "burn.fused" of GPU backends: bodies of element-wise steps in f32, f16 and bf16, and
+/* gpu_fused.c - the interface "burn.fused" of GPU backends: bodies of element-wise steps in f32, f64, f16 and bf16, and
  * reductions between them, as kernels that are compiled for them (gpu_fused_text.c). Start here. */
 #include "gpu_backend.h"
 #include "gpu_fused.h"
@@ -147,6 +147,14 @@ static void put_double(Run *run, double number) {
   put_word(run, bits);
 }
 
+/* As steps of this dtype have it. */
+static void put_real(Run *run, BurnDType dtype, double number) {
+  if (dtype == BURN_DTYPE_F64)
+    put_double(run, number);
+  else
+    put_float(run, number);
+}
+
 /* For fused_divide: the shift s is that of the next power of two, the factor 2^32 (2^s - d) / d + 1. */
 static uint64_t magic_of(int64_t divisor) {
   uint64_t shift = 0;
@@ -179,11 +187,20 @@ static bool has_exact_reciprocal(double number) {
   return (bits & 0x7fffffu) == 0 && exponent > 0 && exponent < 254;
 }
 
+static BurnDType operand_dtype(const Run *run, uint32_t i) {
+  return run->kernel->body.values[run->kernel->body.steps[i].inputs[0]].dtype;
+}
+
 static double divisor_of(const Run *run, uint32_t i) {
   const BurnFusedStep *step = &run->kernel->body.steps[i];
   GpuNumber numbers[2];
-  burn__gpu_scalars(run->gpu, step->op, run->kernel->body.values[step->inputs[0]].dtype, run->call->attrs[i], numbers);
+  burn__gpu_scalars(run->gpu, step->op, operand_dtype(run, i), run->call->attrs[i], numbers);
   return numbers[0].real;
+}
+
+/* Step i multiplies by the reciprocal. */
+static bool divides_by_product(const Run *run, uint32_t i) {
+  return operand_dtype(run, i) != BURN_DTYPE_F64 && has_exact_reciprocal(divisor_of(run, i));
 }
 
 /* The numbers of a step, as many as burn__gpu_fused_numbers says. */
@@ -201,12 +218,12 @@ static void put_numbers(Run *run, uint32_t i) {
     put_float(run, dtype == BURN_DTYPE_BOOL ? (double)numbers[0].integer : numbers[0].real);
   } else if (form == BURN_COMMON_FORM_DIVIDE) {
     const double divisor = divisor_of(run, i);
-    put_float(run, has_exact_reciprocal(divisor) ? 1.0 / divisor : divisor);
+    put_real(run, operand_dtype(run, i), divides_by_product(run, i) ? 1.0 / divisor : divisor);
     put_double(run, 1.0 / divisor);
   } else {
-    burn__gpu_scalars(run->gpu, step->op, run->kernel->body.values[step->inputs[0]].dtype, attrs, numbers);
-    put_float(run, numbers[0].real);
-    if (form == BURN_COMMON_FORM_CLAMP) put_float(run, numbers[1].real);
+    burn__gpu_scalars(run->gpu, step->op, operand_dtype(run, i), attrs, numbers);
+    put_real(run, operand_dtype(run, i), numbers[0].real);
+    if (form == BURN_COMMON_FORM_CLAMP) put_real(run, operand_dtype(run, i), numbers[1].real);
   }
 }
 
@@ -346,7 +363,7 @@ static void find_choices(Run *run) {
     if (!run->kernel->is_live[v] || !burn__gpu_fused_chooses(form)) continue;
     run->layout.shape.choices[number++] =
         (uint8_t)(form == BURN_COMMON_FORM_POWER ? burn__gpu_power(burn_attr_to_f64(&run->call->attrs[i][0]))
-                                                 : has_exact_reciprocal(divisor_of(run, i)));
+                                                 : divides_by_product(run, i));
   }
 }
 
@@ -405,7 +422,7 @@ static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, 
   const Gpu *gpu = self;
   const bool has_kernel = step->op < BURN_OP_LIMIT && step->output_count == 1 && gpu->rows[step->op];
   if (!has_kernel || burn_common_fused_form(step->op) == BURN_COMMON_FORM_DROPOUT) return BURN_FUSED_NO;
-  return burn_common_fused_role(step, inputs, output);
+  return burn_common_fused_role(step, inputs, output, true);
 }
 
 /* The variant that row-major inputs need is compiled at once, so that what the compiler refuses is refused here. */

@@ -12,7 +12,8 @@ static const BurnCommonFusedRules rules = {.max_inputs = GPU_FUSED_INPUTS,
                                            .max_buffers = 16,
                                            .max_rows = GPU_FUSED_STEPS,
                                            .longest_row = 131072,
-                                           .counts_casts = true};
+                                           .counts_casts = true,
+                                           .has_f64 = true};
 
 uint32_t burn__gpu_fused_numbers(BurnCommonForm form) {
   switch (form) {

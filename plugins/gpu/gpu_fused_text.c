@@ -94,6 +94,7 @@ static void put_functions(Writer *w) {
     if (!w->kernel->is_live[w->kernel->body.input_count + i]) continue;
     const GpuExpression e = expression_of(w, i);
     want_functions(e.f32, wanted);
+    want_functions(e.f64, wanted);
     want_functions(e.large ? "burn_abs_f32" : NULL, wanted);
   }
   for (size_t i = FUNCTION_COUNT; i-- > 0;)
@@ -108,7 +109,8 @@ static const char *storage_of(BurnDType dtype) {
   static const char *const names[] = {
       [BURN_DTYPE_BOOL] = "bool_t", [BURN_DTYPE_U8] = "u8_t",     [BURN_DTYPE_I8] = "i8_t",
       [BURN_DTYPE_I16] = "i16_t",   [BURN_DTYPE_I32] = "i32_t",   [BURN_DTYPE_I64] = "i64_t",
-      [BURN_DTYPE_F16] = "f16_t",   [BURN_DTYPE_BF16] = "bf16_t", [BURN_DTYPE_F32] = "f32_t"};
+      [BURN_DTYPE_F16] = "f16_t",   [BURN_DTYPE_BF16] = "bf16_t", [BURN_DTYPE_F32] = "f32_t",
+      [BURN_DTYPE_F64] = "f64_t"};
   return names[dtype];
 }
 
@@ -116,7 +118,10 @@ static const BurnCommonFusedValue *value_of(const Writer *w, uint32_t v) { retur
 static BurnCommonForm form_of(const Writer *w, uint32_t v) { return (BurnCommonForm)value_of(w, v)->form; }
 static bool is_input(const Writer *w, uint32_t v) { return v < w->kernel->body.input_count; }
 static bool is_bool(const Writer *w, uint32_t v) { return value_of(w, v)->dtype == BURN_DTYPE_BOOL; }
-static const char *type_of(const Writer *w, uint32_t v) { return is_bool(w, v) ? "bool" : "float"; }
+static bool is_f64(const Writer *w, uint32_t v) { return value_of(w, v)->dtype == BURN_DTYPE_F64; }
+static const char *type_of(const Writer *w, uint32_t v) {
+  return is_bool(w, v) ? "bool" : is_f64(w, v) ? "double" : "float";
+}
 static bool is_random(BurnCommonForm form) {
   return form == BURN_COMMON_FORM_UNIFORM || form == BURN_COMMON_FORM_BERNOULLI;
 }
@@ -157,13 +162,22 @@ static void put_operands(Writer *w, const BurnFusedStep *step, bool is_logic) {
 
 static void put_cast(Writer *w, uint32_t v, uint32_t from) {
   const Name name = name_of(w, from);
+  const BurnDType to = value_of(w, v)->dtype;
   if (is_bool(w, v) && !is_bool(w, from)) {
     print(w, "v%u = %s != 0.0f; ", v, name.text);
   } else if (is_bool(w, from) && !is_bool(w, v)) {
     print(w, "v%u = %s ? 1.0f : 0.0f; ", v, name.text);
+  } else if (is_f64(w, from) && !is_f64(w, v)) { /* halves are rounded once, afterwards */
+    print(w, "v%u = %s(%s); ", v, to == BURN_DTYPE_F32 ? "(float)" : "burn_f64_to_odd", name.text);
   } else {
     print(w, "v%u = %s; ", v, name.text);
   }
+}
+
+/* Number `n` of the call as `name`, in the dtype of the step's first operand. */
+static void put_number(Writer *w, const char *name, uint32_t n, bool in_f64) {
+  if (in_f64) print(w, "const double %s = burn_from_bits_f64(p.numbers[%u]); ", name, n);
+  if (!in_f64) print(w, "const float %s = fused_number(p.numbers[%u]); ", name, n);
 }
 
 /* By the op's own expression, with x, y, z, s and q. */
@@ -171,17 +185,18 @@ static void put_expression(Writer *w, uint32_t v, const BurnFusedStep *step) {
   const BurnCommonForm form = form_of(w, v);
   const GpuExpression e = expression_of(w, v - w->kernel->body.input_count);
   const bool is_logic = form == BURN_COMMON_FORM_LOGIC || form == BURN_COMMON_FORM_LOGIC_NOT;
+  const bool in_f64 = is_f64(w, burn_common_fused_input(&w->kernel->plan, step, 0));
   const uint32_t numbers = burn__gpu_fused_numbers(form);
   put_operands(w, step, is_logic);
-  if (numbers > 0) print(w, "const float s = fused_number(p.numbers[%u]); ", number_of(w, v));
-  if (form == BURN_COMMON_FORM_DIVIDE && choice_of(w, v - w->kernel->body.input_count) == 0) {
+  if (numbers > 0) put_number(w, "s", number_of(w, v), in_f64);
+  if (form == BURN_COMMON_FORM_DIVIDE && !in_f64 && choice_of(w, v - w->kernel->body.input_count) == 0) {
     print(w, "v%u = fused_quotient(x, s, p.numbers[%u]); ", v, number_of(w, v) + 1);
     return;
   }
-  if (numbers > 1) print(w, "const float q = fused_number(p.numbers[%u]); ", number_of(w, v) + 1);
+  if (numbers > 1) put_number(w, "q", number_of(w, v) + 1, in_f64);
   print(w, "v%u = (", v);
-  if (e.large) print(w, "burn_abs_f32(x) > 1.0e9f ? %s : ", e.large);
-  put(w, is_logic ? e.integers : e.f32);
+  if (e.large && !in_f64) print(w, "burn_abs_f32(x) > 1.0e9f ? %s : ", e.large);
+  put(w, is_logic ? e.integers : in_f64 ? e.f64 : e.f32);
   put(w, is_logic ? ") != 0; " : "); ");
 }
 

@@ -1,7 +1,7 @@
 /* fused_parts.cu - what the text of a fused body calls (gpu_fused_text.c); after the prelude, before the body. */
 template <class S, int W> struct alignas(sizeof(S) * W) Vector { S at[W]; };
 
-/* A number of the call: the bits of an f32. */
+/* A number of the call: the bits of an f32 (of an f64 where a step computes in that). */
 static __device__ inline float fused_number(uint64_t bits) { return __uint_as_float((uint32_t)bits); }
 
 /* n / d for n < 2^31 by a product: the low half of `magic` and, above it, a shift. */
@@ -10,8 +10,9 @@ static __device__ inline uint32_t fused_divide(uint32_t n, uint32_t, uint64_t ma
 }
 static __device__ inline int64_t fused_divide(int64_t n, int64_t d, uint64_t) { return n / d; }
 
-/* Elements as steps see them: bools, and all else in f32. */
+/* Elements as steps see them: bools, f64, and all else in f32. */
 static __device__ inline bool fused_get(bool_t x) { return x.bits != 0; }
+static __device__ inline double fused_get(f64_t x) { return x; }
 template <class S> static __device__ inline float fused_get(S x) { return (float)burn_get(x); }
 
 /* `left` elements in order, of which W count; those that are not there are 0. By one access, or one by one. */

@@ -58,8 +58,8 @@ static uint32_t add(Draft *draft, uint32_t op, BurnTensorDesc result, int a, int
 
 static void leave(Draft *draft, uint32_t v) { draft->outputs[draft->body.output_count++] = v; }
 
-static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false};
-static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false};
+static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false};
+static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false};
 
 #define F32(a, b, c) desc(BURN_DTYPE_F32, a, b, c)
 
@@ -316,28 +316,34 @@ static void test_roles_follow_op_and_dtype(void **state) {
   static const struct {
     uint32_t op;
     BurnDType from, to;
-    uint32_t role;
+    uint32_t role, with_f64;
   } rows[] = {
-      {BURN_OP_exp, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_exp, BURN_DTYPE_BF16, BURN_DTYPE_BF16, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_exp, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO},
-      {BURN_OP_neg, BURN_DTYPE_I32, BURN_DTYPE_I32, BURN_FUSED_NO},
-      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F16, BURN_FUSED_NO}, /* it would be rounded twice */
-      {BURN_OP_cast, BURN_DTYPE_U8, BURN_DTYPE_F16, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_F32, BURN_DTYPE_I32, BURN_FUSED_NO},
-      {BURN_OP_bool_not, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_expand, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_EXPAND},
-      {BURN_OP_sum_dim, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_REDUCE},
-      {BURN_OP_mean, BURN_DTYPE_F16, BURN_DTYPE_F16, BURN_FUSED_REDUCE},
-      {BURN_OP_matmul, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO},
-      {BURN_OP_LIMIT, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO},
+      {BURN_OP_exp, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_exp, BURN_DTYPE_BF16, BURN_DTYPE_BF16, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_exp, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_expand, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_EXPAND},
+      {BURN_OP_sum_dim, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_NO},
+      {BURN_OP_cast, BURN_DTYPE_F64, BURN_DTYPE_BF16, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_cast, BURN_DTYPE_I16, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_cast, BURN_DTYPE_I32, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_NO}, /* f32 has not all of its digits */
+      {BURN_OP_neg, BURN_DTYPE_I32, BURN_DTYPE_I32, BURN_FUSED_NO, BURN_FUSED_NO},
+      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F16, BURN_FUSED_NO, BURN_FUSED_NO}, /* it would be rounded twice */
+      {BURN_OP_cast, BURN_DTYPE_U8, BURN_DTYPE_F16, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_cast, BURN_DTYPE_F32, BURN_DTYPE_I32, BURN_FUSED_NO, BURN_FUSED_NO},
+      {BURN_OP_bool_not, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
+      {BURN_OP_expand, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_EXPAND, BURN_FUSED_EXPAND},
+      {BURN_OP_sum_dim, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
+      {BURN_OP_mean, BURN_DTYPE_F16, BURN_DTYPE_F16, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
+      {BURN_OP_matmul, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO, BURN_FUSED_NO},
+      {BURN_OP_LIMIT, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO, BURN_FUSED_NO},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const BurnFusedStep step = {.op = rows[i].op, .input_count = 1, .output_count = 1};
     const BurnTensorDesc from = desc(rows[i].from, 2, 2, 2), to = desc(rows[i].to, 2, 2, 2);
-    assert_int_equal(burn_common_fused_role(&step, &from, &to), rows[i].role);
+    assert_int_equal(burn_common_fused_role(&step, &from, &to, false), rows[i].role);
+    assert_int_equal(burn_common_fused_role(&step, &from, &to, true), rows[i].with_f64);
   }
   assert_true(burn_common_fused_is_heavy(BURN_OP_exp) && !burn_common_fused_is_heavy(BURN_OP_add));
 }

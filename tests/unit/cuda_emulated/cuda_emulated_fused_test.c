@@ -7,5 +7,6 @@
   setenv("XDG_CACHE_HOME", EMULATED_FOLDER "/cache", 1); \
   setenv("BURN_FAKE_CUDA_FILL", "255", 1);
 #define FUSED_FEW
+#define FUSED_F64
 
 #include "../ndarray/fused_body_test.c"

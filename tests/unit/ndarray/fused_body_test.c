@@ -1,7 +1,8 @@
 /* fused_body_test.c - the interface "burn.fused" of ndarray: random bodies against the same steps as single calls of
  * the same backend. Element-wise bodies must give the very bits (any NaN is like any other), whatever the strides, what
  * is donated, the number of threads and where the work is cut. Other backends are tested by a file that names their
- * stacks in FUSED_STACKS, prepares them in FUSED_PREPARE and includes this one. */
+ * stacks in FUSED_STACKS, prepares them in FUSED_PREPARE, defines FUSED_F64 if their steps compute in f64, too, and
+ * includes this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,6 +36,11 @@ typedef struct Stack {
 #define FUSED_PREPARE
 #endif
 static Stack stacks[] = {FUSED_STACKS};
+#if defined(FUSED_F64)
+#define ONE_OF_F64 BURN_DTYPE_F64
+#else
+#define ONE_OF_F64 BURN_DTYPE_F32
+#endif
 #define STACK_COUNT (sizeof stacks / sizeof stacks[0])
 
 static const BurnHost *host;
@@ -179,6 +185,9 @@ static uint16_t half_bits(BurnDType dtype, float value) { /* good enough for tes
 static void put_number(void *data, int64_t i, BurnDType dtype, double value) {
   const double whole = value == value && fabs(value) < 1e9 ? value : 77.0;
   switch (dtype) {
+    case BURN_DTYPE_F64:
+      ((double *)data)[i] = value;
+      break;
     case BURN_DTYPE_F32:
       ((float *)data)[i] = (float)value;
       break;
@@ -393,7 +402,7 @@ static uint32_t choose_value(const Body *body, const Op *op, uint32_t i, uint32_
 }
 
 static BurnDType target_dtype(const Body *body, const BurnFusedStep *step) {
-  static const BurnDType targets[] = {BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F16, BURN_DTYPE_BOOL};
+  static const BurnDType targets[] = {BURN_DTYPE_F32, ONE_OF_F64, BURN_DTYPE_BF16, BURN_DTYPE_F16, BURN_DTYPE_BOOL};
   if (kind_of_body != ELEMENTS) return BURN_DTYPE_F32;
   if (step->input_count == 0) return step->op == BURN_OP_random_uniform || below(3) ? BURN_DTYPE_F32 : BURN_DTYPE_BOOL;
   const BurnDType from = body->descs[step->inputs[0]].dtype;
@@ -454,7 +463,7 @@ static void add_step(Body *body, BurnInterface fused) {
     if (inputs[i] == MAX_VALUES) return;
     descs[i] = body->descs[inputs[i]];
   }
-  if (op->op == REDUCE && !same_shape(&descs[0], &body->space)) return;
+  if (op->op == REDUCE && (!same_shape(&descs[0], &body->space) || descs[0].dtype == BURN_DTYPE_F64)) return;
   if (op->op == BURN_OP_dropout && !same_shape(&descs[0], &body->space)) return;
   /* mask and x do not broadcast here; a value of one number does */
   if ((op->op == BURN_OP_mask_where || op->op == BURN_OP_mask_fill) && !same_shape(&descs[0], &descs[1])) return;
@@ -507,7 +516,7 @@ static void choose_space(Body *body) {
 }
 
 static BurnTensorDesc input_desc(const Body *body, uint32_t i) {
-  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F32,  BURN_DTYPE_F32,  BURN_DTYPE_F32, BURN_DTYPE_BF16,
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F32,  BURN_DTYPE_F32,  ONE_OF_F64,     BURN_DTYPE_BF16,
                                      BURN_DTYPE_F16, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_I32,
                                      BURN_DTYPE_U8,  BURN_DTYPE_I8,   BURN_DTYPE_I16};
   BurnTensorDesc desc = body->space;
@@ -556,6 +565,7 @@ static void drop_body(Body *body) {
 /* -- comparisons ------------------------------------------------------------------------------ */
 
 static bool is_nan_of(BurnDType dtype, const void *data, int64_t i) {
+  if (dtype == BURN_DTYPE_F64) return isnan(((const double *)data)[i]);
   if (dtype == BURN_DTYPE_F32) return isnan(((const float *)data)[i]);
   if (dtype == BURN_DTYPE_F16) return (((const uint16_t *)data)[i] & 0x7fffu) > 0x7c00u;
   return dtype == BURN_DTYPE_BF16 && (((const uint16_t *)data)[i] & 0x7fffu) > 0x7f80u;
@@ -584,6 +594,7 @@ static void print_body(const Body *body) {
 static double number_of(BurnDType dtype, const void *data, int64_t i) {
   uint32_t bits;
   float value;
+  if (dtype == BURN_DTYPE_F64) return ((const double *)data)[i];
   if (dtype == BURN_DTYPE_F32) return (double)((const float *)data)[i];
   if (dtype == BURN_DTYPE_BOOL) return ((const uint8_t *)data)[i];
   const uint16_t half = ((const uint16_t *)data)[i];
@@ -600,9 +611,10 @@ static double number_of(BurnDType dtype, const void *data, int64_t i) {
 static bool is_near(BurnDType dtype, const void *a, const void *b, int64_t i, int64_t length) {
   const double x = number_of(dtype, a, i), y = number_of(dtype, b, i);
   const double scale = fabs(x) > 1 ? fabs(x) : 1;
-  return kind_of_body != ELEMENTS && fabs(x - y) <= scale * (dtype == BURN_DTYPE_F32   ? 1e-5 + 1e-6 * (double)length
-                                                             : dtype == BURN_DTYPE_F16 ? 2e-3
-                                                                                       : 2e-2);
+  return kind_of_body != ELEMENTS &&
+         fabs(x - y) <= scale * (dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F64 ? 1e-5 + 1e-6 * (double)length
+                                 : dtype == BURN_DTYPE_F16                          ? 2e-3
+                                                                                    : 2e-2);
 }
 
 static void compare_bits(const Body *body, uint32_t v, BurnPrimitive *x, const BurnBackend *x_backend,

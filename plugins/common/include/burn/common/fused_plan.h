@@ -80,6 +80,7 @@ typedef struct BurnCommonFusedRules {
   bool reduces_memory;
   /* True: a body may be one step and casts, as the single cast would write what the step then reads. */
   bool counts_casts;
+  bool has_f64; /* True: steps compute in f64, too, but for reductions */
 } BurnCommonFusedRules;
 
 /* What is known of a value of the body: input or step. */
@@ -118,8 +119,9 @@ extern "C" {
 BurnCommonForm burn_common_fused_form(uint32_t op);
 bool burn_common_fused_is_heavy(uint32_t op);
 
-/* As BurnFusedInterface.role, of a backend that has all forms. */
-uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output);
+/* As BurnFusedInterface.role, of a backend that has all forms; has_f64 is that of its rules. */
+uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
+                                bool has_f64);
 
 /* Fills the plan. Without memory of its own, in time that is linear in the steps times the loops. */
 void burn_common_fused_plan(BurnCommonFusedPlan *plan, const BurnCommonFusedRules *rules, const BurnFusedBody *body);
