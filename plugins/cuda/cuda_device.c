@@ -146,10 +146,27 @@ static BurnStatus order(Cuda *first, Cuda *then) {
   return burn__cuda_check(first, error, "order two queues");
 }
 
+/* In the context of `from`, once: the other device may read its memory as it lies. Where it cannot, the driver copies
+ * through memory of the host. */
+static void open_to_peer(Cuda *from, const Cuda *to) {
+  const CudaDriver *d = from->driver;
+  const uint64_t bit = to->device < 64 ? UINT64_C(1) << to->device : 0;
+  const CudaPoolAccess access = {.location_type = 1, .location = to->device, .flags = 3};
+  char line[100];
+  int can = 0;
+  if (to->device == from->device || bit == 0 || (atomic_fetch_or(&from->asked_peers, bit) & bit) != 0) return;
+  const bool is_open = d->cuDeviceCanAccessPeer(&can, to->device, from->device) == CUDA_OK && can &&
+                       d->cuMemPoolSetAccess(from->pool, &access, 1) == CUDA_OK;
+  (void)snprintf(line, sizeof line, "%s copies from it %s", to->gpu.name,
+                 is_open ? "directly" : "through memory of the host");
+  from->gpu.host->log(BURN_LOG_INFO, from->gpu.name, line);
+}
+
 /* In the context of `from`: its elements without gaps, done before anything that follows in `to`. */
 static BurnStatus lend(Cuda *from, Cuda *to, BurnPrimitive *x, BurnPrimitive **rows) {
   BurnStatus status = burn__gpu_enter(&from->gpu);
   if (status != BURN_OK) return status;
+  open_to_peer(from, to);
   status = burn__gpu_row_major(&from->gpu, x, rows);
   if (status == BURN_OK) status = order(from, to);
   burn__gpu_leave(&from->gpu);

@@ -38,6 +38,12 @@ typedef struct CudaPoolProperties {
   unsigned char reserved[56];
 } CudaPoolProperties;
 
+/* CUmemAccessDesc: what a device may do with a pool. */
+typedef struct CudaPoolAccess {
+  int location_type, location;
+  int flags; /* 3: read and write */
+} CudaPoolAccess;
+
 /* X(name, parameters): the functions of the driver. */
 #define CUDA_DRIVER_FUNCTIONS(X)                                                                                      \
   X(cuInit, (unsigned flags))                                                                                         \
@@ -49,6 +55,7 @@ typedef struct CudaPoolProperties {
   X(cuDeviceGetPCIBusId, (char *text, int bytes, int device))                                                         \
   X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                    \
   X(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                \
+  X(cuDeviceCanAccessPeer, (int *can, int device, int peer))                                                          \
   X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                           \
   X(cuCtxGetCurrent, (void **context))                                                                                \
   X(cuCtxSetCurrent, (void *context))                                                                                 \
@@ -60,6 +67,7 @@ typedef struct CudaPoolProperties {
   X(cuMemPoolSetAttribute, (void *pool, int attribute, void *value))                                                  \
   X(cuMemPoolGetAttribute, (void *pool, int attribute, void *value))                                                  \
   X(cuMemPoolTrimTo, (void *pool, size_t keep))                                                                       \
+  X(cuMemPoolSetAccess, (void *pool, const CudaPoolAccess *access, size_t count))                                     \
   X(cuMemAllocFromPoolAsync, (CudaAddress * out, size_t bytes, void *pool, void *stream))                             \
   X(cuMemFreeAsync, (CudaAddress memory, void *stream))                                                               \
   X(cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))                                                       \

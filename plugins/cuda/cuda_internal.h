@@ -19,6 +19,7 @@ typedef struct Cuda {
   int device;
   int architecture; /* 90 for sm_90 */
   void *context, *stream, *pool;
+  _Atomic uint64_t asked_peers;   /* bit n: whether device n can read the pool was asked, and allowed if it can */
   pthread_mutex_t products_mutex; /* around what follows, and cuBLASLt */
   bool has_asked_products;
   CudaProducts *products;    /* NULL: no product has asked yet, or cuBLASLt is not there */

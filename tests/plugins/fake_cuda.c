@@ -2,7 +2,7 @@
  * are done at once. Kernels are run where emulated_cuda/ has compiled them for the CPU; those that NVRTC has compiled are
  * not. The variable BURN_FAKE_CUDA_FAIL=N makes the N-th call of a function that can fail fail with error 999, or 2 where
  * it allocates; BURN_FAKE_CUDA_ARCHITECTURE=80 chooses another device; BURN_FAKE_CUDA_MEMORY and .._FILL:
- * emulated_memory.h. */
+ * emulated_memory.h; .._PEERS: fake_cuda.h. */
 #include "fake_cuda.h"
 
 #include "emulated_memory.h"
@@ -119,6 +119,27 @@ FAKE(cuMemPoolGetAttribute, (void *pool, int attribute, void *value)) {
   *(uint64_t *)value = 0;
   return CUDA_OK;
 }
+static atomic_int pools_opened, peer_copies[2];
+
+void fake_peers(int *opened, int *direct, int *detours) {
+  *opened = atomic_load(&pools_opened);
+  *direct = atomic_load(&peer_copies[1]);
+  *detours = atomic_load(&peer_copies[0]);
+}
+
+FAKE(cuDeviceCanAccessPeer, (int *can, int device, int peer)) {
+  const char *peers = getenv("BURN_FAKE_CUDA_PEERS");
+  *can = device != peer && peers && atoi(peers) != 0;
+  return CUDA_OK;
+}
+FAKE(cuMemPoolSetAccess, (void *pool, const CudaPoolAccess *access, size_t count)) {
+  int can = 0;
+  (void)pool;
+  (void)cuDeviceCanAccessPeer(&can, access->location, access->location ^ 1);
+  if (!can || count != 1 || access->location_type != 1 || access->flags != 3) return 101; /* invalid device */
+  (void)atomic_fetch_add(&pools_opened, 1);
+  return CUDA_OK;
+}
 FAKE(cuMemPoolTrimTo, (void *pool, size_t keep)) {
   (void)pool, (void)keep;
   return CUDA_OK;
@@ -197,6 +218,7 @@ FAKE(cuMemcpyAsync, (CudaAddress to, CudaAddress from, size_t bytes, void *strea
 FAKE(cuMemcpyPeerAsync,
      (CudaAddress to, void *to_context, CudaAddress from, void *from_context, size_t bytes, void *stream)) {
   (void)to_context, (void)from_context;
+  (void)atomic_fetch_add(&peer_copies[atomic_load(&pools_opened) > 0], 1);
   return copy(pointer(to), pointer(from), bytes, stream);
 }
 

@@ -30,6 +30,10 @@ int fake_is_capturing(void *stream);
 int fake_capture_allocation(void *stream, size_t bytes, CudaAddress *out);
 int fake_capture_free(void *stream, CudaAddress memory);
 
+/* BURN_FAKE_CUDA_PEERS=1: devices can read each other's memory, =0: they cannot (default). How often a pool was opened,
+ * and how many copies between two contexts there were of memory that was open, and that was not. */
+void fake_peers(int *opened, int *direct, int *detours);
+
 int fake_launch(const EmulatedLaunch *launch, void *stream, void **parameters, void **extra);
 
 #endif

@@ -1,8 +1,11 @@
 /* cuda_emulated_copy_test.c - copies of views whose neighbours lie along another axis, by the kernels of the CUDA backend
- * on the CPU (tests/plugins/emulated_cuda): every size of elements, tiles that are not full, lines that begin anywhere. */
+ * on the CPU (tests/plugins/emulated_cuda): every size of elements, tiles that are not full, lines that begin anywhere;
+ * and copies between two devices, whose memory is opened to each other where it can be. */
 #include "forked.h"
 
 #include <burn/burn.h>
+
+#include <dlfcn.h>
 
 static BurnDevice *open_device(void) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);
@@ -59,7 +62,57 @@ static void test_changed_axes(void **state) {
   forked(copy_all, NULL);
 }
 
+/* -- between devices -------------------------------------------------------------------------- */
+
+static BurnDevice *open_second(void) {
+  BurnDevice *device = burn_device_open("cuda:1");
+  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
+  return device;
+}
+
+/* A view whose rows have gaps, there and back. */
+static void check_there_and_back(BurnDevice *first, BurnDevice *second) {
+  enum { ROWS = 5, COLUMNS = 7 };
+  float values[ROWS * COLUMNS], got[ROWS * (COLUMNS - 2)];
+  for (int i = 0; i < ROWS * COLUMNS; i++) values[i] = number_at(i);
+  BurnTensor *x = burn_tensor_f32(first, values, BURN_SHAPE(ROWS, COLUMNS));
+  x = burn_slice_dim(x, 1, (BurnRange){.start = 1, .end = COLUMNS - 1, .step = 1});
+  BurnTensor *there = burn_mul_scalar(burn_to_device(x, second), 2);
+  const BurnStatus status = burn_read_f32(burn_to_device(there, first), got, ROWS * (COLUMNS - 2));
+  CHECK(status == BURN_OK, "%s", burn_status_message(status));
+  for (int i = 0; i < ROWS * (COLUMNS - 2); i++) {
+    const float expected = 2 * values[i / (COLUMNS - 2) * COLUMNS + i % (COLUMNS - 2) + 1];
+    CHECK(got[i] == expected, "element %d is %g, not %g", i, (double)got[i], (double)expected);
+  }
+}
+
+/* Each pool is opened once, before the first copy out of it, where devices can read each other's memory. */
+static void copy_between(void *peers) {
+  void (*count)(int *opened, int *direct, int *detours) = NULL;
+  int opened = 0, direct = 0, detours = 0;
+  const bool can = strcmp(peers, "1") == 0;
+  setenv("BURN_FAKE_CUDA_PEERS", peers, 1);
+  BurnDevice *first = open_device(), *second = open_second();
+  for (int i = 0; i < 3; i++) check_there_and_back(first, second);
+  void *library = dlopen(FAKE_DRIVER, RTLD_LAZY | RTLD_NOLOAD), *found = library ? dlsym(library, "fake_peers") : NULL;
+  CHECK(found, "the driver does not count its copies");
+  memcpy(&count, &found, sizeof found);
+  count(&opened, &direct, &detours);
+  CHECK(opened == (can ? 2 : 0), "pools were opened %d times", opened);
+  CHECK(direct == (can ? 6 : 0) && detours == (can ? 0 : 6), "%d copies directly, %d not", direct, detours);
+  CHECK(burn_device_memory(first).live_tensors == 0 && burn_device_memory(second).live_tensors == 0,
+        "tensors are left");
+  burn_device_close(first);
+  burn_device_close(second);
+}
+
+static void test_between_devices(void **state) {
+  (void)state;
+  forked(copy_between, (char[]){"1"});
+  forked(copy_between, (char[]){"0"});
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changed_axes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_changed_axes), cmocka_unit_test(test_between_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
