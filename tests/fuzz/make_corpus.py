@@ -7,8 +7,12 @@ import io
 import json
 import pathlib
 import random
+import re
+import sqlite3
 import struct
 import sys
+import tarfile
+import tempfile
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit/core"))
@@ -276,6 +280,48 @@ def numpys():
     yield "deflated", npz(zipfile.ZIP_DEFLATED, x=x, y=y)
 
 
+def golden(*names):
+    """Files of other tools, from data_golden.h."""
+    text = (CORPUS.parents[1] / "golden/data_golden.h").read_text()
+    for name in names:
+        values = re.search(r" %s\[\] = \{(.*?)\};" % name, text, re.S).group(1)
+        yield name.replace("_", "-"), bytes(int(v) for v in values.replace("\n", " ").split(",") if v.strip())
+
+
+def images():
+    for i, (name, data) in enumerate(golden("png_rgb", "png_palette", "png_grey", "png_alpha", "png_16", "jpeg_rgb", "jpeg_progressive")):
+        yield name, bytes([i * 9 % 64]) + data
+
+
+def databases():
+    for rows in 0, 3:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.db"
+            data = sqlite3.connect(path)
+            data.execute("pragma page_size = 512")
+            data.execute("create table t (row_id integer primary key, i integer, x blob, t text, f real, b integer)")
+            for i in range(rows):
+                data.execute("insert into t values (?, ?, ?, ?, ?, ?)", (i + 1, i, bytes(8), "t" * i, i / 2, i % 2))
+            data.commit()
+            data.close()
+            yield "rows-%d" % rows, path.read_bytes()
+
+
+def archives():
+    def tar(*members):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            for name, data in members:
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        return out.getvalue()
+
+    yield "short", b"\0" + tar(("a/readme", b"text"), ("a/data_batch_1.bin", bytes(3073)))[:6000]
+    yield "hundred", b"\3" + tar(("a/test.bin", bytes(3074)))[:5000]
+    yield "gzipped", b"\2" + gzip.compress(tar(("a/test_batch.bin", bytes(30730000))), 9, mtime=0)
+
+
 def wavs():
     def chunk(name, data):
         return name + struct.pack("<I", len(data)) + data + len(data) % 2 * b"\0"
@@ -398,7 +444,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "numpy": numpys(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
