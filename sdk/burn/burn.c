@@ -19,6 +19,7 @@ static const struct {
     {"explain", command_explain, "what the fusion layer makes of examples: ops in, kernels out, and why"},
     {"inspect", command_inspect, "what a record file holds (.mpk, .json, .bpk, ..): tensors, statistics, metadata"},
     {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
+    {"report", command_report, "a run as one HTML file: curves, summary, config, from its artifact folder"},
     {"new", command_new, "write out a new backend, decorator or kernel pack"},
 #if defined(BURN_COMMAND_CONFORM)
     {"conform", command_conform, "is a plugin right? Its ops, laws, gradients, error paths against the reference"},

@@ -322,6 +322,21 @@ def archives():
     yield "gzipped", b"\2" + gzip.compress(tar(("a/test_batch.bin", bytes(30730000))), 9, mtime=0)
 
 
+def report():
+    logs = "0.5,64\n0.25,32\n0.4,final\n", "nan,1\n-inf,2\n1e-3,3\n0."
+    learner = record({"stack": "autodiff<ndarray>", "settings": {"config.epochs": "3", "train.items": "64"},
+                      "history": [{"seconds": 1.5, "items_per_second": 64.0}]}, DOUBLE)
+    others = ('{"epochs": 3, "name": "<b>&\\u0001\\u009f"}', '{"labels":["a","<b>"],"counts":[[1,2],[3,4]]}',
+              '{"title":"one & \\u0007","png":"iVBORw0KGgo=","wrong":true}\n{"title":"two","text":"<script>"}\n')
+    yield "whole", "<|>".join([*logs, *others]).encode() + b"<|>" + learner
+    yield "logs", "<|>".join(logs).encode()
+    yield "no-logs", "<|><|>".encode() + others[0].encode()
+    yield "bad-log", b"0.5,64\n0.5;64\n"
+    yield "matrix", "<|>".join([logs[0], "", "", '{"labels":["a"],"counts":[[1e308]]}']).encode()
+    yield "samples", "<|>".join([logs[0], "", "", "", '{"title":1}\n']).encode()
+    yield "learner", "<|>".join([logs[0], "", "", "", "", ""]).encode() + learner[:40]
+
+
 def wavs():
     def chunk(name, data):
         return name + struct.pack("<I", len(data)) + data + len(data) % 2 * b"\0"
@@ -444,7 +459,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "report": report(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

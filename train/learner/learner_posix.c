@@ -17,6 +17,12 @@ double burn__seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double burn__wall_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* Linux tells by /proc; elsewhere the file is not there. The first line: cpu user nice system idle iowait irq softirq
  * steal, of which guests are a part of user. */
 bool burn__cpu_times(double *busy, double *all) {

@@ -18,6 +18,14 @@ double burn__seconds(void) {
   return (double)count.QuadPart / (double)frequency.QuadPart;
 }
 
+/* Windows counts units of 100 ns since 1601. */
+double burn__wall_seconds(void) {
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);
+  const ULONGLONG ticks = (ULONGLONG)now.dwHighDateTime << 32 | now.dwLowDateTime;
+  return 1e-7 * (double)ticks - 11644473600.0;
+}
+
 static double ticks_of(const FILETIME *time) {
   return 4294967296.0 * (double)time->dwHighDateTime + (double)time->dwLowDateTime;
 }

@@ -85,8 +85,7 @@ typedef struct ClearContext {
   size_t first_epoch;
 } ClearContext;
 
-/* The number of a name that is exactly "epoch-{number}"; 0 of any other. */
-static size_t epoch_of_name(const char *name) {
+size_t burn__epoch_of_name(const char *name) {
   char expected[48];
   if (strncmp(name, "epoch-", 6) != 0) return 0;
   const unsigned long long epoch = strtoull(name + 6, NULL, 10);
@@ -104,7 +103,7 @@ static BurnStatus remove_log(void *context, const char *name) {
 
 static BurnStatus clear_one(void *context, const char *name) {
   const ClearContext *clear = context;
-  const size_t epoch = epoch_of_name(name);
+  const size_t epoch = burn__epoch_of_name(name);
   char path[BURN_PATH_BYTES + 64];
   if (epoch == 0 || epoch < clear->first_epoch) return BURN_OK;
   snprintf(path, sizeof path, "%s/%s", clear->folder, name);

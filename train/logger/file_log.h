@@ -32,6 +32,8 @@ BURN_USE_RESULT BurnStatus burn__file_log_remove(const char *artifact_dir, const
  * is full. */
 BURN_USE_RESULT BurnStatus burn__file_log(BurnFileLog *log, size_t index, const BurnLogEntry *entry);
 BURN_USE_RESULT BurnStatus burn__file_log_close(BurnFileLog *log);
+/* The number of a name that is exactly "epoch-{number}"; 0 of any other. */
+size_t burn__epoch_of_name(const char *name);
 /* Removes the logs of an earlier run from these epochs on. */
 BURN_USE_RESULT BurnStatus burn__file_log_clear(const char *artifact_dir, size_t first_train_epoch,
                                                 size_t first_valid_epoch);

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "learner_internal.h"
 
@@ -19,18 +18,6 @@ BurnStatus burn__folder_of_path_make(const char *path) {
   if (length <= 1) return BURN_OK; /* the working directory, or the root */
   (void)snprintf(folder, sizeof folder, "%.*s", (int)(length - 1), path);
   return burn_folder_make(folder);
-}
-
-/* The clock of the wall in whole seconds, as its finer one is not the same everywhere, and the time since then. */
-double burn__wall_seconds(void) {
-  static double begin_wall, begin;
-  static bool begun;
-  if (!begun) {
-    begin_wall = (double)time(NULL);
-    begin = burn__seconds();
-    begun = true;
-  }
-  return begin_wall + (burn__seconds() - begin);
 }
 
 BurnStatus burn__file_failed(const char *what, const char *path, int error) {

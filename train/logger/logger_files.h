@@ -1,4 +1,4 @@
-/* logger_files.h - what the loggers that write files share: paths, times, numbers. */
+/* logger_files.h - what the loggers that write files share: paths, texts and numbers as JSON. */
 #ifndef BURN_TRAIN_LOGGER_FILES_H
 #define BURN_TRAIN_LOGGER_FILES_H
 
@@ -11,8 +11,6 @@
 
 /* Makes the folder that a path lies in. */
 BURN_USE_RESULT BurnStatus burn__folder_of_path_make(const char *path);
-/* Seconds since 1970, UTC; within a process it never goes back. */
-double burn__wall_seconds(void);
 /* "what path: reason of the errno value". */
 BURN_USE_RESULT BurnStatus burn__file_failed(const char *what, const char *path, int error);
 /* A text as a JSON string, in quotes; bytes that are no UTF-8 become '?'. */

@@ -8,6 +8,7 @@
  *   mnist infer          predictions of a saved model */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
+#include "report.h"
 
 #include "../common/arguments.h"
 #include "../common/result.h"
@@ -26,7 +27,7 @@ typedef struct Options {
   const char *program, *data, *artifact, *backend;
   size_t epochs, batch_size, seed, workers, train_items, test_items, show;
   double learning_rate;
-  bool resume, json, no_dashboard;
+  bool resume, json, no_dashboard, report;
 } Options;
 
 static int fail(BurnStatus status) {
@@ -143,15 +144,14 @@ static int infer(const Options *options) {
 
 /* -- training ------------------------------------------------------------- */
 
-/* With --json; else the learner tells, on stderr. */
 /* A value of an epoch as JSON. */
 static JsonNumber value_of(const BurnEpochResult *result, const char *metric,
                            BurnSplit split) {
   return json_number(burn_epoch_metric(result, metric, split));
 }
 
-static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
-  (void)context;
+/* With --json; else the learner tells, on stderr. */
+static void print_epoch(const BurnEpochResult *result) {
   printf(
       "{\"event\":\"epoch\",\"epoch\":%zu,"
       "\"train_loss\":%s,\"train_accuracy\":%s,"
@@ -163,7 +163,13 @@ static BurnStatus print_epoch(void *context, const BurnEpochResult *result) {
       value_of(result, "Accuracy", BURN_SPLIT_VALID).text, result->seconds,
       result->items_per_second);
   fflush(stdout);
-  return BURN_OK;
+}
+
+static BurnStatus on_epoch(void *context, const BurnEpochResult *result) {
+  const Options *options = context;
+  const BurnReportConfig report = {.artifact_dir = options->artifact};
+  if (options->json) print_epoch(result);
+  return options->report ? burn_report_write(&report) : BURN_OK;
 }
 
 /* An option that was given for a run that goes on with another value: NAME of
@@ -354,7 +360,8 @@ static BurnStatus train_run(const Options *options, BurnDevice *device,
       .config = burn_config(TrainingConfig, config),
       .free_fields = "num_epochs num_workers",
       .interrupter = &run->interrupter,
-      .on_epoch = options->json ? print_epoch : NULL,
+      .on_epoch = on_epoch,
+      .context = (void *)(uintptr_t)options,
   };
   status = fit(options, &learner, device, run);
   return status == BURN_OK ? save_model(options, run) : status;
@@ -379,6 +386,9 @@ static BurnStatus show_saved(const Options *options, BurnDevice *device) {
   if (status == BURN_OK) {
     status = show_predictions(&model, inner, test, options->show, options->json,
                               &right);
+  }
+  if (status == BURN_OK && options->report) {
+    status = mnist_report(&model, inner, test, options->artifact);
   }
   burn_dataset_drop(test);
   Model_release(&model);
@@ -465,6 +475,9 @@ static int parse(int argc, char **argv, Options *options,
       {"show", ARGUMENT_SIZE, &options->show, "N", "predictions to show"},
       {"resume", ARGUMENT_FLAG, &options->resume, NULL,
        "go on after the last checkpoint in the artifact folder"},
+      {"report", ARGUMENT_FLAG, &options->report, NULL,
+       "write report.html into the artifact folder, after each epoch and at "
+       "the end"},
       {"no-dashboard", ARGUMENT_FLAG, &options->no_dashboard, NULL,
        "lines of progress, also where stderr is a terminal"},
       {"json", ARGUMENT_FLAG, &options->json, NULL,

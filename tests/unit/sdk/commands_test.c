@@ -568,6 +568,34 @@ static void expect_little_lost(const char *command, double least) {
   cJSON_Delete(result);
 }
 
+/* mnist writes its report; the command makes the same of the folder, elsewhere, and says what it knows. */
+static void test_report(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[600];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "mnist --epochs 2 --train-items 128 --test-items 64 --show 0 --report --artifact %s/run", folder);
+  expect_run(command, 0, "result: {");
+  snprintf(command, sizeof command, "cat %s/run/report.html", folder);
+  expect_run(command, 0, "<h2>Confusion matrix</h2>");
+  snprintf(command, sizeof command, "burn report %s/run/ --out %s/page.html --title 'A & B'", folder, folder);
+  expect_run(command, 0, "/page.html\n");
+  snprintf(command, sizeof command, "cat %s/page.html", folder);
+  expect_run(command, 0, "<h1>A &#38; B</h1>");
+  snprintf(command, sizeof command, "burn report %s/run --json", folder);
+  expect_run(command, 0, "\"metrics\":");
+  cJSON *root = cJSON_Parse(output);
+  assert_string_equal(cJSON_GetStringValue(get(root, "title")), "run");
+  assert_int_equal(cJSON_GetArraySize(get(get(root, "confusion_matrix"), "counts")), 10);
+  assert_true(cJSON_GetArraySize(get(root, "samples")) > 0);
+  cJSON_Delete(root);
+  snprintf(command, sizeof command, "burn report %s", folder);
+  expect_run(command, 1, "has no logs of metrics");
+  expect_run("burn report", 2, "a folder is missing");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  expect_run(command, 0, "");
+}
+
 static void test_quantize_loses_little(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[600];
@@ -619,6 +647,7 @@ int main(void) {
       cmocka_unit_test(test_gpt_writes),
       cmocka_unit_test(test_seq2seq_learns),
       cmocka_unit_test(test_wgan_draws),
+      cmocka_unit_test(test_report),
       cmocka_unit_test(test_quantize_loses_little),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };

@@ -16,6 +16,7 @@
 #include <burn/train/metric.h>
 #include <burn/train/optimizer.h>
 #include <burn/train/renderer.h>
+#include <burn/train/report.h>
 #include <burn/train/rl.h>
 #include <burn/train/schedule.h>
 #include <burn/train/step.h>
