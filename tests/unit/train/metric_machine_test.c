@@ -56,7 +56,45 @@ static void the_machine_is_measured(void **state) {
 #endif
 }
 
+/* A step holds 64 MB more than the one before it, up to the third. */
+static BurnStepOutput holding_step(void *context, const void *module, BurnBatch *batch) {
+  BurnTensor **held = context;
+  (void)module;
+  BurnTensor *targets = burn_float(burn_batch_take(batch, "targets"));
+  for (int i = 0; i < 3; i++) {
+    if (held[i]) continue;
+    held[i] = burn_ones(burn_tensor_device(targets), BURN_SHAPE(16, 1000000), BURN_DTYPE_F32);
+    break;
+  }
+  BurnStepOutput step = {0};
+  burn_step_give(&step, "loss", burn_mean(targets));
+  return step;
+}
+
+static void memory_of_the_device_is_measured(void **state) {
+  BurnDevice *device = *state;
+  const BurnColumn column = {"targets", BURN_DTYPE_I64, ONE_NUMBER};
+  const int64_t data[3] = {0};
+  BurnTensor *held[3] = {NULL, NULL, NULL};
+  const BurnTask task = {holding_step, held};
+  const BurnMetricList metrics = BURN_METRICS(burn_metric_device_memory());
+  BurnStatus status = BURN_OK;
+  BurnEpochResult result;
+  burn_device_trim(device);
+  const double before = 1e-9 * (double)burn_device_memory(device).bytes_in_use;
+  BurnDataset *dataset = burn_dataset_memory(&column, 1, (const void *const[]){data}, 3, &status);
+  BurnLoader *loader = burn_loader_create(dataset, &(BurnLoaderConfig){.batch_size = 1}, &status);
+  check_status(status);
+  check_status(burn_learner_evaluate(&task, device, (BurnModule){NULL, NULL}, loader, &metrics, &result));
+  const double memory = burn_epoch_metric(&result, "DeviceMemory", BURN_SPLIT_VALID);
+  /* 64, 128 and 192 MB: 128 on average, and what the backend holds besides. */
+  if (!(memory >= 0.128 + before && memory < 0.128 + before + 0.1)) fail_msg("%g 10^9 bytes", memory);
+  for (int i = 0; i < 3; i++) burn_drop(held[i]);
+  burn_loader_destroy(loader);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_machine_is_measured)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_machine_is_measured),
+                                     cmocka_unit_test(memory_of_the_device_is_measured)};
   return cmocka_run_group_tests_name("metric_machine", tests, open_device, close_device);
 }

@@ -205,6 +205,9 @@ struct CpuUse : Metric {
 struct CpuMemory : Metric {
   CpuMemory() : Metric(nullptr, burn_metric_cpu_memory()) {}
 };
+struct DeviceMemory : Metric {
+  DeviceMemory() : Metric(nullptr, burn_metric_device_memory()) {}
+};
 
 /* A metric with a config, which it shares with its copies. */
 #define BURN_INTERNAL_CPP_METRIC(Name, Config, function)                                                    \

@@ -149,6 +149,9 @@ BURN_API BurnMetric burn_metric_cpu_use(void);
 /* "CpuMemory": the machine's memory in use, in 10^9 bytes, without what the system would give back at once. Without
  * value where the system does not tell. */
 BURN_API BurnMetric burn_metric_cpu_memory(void);
+/* "DeviceMemory": the memory that the backend holds on the device of the step for this process, with what it keeps for
+ * later, in 10^9 bytes (burn_device_memory); the mean over the steps. Without value where the backend does not tell. */
+BURN_API BurnMetric burn_metric_device_memory(void);
 
 /* Counts int [classes, classes]: element [i, j] is how many rows with target i have their largest entry at j. Output
  * [.., classes], integer targets [..]; for a batch, or of all the rows of an epoch. */
