@@ -1,8 +1,8 @@
 """The dashboard in tmux: screens at two sizes compared with dashboard/*.txt, keys, and every way out leaves the terminal as it was.
 
-    dashboard_test.py PLAYER MNIST [--update | --screens FOLDER]
+    dashboard_test.py PLAYER MNIST [--update]
 
---update writes the screens that are expected anew: look at them before they are committed. --screens writes them, with colours, for the guide.
+--update writes the screens that are expected anew, and the picture of the guide: look at them before they are committed.
 """
 import os
 import pathlib
@@ -17,6 +17,7 @@ import time
 PLAYER, MNIST = map(os.path.abspath, sys.argv[1:3])
 UPDATE = "--update" in sys.argv
 HERE = pathlib.Path(__file__).resolve().parent / "dashboard"
+PICTURE = HERE.parents[2] / "sdk/guide/pictures/dashboard.svg"
 SECONDS = 60  # to wait for what must come
 
 
@@ -111,10 +112,42 @@ def expect(terminal, name):
     terminal.until(lambda: terminal.screen() == expected, f"{path} is not what shows, but\n{expected}")
 
 
+COLOURS = {"31": "#d9534a", "33": "#c9a227", "34": "#3f7fdb", "36": "#2aa198", "": "#1d2129"}
+
+
+def picture(terminal):
+    """The screen as SVG: each line in runs of one colour, stretched over their columns."""
+    wide, high, parts = 8, 17, []
+    for row, line in enumerate(terminal.tmux("capture-pane", "-t", "t", "-p", "-e").rstrip("\n").split("\n")):
+        column, colour, bold = 0, "", False
+        for codes, text in re.findall(r"\x1b\[([\d;]*)m|([^\x1b]+)", line.replace("\x0e", "").replace("\x0f", "")):
+            for code in codes.split(";") if not text else ():
+                bold = code == "1" or (bold and code not in ("", "0", "22"))
+                colour = code if code in COLOURS and code else "" if code in ("", "0", "39") else colour
+            if text.strip():
+                shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace(" ", "\u00a0")
+                weight = ' font-weight="bold"' if bold else ""
+                parts.append(f'<text x="{8 + wide * column}" y="{high * (row + 1)}" textLength="{wide * len(text)}" '
+                             f'lengthAdjust="spacingAndGlyphs" fill="{COLOURS[colour]}"{weight}>{shown}</text>')
+            column += len(text)
+    body = "\n".join(parts)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {80 * wide + 16} {24 * high + 12}" width="{80 * wide + 16}">\n'
+            f'<rect width="100%" height="100%" rx="6" fill="#fdfdfb"/>\n<g font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" '
+            f'font-size="13">\n{body}\n</g></svg>\n')
+
+
+def expect_picture(terminal):
+    if UPDATE:
+        PICTURE.write_text(picture(terminal))
+    if picture(terminal) != PICTURE.read_text():
+        fail(f"{PICTURE} is not what shows; --update writes it")
+
+
 def screens(folder):
     terminal = Terminal(folder)
     terminal.play()
     expect(terminal, "80x24")
+    expect_picture(terminal)
     terminal.key("Right")
     terminal.key("Down")
     expect(terminal, "80x24-accuracy-lately")
