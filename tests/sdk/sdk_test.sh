@@ -20,7 +20,7 @@ install_part() {
   mv "$work/first" "$prefix"
   for file in include/burn/burn.h include/burn/plugin/plugin.h lib/libburn.so lib/cmake/Burn/burn-config.cmake \
     lib/pkgconfig/burn.pc lib/pkgconfig/burn-datasets.pc include/burn/datasets.h share/burn/guide/backend.md share/burn/guide/ops.md share/burn/templates/backend/CMakeLists.txt \
-    share/burn/bench/peer_torch.py share/burn/ops.json bin/burn lib/burn/burn_probe; do
+    share/burn/bench/peer_torch.py share/burn/ops.json share/burn/burn.json bin/burn lib/burn/burn_probe; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
   for folder in "$source/" "$work/first"; do
@@ -238,7 +238,21 @@ debugging_part() {
   done
 }
 
+# python_with MODULES: the first Python that has them, or nothing; that of the path may lack what the system's has.
+python_with() {
+  for python in "${PYTHON:-python3}" /usr/bin/python3; do
+    if "$python" -c "import $1" 2>/dev/null; then echo "$python" && return; fi
+  done
+}
+
+api_part() {
+  python=$(python_with clang.cindex)
+  [ -n "$python" ] || { echo "skipped: no Python has libclang's module (python3-clang)"; exit 77; }
+  "$python" "$source/sdk/api/make_api.py" --check || fail "sdk/api/burn.json"
+}
+
 case "$part" in
+  api) api_part ;;
   install) install_part ;;
   app) app_part ;;
   backend | decorator | kernels) guide_part "$part" ;;
