@@ -251,8 +251,35 @@ api_part() {
   "$python" "$source/sdk/api/make_api.py" --check || fail "sdk/api/burn.json"
 }
 
+# The guide's CNN in C: what programs in other languages are compared with. Its last line goes to the file `result`.
+train_in_c() {
+  "$prefix/bin/mnist" --train-items 640 --test-items 128 --epochs 2 --backend ndarray --json --show 0 --artifact "$PWD/run" >result || fail "mnist in C"
+}
+
+# The wheel in a fresh virtual environment: it trains, and passes its tests there and with the system's NumPy beside it.
+python_part() {
+  [ -z "$SDK_SANITIZE" ] || { echo "skipped: Python has no sanitizer"; exit 77; }
+  unset CFLAGS
+  python=$(python_with 'setuptools, wheel, venv, ensurepip, sysconfig, os; os.stat(sysconfig.get_path("include") + "/Python.h")')
+  [ -n "$python" ] || { echo "skipped: no Python has Python.h, setuptools, wheel and venv (./dev setup python)"; exit 77; }
+  new_folder python
+  train_in_c
+  PYTHON=$python sh "$source/sdk/python/wheel.sh" "$prefix" "$PWD/dist" || fail "the wheel"
+  "$python" -m venv fresh && "$python" -m venv --system-site-packages beside
+  for place in fresh beside; do
+    $place/bin/python -m pip install -q --no-index --disable-pip-version-check dist/burn-*.whl || fail "installing the wheel"
+  done
+  if grep -rlF "$prefix" fresh/lib/python*/site-packages/burn*; then fail "these files name the folder of the build"; fi
+  fresh/bin/python "$source/sdk/python/examples/mnist.py" 128 64 1 ndarray || fail "training in a fresh environment"
+  awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/sdk/guide/python.md" >page.py
+  [ "$(wc -l <page.py)" -ge 40 ] || fail "the guide page has lost its code"
+  fresh/bin/python page.py || fail "the code of the guide page"
+  beside/bin/python "$source/tests/sdk/python_test.py" "$prefix/share/burn/burn.json" "$source/sdk/python/examples" result run || fail "its tests"
+}
+
 case "$part" in
   api) api_part ;;
+  python) python_part ;;
   install) install_part ;;
   app) app_part ;;
   backend | decorator | kernels) guide_part "$part" ;;

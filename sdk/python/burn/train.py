@@ -1,0 +1,92 @@
+"""The learner: epochs of training and validation with a step function of Python."""
+import math
+
+from . import _c, metric
+from .data import Batch, Dataset, Loader
+from .device import chosen
+
+_names = {}  # C keeps pointers to the names of a step's tensors
+
+
+def _output(given):
+    """A step's tensors as C has them: a dict with "loss"; or (loss, output, targets)."""
+    if isinstance(given, tuple):
+        given = dict(zip(("loss", "output", "targets"), given))
+    elif isinstance(given, _c.BurnTensor):
+        given = {"loss": given}
+    names = [_names.setdefault(name, name.encode()) for name in given]
+    return _c.BurnStepOutput(count=len(given), names=names, tensors=list(given.values()))
+
+
+class _Task:
+    """What C calls for the steps of a run."""
+
+    def __init__(self, model, step):
+        self.model, self.function, self.address = model, step, model._built()[1]
+        self.task = _c.BurnTask(step=_c.callbacks["BurnTask.step"], context=id(self))
+
+    def step(self, address, batch):
+        model = self.model if address == self.address else self.model._shown(address, None)
+        return _output(self.function(model, Batch(batch)))
+
+
+class Epoch(dict):
+    """The values of an epoch: epoch["train"]["Loss"]; a metric without value is missing."""
+
+    def __init__(self, result):
+        named = [result.metrics[i] for i in range(result.metric_count)]
+        super().__init__({split: {m.name: m.values[i] for m in named if not math.isnan(m.values[i])} for i, split in enumerate(("train", "valid"))})
+        self.number, self.seconds, self.items_per_second = result.epoch, result.seconds, result.items_per_second
+
+
+class Result:
+    """The outcome of a run: .epochs, each an Epoch of this run, and what C tells."""
+
+    def __init__(self, result, epochs):
+        self.last, self.epochs = Epoch(result.last), epochs
+        self.epochs_done, self.epochs_resumed, self.steps = result.epochs_done, result.epochs_resumed, result.steps
+        self.stopped_early, self.interrupted = result.stopped_early, result.interrupted
+
+
+class _Listener:
+    def __init__(self, function):
+        self.function, self.epochs = function, []
+
+    def on_epoch(self, result):
+        self.epochs.append(Epoch(result))
+        if self.function:
+            self.function(self.epochs[-1])
+
+
+def _metrics(metrics):
+    return {"items": [m.metric for m in metrics], "count": len(metrics)}
+
+
+
+class Learner:
+    """Trains a module. step(model, batch) returns the loss, or (loss, output, targets), or a dict of tensors with "loss"; in validation
+    it gets the model on the device below autodiff. `lr` is a number or a schedule. Other keywords are those of BurnLearnerConfig."""
+
+    def __init__(self, model, optimizer, step, *, metrics=None, device=None):
+        self.model, self.optimizer, self.step_function, self.device = model, optimizer, step, chosen(device)
+        self.metrics = [metric.accuracy()] if metrics is None else list(metrics)
+
+    def fit(self, train, valid=None, *, epochs=1, lr=1e-3, on_epoch=None, quiet=True, **config):
+        """Trains for some epochs on loaders; the outcome, with the values of each epoch."""
+        module, task, listener = self.model._module(), _Task(self.model, self.step_function), _Listener(on_epoch)
+        rate = {"learning_rate": lr} if isinstance(lr, (int, float)) else {"schedule": lr._schedule}
+        settings = _c.BurnLearnerConfig(epochs=epochs, metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
+                                        on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **rate, **config)
+        result = _c.BurnLearnerResult()
+        _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, valid._loader if valid else None, result)
+        return Result(result, listener.epochs)
+
+    def evaluate(self, data):
+        """The metrics of the model over a loader."""
+        model, result = self.model.valid(), _c.BurnEpochResult()
+        task = _Task(model, self.step_function)
+        _c.burn_learner_evaluate(task.task, self.device.inner, model._module(), data._loader, _metrics(self.metrics), result)
+        return Epoch(result)["valid"]
+
+
+__all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "Result"]

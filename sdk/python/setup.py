@@ -1,0 +1,16 @@
+"""The extension module of the wheel. wheel.sh calls this in a folder with everything in it: the generated sources, and Burn as it is
+installed, in burn/."""
+import json
+import os
+import pathlib
+
+from setuptools import Extension, setup
+
+PREFIX = pathlib.Path(os.environ["BURN_PREFIX"])  # an installation of Burn: headers and libraries
+VERSION = json.loads(pathlib.Path("burn.json").read_text())["version"]
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-D_POSIX_C_SOURCE=200809L", "-fvisibility=hidden", f"-ffile-prefix-map={pathlib.Path.cwd()}=burn"]
+MODULE = Extension("burn._c", ["functions.c", "src/values.c", "src/calls.c"], include_dirs=["src", str(PREFIX / "include")],
+                   library_dirs=[str(PREFIX / "lib")], libraries=["burn_train", "burn_nn", "burn"], extra_compile_args=FLAGS,
+                   extra_link_args=["-Wl,-rpath,$ORIGIN/lib", "-Wl,--strip-debug"], py_limited_api=True)
+
+setup(version=VERSION, ext_modules=[MODULE], options={"bdist_wheel": {"py_limited_api": "cp39"}})

@@ -1,0 +1,561 @@
+/* calls.c - arguments of Python as those of C, results the other way, callbacks, and the module burn._c itself. */
+#include "values.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static PyObject *error_type;                                       /* burn.BurnError */
+static PyObject *pending_type, *pending_value, *pending_traceback; /* what a callback has raised */
+
+/* -- a call ----------------------------------------------------------------------------------- */
+
+static void finish(Call *call) {
+  for (int i = 0; i < call->memory_count; i++) free(call->memory[i]);
+  for (int i = 0; i < call->object_count; i++) Py_DECREF(call->objects[i]);
+}
+
+static bool place_keywords(Call *call, PyObject *keywords) {
+  PyObject *name, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(keywords, &position, &name, &value)) {
+    int i = 0;
+    while (i < call->function->count && PyUnicode_CompareWithASCIIString(name, call->function->names[i]) != 0) i++;
+    if (i == call->function->count || call->arguments[i]) {
+      PyErr_Format(PyExc_TypeError, "%s: the argument %R is unknown or given twice", call->function->name, name);
+      return false;
+    }
+    call->arguments[i] = value;
+  }
+  return true;
+}
+
+PyObject *burn_python_enter(const Function *function, PyObject *self, PyObject *arguments, PyObject *keywords) {
+  Call call;
+  memset(&call, 0, offsetof(Call, memory));
+  call.memory_count = call.object_count = 0;
+  call.function = function;
+  int count = 0;
+  if (self) call.arguments[count++] = self;
+  const int given = (int)PyTuple_Size(arguments);
+  if (given + count > function->count) {
+    return PyErr_Format(PyExc_TypeError, "%s takes %d arguments, not %d", function->name, function->count,
+                        given + count);
+  }
+  for (int i = 0; i < given; i++) call.arguments[count++] = PyTuple_GetItem(arguments, i);
+  if (keywords && !place_keywords(&call, keywords)) return NULL;
+  for (int i = 0; i < function->count; i++) {
+    if (!call.arguments[i]) {
+      return PyErr_Format(PyExc_TypeError, "%s: the argument '%s' is missing", function->name, function->names[i]);
+    }
+  }
+  PyObject *result = function->call(&call);
+  finish(&call);
+  if (!pending_type) return result;
+  Py_XDECREF(result);
+  PyErr_Clear();
+  PyErr_Restore(pending_type, pending_value, pending_traceback);
+  pending_type = pending_value = pending_traceback = NULL;
+  return NULL;
+}
+
+/* The exception that is set, with the names of function and parameter before its text. */
+static void argument_failed(Call *call, int index) {
+  call->failed = true;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_Format(type ? type : PyExc_TypeError, "%s: %s: %S", call->function->name, call->function->names[index],
+               value ? value : Py_None);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
+static PyObject *keeper(Call *call) {
+  if (call->object_count == 0) {
+    PyObject *list = PyList_New(0);
+    if (!list) return NULL;
+    call->objects[call->object_count++] = list;
+  }
+  return call->objects[0];
+}
+
+static void *room(Call *call, size_t bytes) {
+  void *memory = call->memory_count < CALL_TEMPORARIES ? calloc(1, bytes ? bytes : 1) : NULL;
+  if (!memory) {
+    PyErr_NoMemory();
+    call->failed = true;
+    return NULL;
+  }
+  return call->memory[call->memory_count++] = memory;
+}
+
+/* -- arguments -------------------------------------------------------------------------------- */
+
+int64_t argument_signed(Call *call, int index, int64_t low, int64_t high) {
+  int64_t value = 0;
+  if (call->failed) return 0;
+  if (!write_number(KIND_I64, &value, call->arguments[index])) argument_failed(call, index);
+  if (!call->failed && (value < low || value > high)) {
+    PyErr_Format(PyExc_OverflowError, "%lld is not in %lld .. %lld", (long long)value, (long long)low, (long long)high);
+    argument_failed(call, index);
+  }
+  return value;
+}
+
+uint64_t argument_unsigned(Call *call, int index, uint64_t high) {
+  uint64_t value = 0;
+  if (call->failed) return 0;
+  if (!write_number(KIND_U64, &value, call->arguments[index])) argument_failed(call, index);
+  if (!call->failed && value > high) {
+    PyErr_Format(PyExc_OverflowError, "%llu is above %llu", (unsigned long long)value, (unsigned long long)high);
+    argument_failed(call, index);
+  }
+  return value;
+}
+
+double argument_double(Call *call, int index) {
+  if (call->failed) return 0;
+  const double value = PyFloat_AsDouble(call->arguments[index]);
+  if (PyErr_Occurred()) argument_failed(call, index);
+  return value;
+}
+
+bool argument_bool(Call *call, int index) {
+  if (call->failed) return false;
+  const int truth = PyObject_IsTrue(call->arguments[index]);
+  if (truth < 0) argument_failed(call, index);
+  return truth > 0;
+}
+
+const char *argument_text(Call *call, int index) {
+  const char *text = NULL;
+  if (call->failed) return NULL;
+  PyObject *keep = keeper(call);
+  if (!keep || !write_item(KIND_STRING, NULL, &text, call->arguments[index], keep)) argument_failed(call, index);
+  return text;
+}
+
+void *argument_handle(Call *call, int index, const HandleInfo *info) {
+  void *pointer = NULL;
+  if (!call->failed && !handle_pointer(call->arguments[index], info, &pointer)) argument_failed(call, index);
+  return pointer;
+}
+
+void *argument_address(Call *call, int index) {
+  void *address = NULL;
+  if (!call->failed && !address_of(call->arguments[index], &address)) argument_failed(call, index);
+  return address;
+}
+
+void *argument_struct(Call *call, int index, const StructInfo *info) {
+  PyObject *value = call->arguments[index];
+  if (value == Py_None || call->failed) return NULL;
+  if (struct_check(value) && ((Struct *)value)->info == info) return ((Struct *)value)->data;
+  if (PyLong_Check(value)) return argument_address(call, index);
+  void *out = room(call, info->bytes);
+  PyObject *keep = keeper(call);
+  if (out && keep && !write_struct(info, out, value, keep)) argument_failed(call, index);
+  return out;
+}
+
+void argument_value(Call *call, int index, const StructInfo *info, void *out) {
+  if (call->failed) return;
+  PyObject *keep = keeper(call);
+  if (!keep || !write_struct(info, out, call->arguments[index], keep)) argument_failed(call, index);
+}
+
+void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count) {
+  PyObject *value = call->arguments[index];
+  *count = 0;
+  if (value == Py_None || call->failed) return NULL;
+  if (!PyList_Check(value) && !PyTuple_Check(value)) {
+    return argument_address(call, index);
+  }
+  *count = (size_t)PySequence_Size(value);
+  char *list = room(call, (*count + 1) * bytes); /* lists that end with NULL do */
+  PyObject *keep = keeper(call);
+  for (size_t i = 0; list && keep && !call->failed && i < *count; i++) {
+    PyObject *item = PySequence_GetItem(value, (Py_ssize_t)i);
+    void *at = list + i * bytes;
+    const bool done = item && (kind == KIND_HANDLE ? handle_pointer(item, what, (void **)at)
+                                                   : write_item(kind, what, at, item, keep));
+    Py_XDECREF(item);
+    if (!done) argument_failed(call, index);
+  }
+  return list;
+}
+
+void *argument_room(Call *call, int index, size_t *count) {
+  *count = (size_t)argument_unsigned(call, index, 1 << 20);
+  return call->failed ? NULL : room(call, *count * sizeof(void *));
+}
+
+void *take_always(Call *call, int index, void *pointer) {
+  if (pointer) ((Handle *)call->arguments[index])->pointer = NULL;
+  return pointer;
+}
+
+void *take_handle(Call *call, int index, const HandleInfo *info, void *pointer) {
+  if (pointer && info->clone) return info->clone(pointer);
+  return take_always(call, index, pointer);
+}
+
+void take_list(const HandleInfo *info, void *list, size_t count) {
+  void **items = list;
+  for (size_t i = 0; i < count; i++) items[i] = items[i] ? info->clone(items[i]) : NULL;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+PyObject *result_none(void) { Py_RETURN_NONE; }
+
+static PyObject *raise_status(BurnStatus status) {
+  PyObject *error = PyObject_CallFunction(error_type, "s", burn_status_message(status));
+  PyObject *number = PyLong_FromUnsignedLongLong(status);
+  PyObject *code = PyLong_FromUnsignedLong(burn_status_code(status));
+  if (error && number && code) {
+    PyObject_SetAttrString(error, "status", number);
+    PyObject_SetAttrString(error, "code", code);
+    PyErr_SetObject(error_type, error);
+  }
+  Py_XDECREF(error);
+  Py_XDECREF(number);
+  Py_XDECREF(code);
+  return NULL;
+}
+
+PyObject *result_status(BurnStatus status) {
+  if (status != BURN_OK) return raise_status(status);
+  Py_RETURN_NONE;
+}
+
+PyObject *result_tensor(BurnTensor *tensor) {
+  const BurnStatus status = tensor ? burn_tensor_status(tensor) : BURN_OK;
+  if (status == BURN_OK) return result_handle(tensor_info, tensor, NULL);
+  burn_drop(tensor);
+  return raise_status(status);
+}
+
+PyObject *result_text(const char *text) {
+  if (!text) Py_RETURN_NONE;
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+PyObject *result_given_text(char *text) {
+  PyObject *result = result_text(text);
+  free(text);
+  return result;
+}
+
+PyObject *result_address(const void *address) {
+  if (!address) Py_RETURN_NONE;
+  return PyLong_FromVoidPtr((void *)(uintptr_t)address);
+}
+
+PyObject *result_room(const HandleInfo *info, void **items, size_t count) {
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list && i < count; i++) {
+    PyObject *item = info == tensor_info ? result_tensor(items[i]) : result_handle(info, items[i], NULL);
+    if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) Py_CLEAR(list);
+  }
+  return list;
+}
+
+PyObject *result_with(PyObject *first, int count, PyObject **outputs) {
+  bool bad = false;
+  for (int i = 0; i < count; i++) bad = bad || !outputs[i];
+  const bool alone = first == Py_None && count == 1;
+  PyObject *all = bad || !first ? NULL : alone ? outputs[0] : PyTuple_New(count + (first != Py_None));
+  if (alone || !all) {
+    Py_XDECREF(first);
+    for (int i = alone && !bad; i < count; i++) Py_XDECREF(outputs[i]);
+    return all;
+  }
+  int at = 0;
+  if (first != Py_None) {
+    PyTuple_SetItem(all, at++, first);
+  } else {
+    Py_DECREF(first);
+  }
+  for (int i = 0; i < count; i++) PyTuple_SetItem(all, at++, outputs[i]);
+  return all;
+}
+
+/* -- callbacks -------------------------------------------------------------------------------- */
+
+bool burn_python_pending(void) { return pending_type != NULL; }
+
+/* Keeps the first exception for the call that led here. */
+static void leave_pending(void) {
+  if (pending_type || !PyErr_Occurred()) {
+    PyErr_Clear();
+    return;
+  }
+  PyErr_Fetch(&pending_type, &pending_value, &pending_traceback);
+}
+
+PyObject *call_back(const void *context, const char *field, int count, ...) {
+  PyObject *object = (PyObject *)(uintptr_t)context;
+  PyObject *arguments = PyTuple_New(count);
+  va_list list;
+  va_start(list, count);
+  bool bad = !arguments;
+  for (int i = 0; i < count; i++) {
+    PyObject *argument = va_arg(list, PyObject *);
+    bad = bad || !argument || PyTuple_SetItem(arguments, i, argument) != 0;
+  }
+  va_end(list);
+  PyObject *function = NULL;
+  if (!bad && field) function = PyObject_GetAttrString(object, field);
+  PyObject *result = bad || (field && !function) ? NULL : PyObject_CallObject(field ? function : object, arguments);
+  Py_XDECREF(function);
+  Py_XDECREF(arguments);
+  if (!result) leave_pending();
+  return result;
+}
+
+BurnStatus callback_status(void) {
+  if (!pending_type) return BURN_OK;
+  return burn_status_make(BURN_STATUS_CANCELLED, "a Python function has raised an exception");
+}
+
+double callback_double(PyObject *value) {
+  const double number = value ? PyFloat_AsDouble(value) : 0;
+  if (PyErr_Occurred()) leave_pending();
+  return number;
+}
+
+int64_t callback_integer(PyObject *value) {
+  const int64_t number = value && value != Py_None ? PyLong_AsLongLong(value) : 0;
+  if (PyErr_Occurred()) leave_pending();
+  return number;
+}
+
+bool callback_bool(PyObject *value) { return value && PyObject_IsTrue(value) > 0; }
+
+BurnTensor *callback_tensor(PyObject *value) {
+  void *pointer = NULL;
+  if (value && !handle_pointer(value, tensor_info, &pointer)) leave_pending();
+  return pointer ? burn_clone(pointer) : burn_tensor_failed(callback_status());
+}
+
+void callback_value(PyObject *value, const StructInfo *info, void *out) {
+  PyObject *keep = PyList_New(0);
+  memset(out, 0, info->bytes);
+  if (value && keep && !write_struct(info, out, value, keep)) leave_pending();
+  if (pending_type) {
+    memset(out, 0, info->bytes);
+  } else if (value && struct_check(value) && info->holder) {
+    forget_value(info, ((Struct *)value)->data); /* they are C's now */
+  }
+  Py_XDECREF(keep);
+}
+
+PyObject *callback_list(Kind kind, const void *what, size_t bytes, const void *items, size_t count) {
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list && i < count; i++) {
+    PyObject *item = read_item(kind, what, (const char *)items + i * bytes, NULL);
+    if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) Py_CLEAR(list);
+  }
+  return list;
+}
+
+/* -- DLPack ----------------------------------------------------------------------------------- */
+
+static const char new_name[] = "dltensor_versioned", old_name[] = "dltensor";
+
+static void end_new(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, new_name)) return; /* a consumer has it */
+  BurnDlpackManaged *shared = PyCapsule_GetPointer(capsule, new_name);
+  if (shared->deleter) shared->deleter((struct DLManagedTensorVersioned *)shared);
+}
+
+/* The struct of DLPack 0 around a new one. */
+typedef struct OldTensor {
+  BurnDlpackUnversioned tensor;
+  BurnDlpackManaged *shared;
+} OldTensor;
+
+static void delete_old(struct DLManagedTensor *tensor) {
+  OldTensor *old = (OldTensor *)tensor;
+  if (old->shared->deleter) old->shared->deleter((struct DLManagedTensorVersioned *)old->shared);
+  free(old);
+}
+
+static void end_old(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, old_name)) return;
+  BurnDlpackUnversioned *shared = PyCapsule_GetPointer(capsule, old_name);
+  shared->deleter((struct DLManagedTensor *)shared);
+}
+
+static PyObject *old_capsule(BurnDlpackManaged *shared) {
+  OldTensor *old = calloc(1, sizeof *old);
+  if (!old) {
+    shared->deleter((struct DLManagedTensorVersioned *)shared);
+    return PyErr_NoMemory();
+  }
+  old->shared = shared;
+  old->tensor.tensor = shared->tensor;
+  old->tensor.manager_ctx = old;
+  old->tensor.deleter = delete_old;
+  return PyCapsule_New(old, old_name, end_old);
+}
+
+/* dlpack_capsule(tensor, stream or None, versioned) */
+static PyObject *dlpack_capsule(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *tensor, *stream;
+  int versioned;
+  void *pointer;
+  if (!PyArg_ParseTuple(arguments, "OOp", &tensor, &stream, &versioned)) return NULL;
+  if (!handle_pointer(tensor, tensor_info, &pointer)) return NULL;
+  struct DLManagedTensorVersioned *shared = NULL;
+  const int64_t number = stream == Py_None ? 0 : PyLong_AsLongLong(stream);
+  if (PyErr_Occurred()) return NULL;
+  const BurnStatus status = stream == Py_None ? burn_to_dlpack(burn_clone(pointer), &shared)
+                                              : burn_to_dlpack_on(burn_clone(pointer), number, &shared);
+  if (status != BURN_OK) return raise_status(status);
+  BurnDlpackManaged *ours = (BurnDlpackManaged *)shared;
+  return versioned ? PyCapsule_New(ours, new_name, end_new) : old_capsule(ours);
+}
+
+/* dlpack_device(tensor): DLPack's (type, number) of the memory. */
+static PyObject *dlpack_device(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *tensor;
+  void *pointer;
+  if (!PyArg_ParseTuple(arguments, "O", &tensor) || !handle_pointer(tensor, tensor_info, &pointer)) return NULL;
+  struct DLManagedTensorVersioned *shared = NULL;
+  const BurnStatus status = burn_to_dlpack(burn_clone(pointer), &shared);
+  if (status != BURN_OK) return raise_status(status);
+  const BurnDlpackManaged *ours = (BurnDlpackManaged *)shared;
+  PyObject *result = Py_BuildValue("(ii)", (int)ours->tensor.device_type, (int)ours->tensor.device_id);
+  if (ours->deleter) ours->deleter(shared);
+  return result;
+}
+
+/* from_dlpack_capsule(capsule, device) */
+static PyObject *from_dlpack_capsule(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *capsule, *device;
+  void *pointer;
+  if (!PyArg_ParseTuple(arguments, "OO", &capsule, &device)) return NULL;
+  if (!handle_pointer(device, device_info, &pointer)) return NULL;
+  const bool versioned = PyCapsule_IsValid(capsule, new_name) != 0;
+  void *shared = PyCapsule_GetPointer(capsule, versioned ? new_name : old_name);
+  if (!shared || PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor") != 0) return NULL;
+  return result_tensor(versioned ? burn_from_dlpack(shared, pointer) : burn_from_dlpack_unversioned(shared, pointer));
+}
+
+/* -- memory for Python ------------------------------------------------------------------------ */
+
+/* register(name, class): objects of a handle type are made as `class`, a subclass of it, from now on. */
+static PyObject *register_class(PyObject *module, PyObject *arguments) {
+  (void)module;
+  const char *name;
+  PyObject *type;
+  if (!PyArg_ParseTuple(arguments, "sO", &name, &type)) return NULL;
+  for (size_t i = 0; i < burn_python_handle_count; i++) {
+    if (strcmp(burn_python_handles[i].name, name) == 0) {
+      Py_INCREF(type);
+      burn_python_handles[i].type = type;
+      Py_RETURN_NONE;
+    }
+  }
+  return PyErr_Format(PyExc_ValueError, "there is no handle type %s", name);
+}
+
+/* view(type, address, owner or None): a struct that lies at an address. */
+static PyObject *view(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *type, *owner, *number;
+  if (!PyArg_ParseTuple(arguments, "OOO", &type, &number, &owner)) return NULL;
+  PyObject *index = PyObject_GetAttrString(type, "_index");
+  void *address = index ? PyLong_AsVoidPtr(number) : NULL;
+  if (PyErr_Occurred()) return NULL;
+  PyObject *made = result_view(&burn_python_structs[PyLong_AsSize_t(index)], address, owner);
+  Py_DECREF(index);
+  return made;
+}
+
+/* bytes_at(address, count) */
+static PyObject *bytes_at(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  Py_ssize_t count;
+  if (!PyArg_ParseTuple(arguments, "Kn", &address, &count)) return NULL;
+  return PyBytes_FromStringAndSize((const char *)(uintptr_t)address, count);
+}
+
+/* copy_to(address, what has an address, count) */
+static PyObject *copy_to(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  PyObject *source;
+  Py_ssize_t count;
+  void *from;
+  if (!PyArg_ParseTuple(arguments, "KOn", &address, &source, &count) || !address_of(source, &from)) return NULL;
+  if (PyBytes_Check(source) && PyBytes_Size(source) < count) {
+    return PyErr_Format(PyExc_ValueError, "%zd bytes are wanted, there are %zd", count, PyBytes_Size(source));
+  }
+  if (count) memcpy((void *)(uintptr_t)address, from, (size_t)count);
+  Py_RETURN_NONE;
+}
+
+/* free(address): what C gives as memory of malloc. */
+static PyObject *free_memory(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "K", &address)) return NULL;
+  free((void *)(uintptr_t)address);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef own_methods[] = {
+    {"dlpack_capsule", dlpack_capsule, METH_VARARGS, "dlpack_capsule(tensor, stream, versioned): a capsule of DLPack"},
+    {"dlpack_device", dlpack_device, METH_VARARGS, "dlpack_device(tensor): DLPack's (type, number) of its memory"},
+    {"from_dlpack_capsule", from_dlpack_capsule, METH_VARARGS, "from_dlpack_capsule(capsule, device): a tensor"},
+    {"register", register_class, METH_VARARGS, "register(name, class): objects of a handle type are made as class"},
+    {"view", view, METH_VARARGS, "view(type, address, owner): a struct that lies at an address"},
+    {"bytes_at", bytes_at, METH_VARARGS, "bytes_at(address, count): a copy of memory"},
+    {"copy_to", copy_to, METH_VARARGS, "copy_to(address, source, count): writes memory"},
+    {"free", free_memory, METH_VARARGS, "free(address): frees what C gave as memory of malloc"},
+    {NULL, NULL, 0, NULL}};
+
+/* -- the module ------------------------------------------------------------------------------- */
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        "burn._c",
+                                        "All functions of Burn's C API, by their names in C.",
+                                        -1,
+                                        burn_python_functions,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL};
+
+static bool add_numbers(PyObject *module) {
+  for (size_t i = 0; i < burn_python_constant_count; i++) {
+    PyObject *value = PyLong_FromLongLong(burn_python_constants[i].value);
+    if (!value || PyModule_AddObject(module, burn_python_constants[i].name, value) != 0) return false;
+  }
+  PyObject *callbacks = PyDict_New();
+  for (size_t i = 0; callbacks && i < burn_python_callback_count; i++) {
+    PyObject *address = PyLong_FromSize_t(burn_python_callbacks[i].address);
+    if (!address || PyDict_SetItemString(callbacks, burn_python_callbacks[i].name, address) != 0) return false;
+    Py_DECREF(address);
+  }
+  return callbacks && PyModule_AddObject(module, "callbacks", callbacks) == 0;
+}
+
+PyMODINIT_FUNC PyInit__c(void) {
+  PyObject *module = PyModule_Create(&definition);
+  if (!module || !add_types(module) || !add_numbers(module) || PyModule_AddFunctions(module, own_methods) != 0)
+    return NULL;
+  error_type = PyErr_NewExceptionWithDoc("burn.BurnError", "A failure in Burn: its message; .code is a BURN_STATUS_*.",
+                                         PyExc_RuntimeError, NULL);
+  if (!error_type) return NULL;
+  Py_INCREF(error_type);
+  return PyModule_AddObject(module, "BurnError", error_type) == 0 ? module : NULL;
+}

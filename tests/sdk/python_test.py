@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""The Python package as it is installed: python_test.py BURN_JSON EXAMPLES RESULT FOLDER. BURN_JSON is the description of the C API, RESULT the
+last line of the C program mnist with --json, which has trained in FOLDER on 640 and 128 digits for 2 epochs."""
+import ast
+import importlib.util
+import inspect
+import json
+import pathlib
+import sys
+import unittest
+
+import burn
+from burn import _c, nn
+
+JSON, EXAMPLES, RESULT, FOLDER = sys.argv[1:5]
+API = json.loads(pathlib.Path(JSON).read_text())
+TYPES = {t["name"]: t for t in API["types"]}
+
+
+def load(name, folder):
+    spec = importlib.util.spec_from_file_location(name, pathlib.Path(folder) / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def optional(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+class Reach(unittest.TestCase):
+    def test_every_public_function_is_there(self):
+        missing = [f["name"] for f in API["functions"] if not callable(getattr(_c, f["name"], None))]
+        self.assertEqual(missing, [])
+        self.assertGreater(len(API["functions"]), 1500)
+
+    def test_every_constant_has_its_value(self):
+        for entry in API["types"]:
+            for value in entry.get("values", []):
+                self.assertEqual(getattr(_c, value["name"]), value["value"], value["name"])
+
+    def test_every_module_is_a_layer_with_its_config_as_keywords(self):
+        for entry in API["types"]:
+            if entry["kind"].startswith("module") and any(f["result"]["type"]["c"] == entry["name"] and f["name"].endswith("_init") for f in API["functions"]):
+                layer = getattr(nn, entry["name"].removeprefix("Burn") if hasattr(str, "removeprefix") else entry["name"][4:])
+                config = TYPES.get(entry["name"] + "Config")
+                if config and config["kind"] == "config":
+                    names = {name.rstrip("_") for name in inspect.signature(layer.__init__).parameters}
+                    self.assertEqual({f["name"] for f in config["fields"]} - names, set(), layer)
+
+    def test_keyword_defaults_are_those_of_c(self):
+        seen = 0
+        for entry in API["types"]:
+            layer = getattr(nn, entry["name"][4:].replace("Config", ""), None)
+            if entry["kind"] != "config" or layer is None or any(f.get("required") for f in entry["fields"]):
+                continue
+            defaults = getattr(_c, entry["name"] + "_defaults")()
+            for name, parameter in inspect.signature(layer.__init__).parameters.items():
+                if isinstance(parameter.default, (bool, int, float)) and not isinstance(getattr(defaults, name.rstrip("_")), _c.Struct):
+                    self.assertEqual(getattr(defaults, name.rstrip("_")), parameter.default, f"{entry['name']}.{name}")
+                    seen += 1
+        self.assertGreater(seen, 20)
+
+    def test_stubs_name_every_function(self):
+        stub = pathlib.Path(burn.__file__).with_name("_c.pyi")
+        names = {node.name for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)}
+        self.assertEqual({f["name"] for f in API["functions"]} - names, set())
+
+
+class Tensors(unittest.TestCase):
+    def test_operators_have_known_answers(self):
+        x = burn.tensor([[1.0, 2.0], [3.0, 4.0]])
+        self.assertEqual((x + 1).tolist(), [[2, 3], [4, 5]])
+        self.assertEqual((1 - x).tolist(), [[0, -1], [-2, -3]])
+        self.assertEqual((12 / x).tolist(), [[12, 6], [4, 3]])
+        self.assertEqual((x @ x).tolist(), [[7, 10], [15, 22]])
+        self.assertEqual((x ** 2 % 5).tolist(), [[1, 4], [4, 1]])
+        self.assertEqual((x > 2).tolist(), [[False, False], [True, True]])
+        self.assertEqual((~(x > 2) & (x > 1)).tolist(), [[False, True], [False, False]])
+        self.assertEqual(x.sum().item(), 10)
+        self.assertEqual(x.max(1).tolist(), [[2], [4]])
+        self.assertEqual((burn.tensor([1]) + (1 << 60) - 1).item(), 1 << 60)
+
+    def test_nothing_is_taken_away(self):
+        x = burn.tensor([1.0, 2.0])
+        parts = [x, x]
+        self.assertEqual(burn.cat(parts).tolist(), [1, 2, 1, 2])
+        x.relu(), x.add(x), _c.burn_sum(x)
+        self.assertEqual(x.tolist(), [1, 2])
+
+    def test_indices_are_those_of_lists(self):
+        rows = [[10 * i + j for j in range(5)] for i in range(4)]
+        x = burn.tensor(rows)
+        for part in (slice(None), slice(1, 3), slice(None, None, 2), slice(None, None, -1), slice(3, 0, -2), slice(-2, None), slice(2, 2)):
+            if len(rows[part]):
+                self.assertEqual(x[part].tolist(), rows[part], part)
+            self.assertEqual(len(x[part]), len(rows[part]))
+            self.assertEqual(x[1, part].tolist() if len(rows[1][part]) else [], rows[1][part], part)
+        self.assertEqual(x[2].tolist(), rows[2])
+        self.assertEqual(x[-1, -1].item(), rows[-1][-1])
+        self.assertEqual(x[..., 1].tolist(), [row[1] for row in rows])
+        self.assertEqual(x[[3, 0, 3]].tolist(), [rows[3], rows[0], rows[3]])
+        self.assertEqual(x[:, None].shape, (4, 1, 5))
+        with self.assertRaises(IndexError):
+            x[4]
+
+    def test_dtypes_and_shapes(self):
+        self.assertEqual(burn.tensor([True, False]).dtype, burn.bool_)
+        self.assertEqual(burn.tensor([1, 2]).dtype, burn.i64)
+        self.assertEqual(burn.tensor([1, 2], burn.f16).tolist(), [1, 2])
+        self.assertEqual(burn.zeros(2, 3, dtype=burn.bf16).tolist(), [[0, 0, 0], [0, 0, 0]])
+        self.assertEqual(burn.arange(6).reshape(2, -1).shape, (2, 3))
+        self.assertEqual([part.tolist() for part in burn.arange(5).split(2)], [[0, 1], [2, 3], [4]])
+        self.assertIn("shape=[2], dtype=f32", repr(burn.tensor([1.0, 2.0])))
+        self.assertIn("..., 0.0]", repr(burn.zeros(5000)).replace("0.0, 0.0, 0.0]", "0.0]"))
+
+    def test_messages_are_those_of_c(self):
+        with self.assertRaises(burn.BurnError) as caught:
+            burn.zeros(2, 3) @ burn.zeros(2, 3)
+        self.assertEqual(str(caught.exception), "matmul: [2,3] x [2,3]: inner dimensions 3 and 2 differ")
+        self.assertEqual(caught.exception.code, _c.BURN_STATUS_INVALID_SHAPE)
+        with self.assertRaisesRegex(TypeError, "^burn_topk: k: 'str' object"):
+            burn.zeros(2).topk("a", 0)
+        with self.assertRaisesRegex(TypeError, "^burn_dim: the argument 'dim' is missing"):
+            _c.burn_dim(burn.zeros(2))
+        with self.assertRaisesRegex(OverflowError, "^burn_dim: dim: "):
+            _c.burn_dim(burn.zeros(2), 1 << 40)
+
+    def test_gradient_of_a_square_is_twice_the_value(self):
+        x = burn.tensor([1.0, 2.0, 3.0]).require_grad()
+        gradients = (x * x).sum().backward()
+        self.assertEqual(gradients[x].tolist(), [2, 4, 6])
+
+    def test_what_is_ended_is_empty(self):
+        gradients = (burn.tensor([1.0]).require_grad() * 2).backward()
+        _c.burn_gradients_drop(gradients)
+        with self.assertRaisesRegex(ValueError, "taken or closed before"):
+            gradients[burn.tensor([1.0])]
+
+
+class Block(nn.Module):
+    def __init__(self, size):
+        self.up = nn.Linear(size, size)
+        self.scale = burn.Param(burn.ones(size))
+        self.seen = burn.Buffer(burn.zeros(1))
+
+    def forward(self, x):
+        return self.up(x) * self.scale.value.unsqueeze(2)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        self.blocks = [Block(4), Block(4)]
+        self.norm = nn.BatchNorm(4)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x)
+
+
+class Modules(unittest.TestCase):
+    def test_paths_are_those_of_attributes(self):
+        self.assertEqual([path for path, _ in Net().parameters()],
+                         [f"blocks.{i}.{name}" for i in (0, 1) for name in ("up.weight", "up.bias", "scale", "seen")] +
+                         ["norm.gamma", "norm.beta", "norm.running_mean", "norm.running_var"])
+        self.assertEqual(Net().num_params(), 2 * (16 + 4 + 4 + 1) + 4 * 4)
+
+    def test_a_step_of_sgd_is_its_formula(self):
+        net = Net()
+        before = dict(net.parameters())
+        x = burn.normal(8, 4)
+        loss = net(x).square().mean()
+        gradients = loss.backward()
+        burn.optim.Sgd().step(net, gradients, 0.5)
+        self.assertNotEqual(dict(net.parameters())["blocks.0.scale"].tolist(), before["blocks.0.scale"].tolist())
+        layer = nn.Linear(2, 1, bias=False, initializer="zeros")
+        layer_loss = (layer(burn.tensor([[3.0, 5.0]])) - 1).square().sum()  # gradient: 2 (0 - 1) x
+        burn.optim.Sgd().train_step(layer, layer_loss, 0.1)
+        for value, wanted in zip(layer.weight.tolist(), (0.6, 1.0)):
+            self.assertAlmostEqual(value[0], wanted, 6)
+
+    def test_records_and_copies(self):
+        net, other = Net(), Net()
+        path = str(pathlib.Path(FOLDER) / "python_net")
+        for form in ("mpk", "bpk", "json.gz"):
+            net.save(path, format=form)
+            other.load(path, format=form)
+            self.assertEqual([v.tolist() for _, v in other.parameters()], [v.tolist() for _, v in net.parameters()], form)
+        copy = net.valid()
+        self.assertFalse(copy.blocks[1].up.weight.device.is_autodiff)
+        self.assertEqual(copy.blocks[1].up.weight.tolist(), net.blocks[1].up.weight.tolist())
+        net.blocks[0].scale.value = burn.zeros(4)
+        self.assertEqual(net.blocks[0].scale.value.tolist(), [0] * 4)
+        self.assertEqual(copy.blocks[0].scale.value.tolist(), [1] * 4)
+
+    def test_modules_in_a_list_are_alike(self):
+        class Mixed(nn.Module):
+            def __init__(self):
+                self.parts = [nn.Linear(2, 2), nn.Dropout(0.5)]
+
+        with self.assertRaisesRegex(TypeError, "of one type"):
+            Mixed().status()
+
+    def test_modules_that_come_and_go(self):
+        device = burn.set_default_device(burn.Device("ndarray"))
+        net = Net()
+        before = {path: value.tolist() for path, value in net.parameters()}
+        net.blocks.append(Block(4))
+        net.head, kept = nn.Linear(4, 2), net.blocks[0].scale
+        after = {path: value.tolist() for path, value in net.parameters()}
+        self.assertEqual({path: after[path] for path in before}, before)
+        self.assertEqual(len(after), len(before) + 4 + 2)
+        del net.blocks[0], net.head, before, after
+        self.assertEqual([path for path, _ in net.parameters()][:5],
+                         ["blocks.0.up.weight", "blocks.0.up.bias", "blocks.0.scale", "blocks.0.seen", "blocks.1.up.weight"])
+        self.assertEqual(kept.value.tolist(), [1] * 4)
+        del net, kept
+        self.assertEqual(device.memory().live_tensors, 0)
+
+    def test_a_config_that_c_refuses_says_why(self):
+        with self.assertRaisesRegex(burn.BurnError, "groups"):
+            nn.Conv2d((3, 4), 3, groups=2).status()
+
+    def test_layers_with_states(self):
+        lstm = nn.Lstm(4, 5, True)
+        out, last = lstm(burn.normal(2, 3, 4))
+        self.assertEqual((out.shape, last.hidden.shape), ((2, 3, 5), (2, 5)))
+        self.assertEqual(out[:, 2].tolist(), last.hidden.tolist())
+        out, last = lstm(burn.normal(2, 3, 4), last)
+        self.assertEqual(last.cell.shape, (2, 5))
+
+    def test_nothing_stays_alive(self):
+        device = burn.Device("ndarray")
+        kept = burn.set_default_device(device)
+        net = Net()
+        net.valid(), net.clone(), net.parameters()
+        burn.optim.Adam().train_step(net, net(burn.normal(8, 4)).mean(), 0.1)
+        self.assertGreater(device.memory().live_tensors, 0)
+        del net
+        self.assertEqual(device.memory().live_tensors, 0)
+        self.assertIs(kept, device)
+
+
+class Data(unittest.TestCase):
+    def test_items_come_back(self):
+        data = burn.data.Dataset.items({"x": [float(i), 1.0], "y": i % 3} for i in range(10))
+        self.assertEqual(data.columns, [("x", burn.f32, (2,)), ("y", burn.i64, ())])
+        self.assertEqual(([*data[7]["x"]], data[-3]["y"], len(data[2:8:2])), ([7.0, 1.0], 1, 3))
+        self.assertEqual([len(part) for part in data.split(0.5, 0.3)], [5, 3])
+        self.assertEqual(data.map(lambda item: {"z": item["y"] + 1})[5]["z"], 3)
+
+    def test_the_order_does_not_depend_on_workers(self):
+        data = burn.data.Dataset.of([{"x": i} for i in range(50)])
+        orders = [[batch["x"].tolist() for batch in burn.data.Loader(data, 8, shuffle=True, seed=3, workers=n)] for n in (0, 3)]
+        self.assertEqual(*orders)
+        self.assertEqual(sorted(sum(orders[0], [])), list(range(50)))
+
+    def test_an_exception_in_an_item_is_raised(self):
+        class Bad:
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, i):
+                if i == 2:
+                    raise LookupError("item 2")
+                return {"x": i}
+
+        for workers in (0, 2):
+            with self.assertRaisesRegex(LookupError, "item 2"):
+                list(burn.data.Loader(Bad(), 1, workers=workers))
+
+
+class Linear(nn.Module):
+    def __init__(self):
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def linear_step(model, batch):
+    output = model(batch.x)
+    return burn.cross_entropy(output, batch.y), output, batch.y
+
+
+class Items(burn.train.metric.Metric):
+    name = "Items"
+
+    def measure(self, output, items):
+        return float(items)
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        self.data = burn.data.Dataset.items({"x": [float(i), -float(i)], "y": int(i > 0)} for i in range(-8, 8))
+        self.loader = burn.data.Loader(self.data, 8, shuffle=True)
+
+    def test_a_learner_learns_and_hears_of_epochs(self):
+        learner = burn.train.Learner(Linear(), burn.optim.Adam(), linear_step, metrics=[Items(), burn.train.metric.accuracy()])
+        heard = []
+        result = learner.fit(self.loader, self.loader, epochs=20, lr=burn.schedule.Constant(0.1), on_epoch=heard.append)
+        self.assertEqual((len(heard), result.epochs_done, heard[0]["train"]["Items"]), (20, 20, 8))
+        self.assertLess(heard[-1]["valid"]["Loss"], heard[0]["valid"]["Loss"])
+        self.assertAlmostEqual(learner.evaluate(self.loader)["Loss"], heard[-1]["valid"]["Loss"], 6)
+
+    def test_exceptions_of_steps_are_raised_as_they_are(self):
+        def step(model, batch):
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            burn.train.Learner(Linear(), burn.optim.Adam(), step).fit(self.loader)
+
+    def test_lbfgs_solves_least_squares(self):
+        model, x = nn.Linear(1, 1), burn.tensor([[0.0], [1.0], [2.0]])
+        lbfgs = burn.optim.Lbfgs()
+        for _ in range(3):
+            loss = lbfgs.step(model, lambda: (model(x) - (2 * x + 1)).square().mean())
+        self.assertLess(loss, 1e-8)
+        self.assertAlmostEqual(model.weight.item(), 2, 3)
+
+    def test_the_guides_cnn_has_the_numbers_of_c(self):
+        wanted = json.loads(pathlib.Path(RESULT).read_text().splitlines()[-1])
+        last = load("mnist", EXAMPLES).main(640, 128, 2, "ndarray").last
+        for split, name, key in (("train", "Loss", "train_loss"), ("valid", "Loss", "test_loss"), ("valid", "Accuracy", "test_accuracy")):
+            self.assertEqual(float(f"{last[split][name]:.9g}"), wanted[key], key)
+
+    def test_a_record_of_c_is_loaded(self):
+        wanted = json.loads(pathlib.Path(RESULT).read_text().splitlines()[-1])
+        example, device = load("mnist", EXAMPLES), burn.set_default_device("ndarray")
+        model = example.Model(10, 512).load(str(pathlib.Path(FOLDER) / "model"))
+        test = burn.data.Loader(burn.data.Dataset.digits(128, seed=85).normalize_mnist(), 64)
+        values = burn.train.Learner(model, burn.optim.Adam(), example.step, device=device).evaluate(test)
+        self.assertEqual(float(f"{values['Loss']:.9g}"), wanted["test_loss"])
+
+
+class Shared(unittest.TestCase):
+    def test_numpy_without_a_copy(self):
+        numpy = optional("numpy")
+        if not numpy:
+            self.skipTest("this Python has no NumPy")
+        theirs = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+        ours = burn.from_dlpack(theirs)
+        back = ours.numpy()
+        self.assertEqual(back.ctypes.data, theirs.ctypes.data)
+        self.assertFalse(back.flags.writeable)
+        self.assertEqual((ours * 2).tolist(), (theirs * 2).tolist())
+        self.assertNotEqual(burn.tensor(theirs).numpy().ctypes.data, theirs.ctypes.data)
+        self.assertEqual(burn.tensor(theirs.T).tolist(), theirs.T.tolist())
+        self.assertEqual(numpy.asarray(burn.tensor([True, False])).tolist(), [True, False])
+
+    def test_pytorch_without_a_copy(self):
+        torch = optional("torch")
+        if not torch:
+            self.skipTest("this Python has no PyTorch")
+        theirs = torch.arange(12.0).reshape(3, 4).t()
+        ours = burn.from_dlpack(theirs)
+        back = torch.from_dlpack(ours)
+        self.assertEqual((back.data_ptr(), back.stride()), (theirs.data_ptr(), theirs.stride()))
+        del theirs
+        self.assertEqual(back.tolist(), ours.tolist())
+
+
+class Speed(unittest.TestCase):
+    def test_a_call_costs_at_most_a_microsecond_over_c(self):
+        overhead, _ = load("overhead", EXAMPLES).measured()
+        for name, microseconds in overhead.items():
+            self.assertLessEqual(microseconds, 1.0, name)
+
+
+if __name__ == "__main__":
+    burn.set_default_device("ndarray")
+    unittest.main(argv=sys.argv[:1])
