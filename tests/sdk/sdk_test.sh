@@ -277,9 +277,46 @@ python_part() {
   beside/bin/python "$source/tests/sdk/python_test.py" "$prefix/share/burn/burn.json" "$source/sdk/python/examples" result run || fail "its tests"
 }
 
+# same_as_c PROGRAM: its losses are those of C, to all digits that C prints.
+same_as_c() {
+  train_in_c
+  "$1" ndarray 640 128 2 >losses || fail "$1"
+  cat losses
+  sed 's/train loss \(.*\), test loss \(.*\)/\1 \2/' losses | awk '{ printf "%.9g %.9g\n", $1, $2 }' >ours
+  sed -n '$s/.*"train_loss":\([^,]*\),.*"test_loss":\([^,]*\),.*/\1 \2/p' result >theirs
+  diff ours theirs || fail "the losses are not those of C"
+}
+
+# bindings_part LANGUAGE PROGRAM: built by its script against the installation.
+bindings_part() {
+  [ -z "$SDK_SANITIZE" ] || { echo "skipped: $1 links no sanitizer"; exit 77; }
+  new_folder "bindings_$1"
+  sh "$source/sdk/bindings/$1/build.sh" "$prefix" "$PWD/built" || fail "building"
+  same_as_c "built/$2"
+}
+
+rust_bindings_part() {
+  minor=$(rustc --version 2>/dev/null | sed -n 's/^rustc 1\.\([0-9]*\)\..*/\1/p')
+  [ "${minor:-0}" -ge 77 ] || { echo "skipped: no rustc of 1.77 or newer"; exit 77; }
+  bindings_part rust mnist
+}
+
+go_bindings_part() {
+  command -v go >/dev/null 2>&1 || { echo "skipped: no go (golang-go)"; exit 77; }
+  bindings_part go mnist/mnist
+}
+
+zig_bindings_part() {
+  command -v "${ZIG:-zig}" >/dev/null 2>&1 || { echo "skipped: no zig in the path, and none named in ZIG"; exit 77; }
+  bindings_part zig mnist
+}
+
 case "$part" in
   api) api_part ;;
   python) python_part ;;
+  bindings_rust) rust_bindings_part ;;
+  bindings_go) go_bindings_part ;;
+  bindings_zig) zig_bindings_part ;;
   install) install_part ;;
   app) app_part ;;
   backend | decorator | kernels) guide_part "$part" ;;

@@ -1,0 +1,13 @@
+#!/bin/sh
+# build.sh PREFIX OUT - writes sys.zig, and builds the example with zig (ZIG, or the zig of the path) against an installed Burn.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$1 out=$2
+mkdir -p "$out"
+cp "$here/burn.zig" "$here/mnist.zig" "$out"
+python3 "$here/../make_zig.py" "$out/sys.zig"
+python3 "$here/../make_inline.py" "$out/inline.c"
+${CC:-cc} -std=c11 -O2 -fPIC -I"$prefix/include" -c "$out/inline.c" -o "$out/inline.o"
+cd "$out"
+ZIG_GLOBAL_CACHE_DIR=$out/cache ZIG_LOCAL_CACHE_DIR=$out/cache ${ZIG:-zig} build-exe mnist.zig inline.o -lc -L"$prefix/lib" -lburn_train -lburn_nn -lburn \
+  -rpath "$prefix/lib" -O ReleaseSafe -femit-bin=mnist
