@@ -5,23 +5,42 @@ static const BurnTensorDesc *desc_of(const FusionQueue *queue, uint32_t slot) {
   return &fusion_values(queue)[slot].tensor->desc;
 }
 
-uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
-  if (!decorator->fused || op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT)
-    return BURN_FUSED_NO;
-  const uint32_t *slots = fusion_inputs(queue, op);
+/* An op as a step that the level below is asked about. */
+typedef struct AskedStep {
+  BurnFusedStep step;
   BurnTensorDesc inputs[BURN_MAX_FIXED_INPUTS];
   uint32_t numbers[BURN_MAX_FIXED_INPUTS];
+} AskedStep;
+
+/* False for an op that no body can have. */
+static bool ask_about(const FusionQueue *queue, const FusionOp *op, AskedStep *asked) {
+  if (op->output_count != 1 || op->input_count > BURN_MAX_FIXED_INPUTS || op->op >= BURN_OP_LIMIT) return false;
+  const uint32_t *slots = fusion_inputs(queue, op);
   for (uint32_t i = 0; i < op->input_count; i++) {
-    numbers[i] = slots[i] == FUSION_NONE ? BURN_FUSED_ABSENT : i;
-    inputs[i] = slots[i] == FUSION_NONE ? (BurnTensorDesc){0, 0, {0}} : *desc_of(queue, slots[i]);
+    asked->numbers[i] = slots[i] == FUSION_NONE ? BURN_FUSED_ABSENT : i;
+    asked->inputs[i] = slots[i] == FUSION_NONE ? (BurnTensorDesc){0, 0, {0}} : *desc_of(queue, slots[i]);
   }
-  const BurnFusedStep step = {.op = op->op,
-                              .output_count = 1,
-                              .input_count = op->input_count,
-                              .attr_count = op->attr_count,
-                              .inputs = numbers,
-                              .attrs = op->attrs};
-  return decorator->fused->role(decorator->fused_self, &step, inputs, desc_of(queue, op->first_output));
+  asked->step = (BurnFusedStep){.op = op->op,
+                                .output_count = 1,
+                                .input_count = op->input_count,
+                                .attr_count = op->attr_count,
+                                .inputs = asked->numbers,
+                                .attrs = op->attrs};
+  return true;
+}
+
+uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
+  AskedStep asked;
+  if (!decorator->fused || !ask_about(queue, op, &asked)) return BURN_FUSED_NO;
+  return decorator->fused->role(decorator->fused_self, &asked.step, asked.inputs, desc_of(queue, op->first_output));
+}
+
+bool burn__fusion_takes_epilogue(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
+  AskedStep asked;
+  if (!decorator->epilogue || op->flags != 0 || !ask_about(queue, op, &asked)) return false;
+  const uint32_t slot = op->first_output;
+  if (fusion_values(queue)[slot].made_as != slot) return false; /* it is made as what it is cast to */
+  return decorator->epilogue->takes(decorator->fused_self, &asked.step, asked.inputs, desc_of(queue, slot)) != 0;
 }
 
 /* The number of a slot in the body. */
@@ -88,7 +107,9 @@ BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *b
   if (!take_room(decorator, body, &room))
     return FUSION_FAIL(decorator, OUT_OF_MEMORY, "fusion: no memory to describe a body");
   describe(body, &room, &described);
-  const BurnStatus status = decorator->fused->compile(decorator->fused_self, &described, out, why, why_bytes);
+  const BurnStatus status = body->has_product
+                                ? decorator->epilogue->compile(decorator->fused_self, &described, out, why, why_bytes)
+                                : decorator->fused->compile(decorator->fused_self, &described, out, why, why_bytes);
   decorator->host->free(room.values, room.bytes);
   return status;
 }

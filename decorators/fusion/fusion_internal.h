@@ -18,6 +18,7 @@
 
 #include <burn/common/failure.h>
 #include <burn/plugin/calls.h>
+#include <burn/plugin/epilogue.h>
 #include <burn/plugin/fused.h>
 #include <burn/plugin/fusion_statistics.h>
 #include <burn/plugin/mixed.h>
@@ -193,6 +194,8 @@ struct FusionLayer {
   const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
   BurnFusedInterface fused_table;  /* of this version's size */
   void *fused_self;
+  const BurnEpilogueInterface *epilogue; /* NULL: products are calls of their own; its self is that of `fused` */
+  BurnEpilogueInterface epilogue_table;
   const BurnCallsInterface *calls; /* NULL: calls are made one by one */
   BurnCallsInterface calls_table;
   bool joins[BURN_OP_LIMIT];         /* ops whose calls `calls` takes together */
@@ -365,16 +368,19 @@ static inline const uint32_t *fusion_words(const FusionPlan *plan, uint32_t firs
 /* Which ops form a body: the values that enter, leave, and stay inside. Arrays of the caller. */
 typedef struct FusionBody {
   const FusionQueue *queue;
-  const uint32_t *ops; /* numbers in the queue, in program order */
+  const uint32_t *ops; /* numbers in the queue, in program order but for a product, which is the first */
   uint32_t op_count;
+  bool has_product;
   uint32_t *inputs, input_count;   /* slots; room for one per input of all ops */
   uint32_t *outputs, output_count; /* slots; room for one per op */
 } FusionBody;
 
-/* Has the decorator below compile a body. *out is NULL, with the reason in `why`, if it had better be called op by op;
- * a failure if there is no memory. */
+/* Has the decorator below compile a body, whose first op is a product or none is. *out is NULL, with the reason in
+ * `why`, if it had better be called op by op; a failure if there is no memory. */
 BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes);
+/* May a recorded op be the product that a body begins with (burn/plugin/epilogue.h)? */
+bool burn__fusion_takes_epilogue(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op);
 /* BURN_FUSED_*: the part that a recorded op may play. */
 uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op);
 

@@ -7,6 +7,9 @@
  * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
  * their last ops were recorded, or earlier where another one needs them.
  *
+ * A product whose result a group of element-wise ops reads is then put in front of that group, where the backend has
+ * epilogues and takes both as one body (epilogue.h).
+ *
  * Before that, casts that calls can do without are left out (fusion_casts.c).
  *
  * Ops whose calls the backend makes together (burn.calls) join the first group of the same op that they do not need. */
@@ -70,7 +73,8 @@ static void start_group(FusionPlanner *p, uint32_t i) {
                          .input_slots = op->input_count,
                          .reduce_axis = FUSION_NO_AXIS,
                          .fusable = p->role[i] != BURN_FUSED_NO,
-                         .joined = p->role[i] == BURN_FUSED_NO && fusion_joins(p->decorator->joins, op)};
+                         .joined = p->role[i] == BURN_FUSED_NO && fusion_joins(p->decorator->joins, op),
+                         .product = FUSION_NONE};
   p->next_member[i] = FUSION_NONE;
   p->last_member[i] = i;
   for (uint32_t k = 0; k < op->input_count; k++) {
@@ -187,7 +191,11 @@ static FusionBody body_of(const FusionPlanner *p, uint32_t group) {
   uint32_t *ops = p->scratch;
   FusionBody body = {.queue = p->queue, .ops = ops, .outputs = p->scratch + p->op_count};
   body.inputs = body.outputs + p->queue->values.count;
-  for (uint32_t i = group; i != FUSION_NONE; i = p->next_member[i]) ops[body.op_count++] = i;
+  const uint32_t product = p->groups[group].product;
+  if (product != FUSION_NONE) ops[body.op_count++] = product;
+  for (uint32_t i = group; i != FUSION_NONE; i = p->next_member[i])
+    if (i != product) ops[body.op_count++] = i;
+  body.has_product = product != FUSION_NONE;
   if (p->groups[group].joined) {
     list_calls(p, &body);
     return body;
@@ -248,19 +256,30 @@ static bool put_launch(FusionPlanner *p, const FusionBody *body, BurnFusedKernel
 
 typedef enum Outcome { DONE, AGAIN, NO_MEMORY } Outcome;
 
-static Outcome emit_group(FusionPlanner *p, uint32_t group) {
-  FusionBody body = body_of(p, group);
-  BurnFusedKernel *kernel = NULL;
+static bool is_within_limits(const FusionPlanner *p, const FusionBody *body) {
+  const BurnFusedInterface *fused = p->decorator->fused;
+  return body->input_count <= fused->max_inputs && body->input_count <= 64u &&
+         body->output_count <= fused->max_outputs && body->output_count <= 64u && body->op_count <= fused->max_steps;
+}
+
+/* The kernel of a group of several ops. AGAIN: it was refused, and its ops have other roles now. */
+static Outcome compile_group(FusionPlanner *p, const FusionBody *body, BurnFusedKernel **kernel) {
   char why[256] = "more inputs or results than the backend takes";
-  if (body.op_count > 1 && !p->groups[group].joined) {
-    const bool suits = body.input_count <= p->decorator->fused->max_inputs && body.input_count <= 64u &&
-                       body.output_count <= p->decorator->fused->max_outputs && body.output_count <= 64u;
-    if (suits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why) != BURN_OK) return NO_MEMORY;
-    if (!kernel) {
-      if (p->decorator->log) burn__fusion_log_refusal(p->decorator, &body, why);
-      take_apart(p, &body);
-      return AGAIN;
-    }
+  if (is_within_limits(p, body) && burn__fusion_body_compile(p->decorator, body, kernel, why, sizeof why) != BURN_OK)
+    return NO_MEMORY;
+  if (*kernel) return DONE;
+  if (p->decorator->log) burn__fusion_log_refusal(p->decorator, body, why);
+  take_apart(p, body);
+  return AGAIN;
+}
+
+static Outcome emit_group(FusionPlanner *p, uint32_t group) {
+  const FusionBody body = body_of(p, group);
+  BurnFusedKernel *kernel = p->groups[group].kernel;
+  p->groups[group].kernel = NULL; /* the launch's from here on */
+  if (body.op_count > 1 && !p->groups[group].joined && !kernel) {
+    const Outcome outcome = compile_group(p, &body, &kernel);
+    if (outcome != DONE) return outcome;
   }
   if (put_launch(p, &body, kernel)) return DONE;
   if (kernel) p->decorator->fused->release(p->decorator->fused_self, kernel);
@@ -282,6 +301,60 @@ static Outcome emit(FusionPlanner *p, uint32_t group) {
   p->is_refused |= outcome == AGAIN;
   return outcome;
 }
+
+/* -- products --------------------------------------------------------------------------------- */
+
+/* May a group of element-wise ops, which reads the result of product i, be run with it? */
+static bool may_follow(FusionPlanner *p, uint32_t i, uint32_t group) {
+  const FusionGroup *body = &p->groups[group];
+  return body->fusable && body->product == FUSION_NONE && body->reduce_axis == FUSION_NO_AXIS &&
+         same_shape(body->shape, fusion_desc_of(p, fusion_op_at(p, i)->first_output)) &&
+         !burn__fusion_leads_to(p, group, i, false) && !burn__fusion_something_between(p, i, group);
+}
+
+/* Puts product i in front of the group. False where the backend refuses that; then nothing has changed. */
+static bool put_in_front(FusionPlanner *p, uint32_t i, uint32_t group) {
+  char why[256] = "more steps, inputs or results than the backend takes";
+  BurnFusedKernel *kernel = NULL;
+  p->group_of[i] = group;
+  p->groups[group].product = i;
+  const FusionBody body = body_of(p, group);
+  const bool fits = is_within_limits(p, &body);
+  if (fits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why) != BURN_OK) kernel = NULL;
+  if (!kernel && p->decorator->log) burn__fusion_log_refusal(p->decorator, &body, why);
+  p->group_of[i] = i;
+  p->groups[group].product = FUSION_NONE;
+  if (!kernel) return false;
+  merge(p, i, group);
+  p->groups[p->group_of[i]].product = i;
+  p->groups[p->group_of[i]].kernel = kernel;
+  return true;
+}
+
+/* Gives product i to a group that reads its result, the first that takes it. */
+static void find_epilogue(FusionPlanner *p, uint32_t i) {
+  uint32_t refused = FUSION_NONE, at = p->first_reader[fusion_op_at(p, i)->first_output];
+  for (; at != FUSION_NONE; at = p->next_reader[at]) {
+    const uint32_t group = p->group_of[p->reader[at]];
+    if (group == refused || !may_follow(p, i, group)) continue;
+    if (put_in_front(p, i, group)) return;
+    refused = group;
+  }
+}
+
+static void find_epilogues(FusionPlanner *p) {
+  for (uint32_t i = 0; i < p->op_count; i++)
+    if (p->needed[i] && p->product[i]) find_epilogue(p, i);
+}
+
+static void release_kernels(FusionPlanner *p) {
+  for (uint32_t i = 0; i < p->op_count; i++) {
+    if (p->groups[i].kernel) p->decorator->fused->release(p->decorator->fused_self, p->groups[i].kernel);
+    p->groups[i].kernel = NULL;
+  }
+}
+
+/* -- all launches ----------------------------------------------------------------------------- */
 
 static void forget_launches(FusionPlanner *p) {
   FusionPlan *plan = p->plan;
@@ -371,7 +444,7 @@ static void *part(char **at, uint64_t bytes) {
 static bool take_memory(FusionPlanner *p) {
   const uint64_t n = p->op_count, values = p->queue->values.count, slots = p->queue->slots.count;
   const uint64_t words = 5u * n + 4u * values + 2u * slots + (2u * n + slots + values);
-  p->bytes = n * sizeof(FusionGroup) + words * 4u + 3u * n + 16u * 16u;
+  p->bytes = n * sizeof(FusionGroup) + words * 4u + 4u * n + 17u * 16u;
   p->memory = p->decorator->host->allocate(p->bytes);
   if (!p->memory) return false;
   memset(p->memory, 0, p->bytes);
@@ -391,6 +464,7 @@ static bool take_memory(FusionPlanner *p) {
   p->scratch = (uint32_t *)part(&at, (2u * n + slots + values) * 4u);
   p->role = (uint8_t *)part(&at, n);
   p->needed = (uint8_t *)part(&at, n);
+  p->product = (uint8_t *)part(&at, n);
   p->emitted = (uint8_t *)part(&at, n);
   return true;
 }
@@ -432,10 +506,15 @@ static bool make_launches(FusionPlanner *p) {
   if (!burn__fusion_fold_casts(p->queue, p->plan, p->needed, p->role)) return false;
   if (p->plan->folds.count > 0) find_needed(p);
   burn__fusion_list_readers(p);
+  for (uint32_t i = 0; i < p->op_count; i++)
+    if (p->needed[i] && p->role[i] == BURN_FUSED_NO)
+      p->product[i] = burn__fusion_takes_epilogue(p->decorator, p->queue, fusion_op_at(p, i));
   Outcome outcome = AGAIN;
   while (outcome == AGAIN) {
     make_groups(p);
+    find_epilogues(p);
     outcome = emit_all(p);
+    release_kernels(p);
   }
   return outcome == DONE && put_releases(p);
 }

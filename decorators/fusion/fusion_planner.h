@@ -12,8 +12,10 @@ typedef struct FusionGroup {
   uint32_t input_slots; /* at most, for the limit */
   int32_t reduce_axis;  /* along which all its reductions go; or FUSION_NO_AXIS, FUSION_ALL_AXES */
   bool fusable;
-  bool joined;  /* calls of one op for burn.calls */
-  bool is_read; /* by an op recorded so far */
+  bool joined;             /* calls of one op for burn.calls */
+  bool is_read;            /* by an op recorded so far */
+  uint32_t product;        /* the op that it begins with, or FUSION_NONE */
+  BurnFusedKernel *kernel; /* with its product; NULL: not compiled yet */
 } FusionGroup;
 
 enum { FUSION_FAR = 512 }; /* ops, inputs and readers that a search looks at before it gives up */
@@ -26,6 +28,7 @@ typedef struct FusionPlanner {
   uint32_t op_count;
   uint8_t *role;          /* BURN_FUSED_* */
   uint8_t *needed;        /* of ops */
+  uint8_t *product;       /* of ops: 1 for one that may begin a body */
   uint8_t *emitted;       /* of groups */
   uint32_t *group_of;     /* of ops; FUSION_NONE: it has none yet */
   uint32_t *next_member;  /* of ops: the next of the same group, in program order, or FUSION_NONE */

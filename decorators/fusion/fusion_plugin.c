@@ -152,6 +152,17 @@ static void find_bodies(FusionLayer *decorator) {
   decorator->fused_self = found.self;
 }
 
+/* One that runs bodies itself and passes this question on shall see the products. */
+static void find_epilogues(FusionLayer *decorator) {
+  BurnInterface found = {NULL, NULL};
+  const BurnBackend *next = decorator->next;
+  if (!decorator->fused || !next->get_interface(next->self, BURN_EPILOGUE_INTERFACE, 1, &found)) return;
+  burn_struct_copy(&decorator->epilogue_table, sizeof decorator->epilogue_table, found.table);
+  if (found.self != decorator->fused_self || decorator->epilogue_table.struct_size < BURN_EPILOGUE_INTERFACE_MIN_BYTES)
+    return;
+  decorator->epilogue = &decorator->epilogue_table;
+}
+
 /* Only where the level below offers it by itself: one that passes the question on has to see the calls (calls.h). */
 static void find_joins(FusionLayer *decorator) {
   const BurnBackend *next = decorator->next;
@@ -246,6 +257,7 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_open(decorator, &decorator->queues[i]);
   (void)pthread_mutex_init(&decorator->replays.mutex, NULL);
   find_bodies(decorator);
+  find_epilogues(decorator);
   (void)snprintf(decorator->no_replay, sizeof decorator->no_replay, "fusion was opened with replay=false");
   if (replays) find_replay(decorator);
   choose_lengths(decorator);

@@ -29,6 +29,7 @@ GROWING = {
     "dlpack.h": ["BurnDlpackInterface"],
     "calls.h": ["BurnCallsInterface"],
     "mixed.h": ["BurnMixedInterface"],
+    "epilogue.h": ["BurnEpilogueInterface"],
     "replay.h": ["BurnReplayPlace", "BurnReplayStatistics", "BurnReplayInterface"],
     "services.h": ["BurnRandomInterface", "BurnBuilderInterface"],
     "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceCode", "BurnDeviceLaunch",
