@@ -424,7 +424,8 @@ static void plan_loops(Plan *plan) {
     find_values(plan);
   }
   if (!plan->refusal) check_outputs(plan);
-  if (!plan->refusal && find_live(plan) + count_casts(plan) < 2) burn_common_fused_refuse(plan, "less than two steps");
+  if (!plan->refusal && find_live(plan) + count_casts(plan) < (plan->rules->follows_product ? 1u : 2u))
+    burn_common_fused_refuse(plan, plan->rules->follows_product ? "no step" : "less than two steps");
   if (plan->refusal) return;
   plan->loop_count = count_loops(plan);
   choose_kept(plan);

@@ -45,6 +45,20 @@ typedef struct NdTensor {
 typedef struct Ndarray Ndarray;
 typedef BurnStatus (*NdKernel)(Ndarray *nd, const BurnOpCall *call);
 
+/* What is done to parts of a product's result as soon as they are complete, while they are in a cache: `run` gets
+ * `rows` rows of `columns` elements, `row` elements apart, of the result. Each element comes once, by any thread. */
+typedef struct NdAfter {
+  void (*run)(void *context, void *part, int64_t rows, int64_t columns, int64_t row);
+  void *context;
+} NdAfter;
+
+/* Computes a product, f32 throughout, into `out`, a new tensor; `after` may be NULL. False when out of memory. */
+typedef bool (*NdProductInto)(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const NdAfter *after);
+bool nd_matmul_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const NdAfter *after); /* ndarray_linalg.c */
+bool nd_linear_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const NdAfter *after);
+/* A product without anything after it, as a kernel. */
+BurnStatus nd_run_product(Ndarray *nd, const BurnOpCall *call, NdProductInto product);
+
 /* One opened device. */
 struct Ndarray {
   const BurnHost *host;
@@ -59,6 +73,7 @@ struct Ndarray {
   struct NdKernels *elementwise;  /* ndarray_kernels.h */
   const struct NdInt8Loops *int8; /* products of i8: ndarray_int8.h */
   bool replays;                   /* option replay=true: "burn.replay" is offered */
+  bool has_epilogues;             /* option epilogues=true: "burn.epilogue" is offered */
   struct {
     _Atomic uint64_t recordings, runs, patches;
   } replay;
@@ -163,6 +178,8 @@ static inline void nd_parallel_for(const Ndarray *nd, int64_t count, int64_t gra
  * products and for decaying moments, which subnormals slow down tens of times. Elementwise ops keep them.
  * ndarray_parallel.c */
 void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context);
+/* What comes after a product, within such a loop: element-wise, so it keeps subnormal numbers. */
+void nd_run_after(const NdAfter *after, void *part, int64_t rows, int64_t columns, int64_t row);
 
 /* Stores a finished result; NULL becomes the out-of-memory status that is returned. */
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result);

@@ -229,11 +229,13 @@ static int32_t BURN_API_CALL ndarray_get_interface(void *self, const char *name,
                                                    BurnInterface *out) {
   static const BurnCommonInterface offered[] = {{BURN_FUSED_INTERFACE, &nd_fused_interface},
                                                 {BURN_CALLS_INTERFACE, &nd_calls_interface},
-                                                {BURN_DLPACK_INTERFACE, &dlpack_interface},
-                                                {BURN_REPLAY_INTERFACE, &nd_replay_interface}};
-  const uint32_t count = sizeof offered / sizeof offered[0];
-  const bool replays = ((const Ndarray *)self)->replays;
-  return burn_common_offer(offered, replays ? count : count - 1u, name, min_version, self, out);
+                                                {BURN_DLPACK_INTERFACE, &dlpack_interface}};
+  static const BurnCommonInterface replay[] = {{BURN_REPLAY_INTERFACE, &nd_replay_interface}};
+  static const BurnCommonInterface epilogue[] = {{BURN_EPILOGUE_INTERFACE, &nd_epilogue_interface}};
+  const Ndarray *nd = self;
+  return burn_common_offer(offered, sizeof offered / sizeof offered[0], name, min_version, self, out) ||
+         (nd->replays && burn_common_offer(replay, 1, name, min_version, self, out)) ||
+         (nd->has_epilogues && burn_common_offer(epilogue, 1, name, min_version, self, out));
 }
 
 static void BURN_API_CALL ndarray_close(void *self) {
@@ -256,7 +258,9 @@ static void BURN_API_CALL ndarray_close(void *self) {
   X(AUTOTUNE, "autotune", "off|quick|full", "quick", BURN_OPTION_HARMLESS,                     \
     "is the fastest of several ways measured? BURN_AUTOTUNE says the default")                 \
   X(REPLAY, "replay", "true|false", "false", BURN_OPTION_HARMLESS,                             \
-    "steps that repeat are recorded and replayed under fusion; not faster here")
+    "steps that repeat are recorded and replayed under fusion; not faster here")               \
+  X(EPILOGUES, "epilogues", "true|false", "false", BURN_OPTION_HARMLESS,                       \
+    "element-wise ops run with the product before them under fusion; not faster here")
 
 enum { NDARRAY_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {NDARRAY_OPTIONS(BURN_OPTION_ROW)};
@@ -306,6 +310,7 @@ static BurnStatus read_options(Ndarray *nd, const BurnOptions *options) {
   BurnStatus status = burn_common_bytes(&given, OPTION_LIMIT, &nd->memory_limit);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PRIMITIVES, &nd->primitives_only);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_REPLAY, &nd->replays);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_EPILOGUES, &nd->has_epilogues);
   if (status == BURN_OK) status = choose_isa(nd, &given);
   if (status == BURN_OK) status = choose_gemm(nd, &given);
   return status == BURN_OK ? open_tuner(nd, &given) : status;

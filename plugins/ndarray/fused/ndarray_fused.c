@@ -24,20 +24,23 @@ static BurnStatus BURN_API_CALL fused_run(void *self, const BurnFusedCall *call)
 
 static void BURN_API_CALL fused_release(void *self, BurnFusedKernel *kernel) {
   const Ndarray *nd = self;
-  if (kernel) nd->host->free(kernel, kernel->bytes);
+  if (!kernel) return;
+  if (kernel->after) nd->host->free(kernel->after, kernel->after->bytes);
+  nd->host->free(kernel, kernel->bytes);
 }
 
 static void BURN_API_CALL fused_describe(void *self, const BurnFusedKernel *kernel, char *text, uint64_t text_bytes) {
   const Ndarray *nd = self;
   static const char *const regions[] = {"elements", "rows", "columns", "all elements"};
+  const BurnFusedKernel *body = kernel->after ? kernel->after : kernel;
   uint32_t loads = 0, instructions = 0;
-  for (uint32_t k = 0; k < kernel->input_count; k++) loads += kernel->input_bytes[k] != 0;
-  for (uint32_t p = 0; p < kernel->program_count; p++)
-    instructions += kernel->programs[p].end - kernel->programs[p].begin - 1u;
+  for (uint32_t k = 0; k < body->input_count; k++) loads += body->input_bytes[k] != 0;
+  for (uint32_t p = 0; p < body->program_count; p++)
+    instructions += body->programs[p].end - body->programs[p].begin - 1u;
   if (text_bytes == 0) return;
   (void)snprintf(text, text_bytes, "%s: %u inputs, %u instructions, %u reductions, %u outputs, %u slots, %lld lanes",
-                 regions[kernel->region], loads, instructions, kernel->reduction_count, kernel->output_count,
-                 kernel->slot_count, (long long)nd_fused_machine(nd)->width);
+                 kernel->after ? "parts of a product" : regions[body->region], loads, instructions,
+                 body->reduction_count, kernel->output_count, body->slot_count, (long long)nd_fused_machine(nd)->width);
 }
 
 const BurnFusedInterface nd_fused_interface = {

@@ -3,6 +3,7 @@
 #define BURN_NDARRAY_FUSED_H
 
 #include <burn/common/fused_plan.h>
+#include <burn/plugin/epilogue.h>
 
 #include "ndarray_fused_machine.h"
 
@@ -82,6 +83,13 @@ typedef struct NdFusedReduction {
 
 struct BurnFusedKernel {
   uint64_t bytes; /* of this block */
+  /* A product and what follows it (ndarray_epilogue.c): the first step, and the others as a kernel whose last input is
+   * its result. Such a kernel has counts, outputs and steps as callers see them, and no programs. NULL: no product. */
+  struct BurnFusedKernel *after;
+  NdProductInto product;
+  BurnTensorDesc result;                                              /* of the product */
+  uint32_t result_output;                                             /* which output it is, or ND_FUSED_OUTPUTS */
+  uint8_t product_inputs[BURN_MAX_FIXED_INPUTS], product_input_count; /* numbers of inputs, or ND_FUSED_INPUTS */
   uint32_t input_count, output_count, step_count, line_count, slot_count, words_count;
   uint32_t program_count, reduction_count, buffer_count, row_count;
   BurnCommonRegion region;
@@ -105,11 +113,18 @@ struct BurnFusedKernel {
 /* ndarray_fused_compile.c: as BurnFusedInterface.compile. */
 BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
                             uint64_t why_bytes);
+/* The same of what follows a product: one step is enough. */
+BurnStatus nd_fused_compile_after(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                  uint64_t why_bytes);
 
 /* ndarray_fused_run.c: as BurnFusedInterface.run. */
 BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call);
 
 /* ndarray_fused.c: the table of "burn.fused"; its self is the Ndarray. */
 extern const BurnFusedInterface nd_fused_interface;
+
+/* ndarray_epilogue.c: the table of "burn.epilogue", and a run of such a kernel. */
+extern const BurnEpilogueInterface nd_epilogue_interface;
+BurnStatus nd_epilogue_run(Ndarray *nd, const BurnFusedCall *call);
 
 #endif

@@ -24,6 +24,11 @@ static const BurnCommonFusedRules rules = {.max_inputs = ND_FUSED_INPUTS,
                                            .max_rows = ND_FUSED_ROWS,
                                            .longest_row = ND_FUSED_LONGEST_ROW,
                                            .reduces_memory = true};
+static const BurnCommonFusedRules after_rules = {.max_inputs = ND_FUSED_INPUTS,
+                                                 .max_steps = ND_FUSED_STEPS,
+                                                 .max_outputs = ND_FUSED_OUTPUTS,
+                                                 .max_loops = ND_FUSED_PROGRAMS,
+                                                 .follows_product = true};
 
 /* -- lines ------------------------------------------------------------------------------------ */
 
@@ -500,8 +505,8 @@ static void take_plan(NdFusedCompiler *c) {
   }
 }
 
-static void compile(NdFusedCompiler *c) {
-  burn_common_fused_plan(&c->plan, &rules, c->body);
+static void compile(NdFusedCompiler *c, const BurnCommonFusedRules *with) {
+  burn_common_fused_plan(&c->plan, with, c->body);
   if (c->plan.refusal) return;
   take_plan(c);
   find_homes(c);
@@ -512,8 +517,8 @@ static void compile(NdFusedCompiler *c) {
   find_reuse(c);
 }
 
-BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
-                            uint64_t why_bytes) {
+static BurnStatus compile_with(Ndarray *nd, const BurnCommonFusedRules *with, const BurnFusedBody *body,
+                               BurnFusedKernel **out, char *why, uint64_t why_bytes) {
   BurnFusedKernel header;
   NdFusedCompiler c;
   *out = NULL;
@@ -523,7 +528,7 @@ BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKer
   c.kernel = &header;
   memset(c.last_read, 0, sizeof c.last_read);
   memset(c.stored, 0, sizeof c.stored);
-  compile(&c);
+  compile(&c, with);
   if (c.plan.refusal) {
     if (why_bytes > 0) (void)snprintf(why, why_bytes, "%s", c.plan.refusal);
     return BURN_OK;
@@ -537,4 +542,14 @@ BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKer
   memcpy(kernel->lines, c.lines, header.line_count * sizeof *c.lines);
   *out = kernel;
   return BURN_OK;
+}
+
+BurnStatus nd_fused_compile(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                            uint64_t why_bytes) {
+  return compile_with(nd, &rules, body, out, why, why_bytes);
+}
+
+BurnStatus nd_fused_compile_after(Ndarray *nd, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
+                                  uint64_t why_bytes) {
+  return compile_with(nd, &after_rules, body, out, why, why_bytes);
 }

@@ -15,14 +15,6 @@
 
 enum { PROGRAM = 1 }; /* the only one */
 
-typedef struct Elements {
-  NdFusedRun *run;
-  int64_t piece; /* elements; at most so many at a time */
-  bool in_order; /* no input needs to know of rows */
-  bool by_rows;  /* pieces end with rows */
-  uint32_t inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM]; /* offsets in the arena */
-} Elements;
-
 /* -- inputs ----------------------------------------------------------------------------------- */
 
 /* Merges axes that lie behind each other in all inputs that are not in order; fills the axes of the run and strides. */
@@ -48,7 +40,7 @@ static void merge_axes(NdFusedRun *run) {
 }
 
 /* Decides how each input is read. */
-static void choose_ways(Elements *elements) {
+static void choose_ways(NdFusedElements *elements) {
   NdFusedRun *run = elements->run;
   const uint32_t count = run->kernel->input_count;
   elements->in_order = true;
@@ -83,7 +75,7 @@ static uint32_t give(uint32_t *used, int64_t bytes) {
 }
 
 /* Divides the arena: what is gathered gets room for a piece, everything else for the width of the machine. */
-static void divide_arena(Elements *elements) {
+static void divide_arena(NdFusedElements *elements) {
   const NdFusedRun *run = elements->run;
   const BurnFusedKernel *kernel = run->kernel;
   const int64_t width = run->machine->width;
@@ -111,7 +103,7 @@ static void divide_arena(Elements *elements) {
 /* -- pieces ----------------------------------------------------------------------------------- */
 
 /* What does not change from piece to piece. */
-static void begin_work(NdFusedWorker *worker, const Elements *elements, char *arena) {
+static void begin_work(NdFusedWorker *worker, const NdFusedElements *elements, char *arena) {
   const NdFusedRun *run = elements->run;
   nd_fused_begin(worker, run);
   for (uint32_t k = 0; k < run->kernel->input_count; k++) {
@@ -159,34 +151,60 @@ static void begin_piece(NdFusedWorker *worker, const int64_t *coordinates, int64
   }
 }
 
-/* Groups begin .. end-1 of the elements. */
-static void BURN_API_CALL run_groups(void *context, int64_t begin, int64_t end) {
-  const Elements *elements = context;
+/* Elements begin .. stop - 1. */
+static void run_span(NdFusedWorker *worker, const NdFusedElements *elements, int64_t begin, int64_t stop) {
   const NdFusedRun *run = elements->run;
-  const int64_t stop = end * GROUP < run->count ? end * GROUP : run->count;
   int64_t coordinates[BURN_MAX_RANK];
-  NdFusedWorker worker;
-  _Alignas(64) char arena[ARENA];
-  begin_work(&worker, elements, arena);
-  for (int64_t e = begin * GROUP, n; e < stop; e += n) {
+  for (int64_t e = begin, n; e < stop; e += n) {
     n = stop - e < elements->piece ? stop - e : elements->piece;
     if (!elements->in_order) {
       nd_fused_find(&run->axes, e, coordinates);
       const int64_t left = run->axes.shape[run->axes.rank - 1] - coordinates[run->axes.rank - 1];
       if (elements->by_rows && n > left) n = left;
     }
-    begin_piece(&worker, coordinates, e, n);
-    nd_fused_run_program(&worker, PROGRAM, n);
+    begin_piece(worker, coordinates, e, n);
+    nd_fused_run_program(worker, PROGRAM, n);
   }
+}
+
+/* Groups begin .. end-1 of the elements. */
+static void BURN_API_CALL run_groups(void *context, int64_t begin, int64_t end) {
+  const NdFusedElements *elements = context;
+  const NdFusedRun *run = elements->run;
+  NdFusedWorker worker;
+  _Alignas(64) char arena[ARENA];
+  begin_work(&worker, elements, arena);
+  run_span(&worker, elements, begin * GROUP, end * GROUP < run->count ? end * GROUP : run->count);
   if (run->streamed != 0) run->machine->fence();
 }
 
-bool nd_fused_run_elements(NdFusedRun *run) {
-  Elements elements;
-  elements.run = run;
-  choose_ways(&elements);
-  divide_arena(&elements);
+/* A part of rows that are long, or lie one after the other. */
+static void run_rows(const NdFusedElements *elements, int64_t first, int64_t rows, int64_t columns, int64_t row) {
+  NdFusedWorker worker;
+  _Alignas(64) char arena[ARENA];
+  begin_work(&worker, elements, arena);
+  for (int64_t i = 0; i < rows; i++) run_span(&worker, elements, first + i * row, first + i * row + columns);
+}
+
+void nd_fused_run_part(const NdFusedElements *elements, int64_t first, int64_t rows, int64_t columns, int64_t row) {
+  if (row == columns)
+    run_rows(elements, first, 1, rows * columns, 0);
+  else if (columns >= ND_FUSED_SHORT_ROW)
+    run_rows(elements, first, rows, columns, row);
+  else
+    nd_fused_run_short_rows(elements, first, rows, columns, row);
+}
+
+void nd_fused_plan_elements(NdFusedRun *run, NdFusedElements *elements) {
+  elements->run = run;
+  choose_ways(elements);
+  divide_arena(elements);
   nd_fused_link(run);
+}
+
+bool nd_fused_run_elements(NdFusedRun *run) {
+  NdFusedElements elements;
+  nd_fused_plan_elements(run, &elements);
   nd_parallel_for(run->nd, (run->count + GROUP - 1) / GROUP, run->kernel->grain / GROUP, run_groups, &elements);
   return true;
 }

@@ -283,25 +283,39 @@ static bool run_region(NdFusedRun *run) {
   return run->kernel->region == BURN_COMMON_REGION_LAST ? nd_fused_run_rows(run) : nd_fused_run_totals(run);
 }
 
+static void release_packed(NdFusedRun *run) {
+  for (uint32_t k = 0; run->packed != 0; k++, run->packed >>= 1) {
+    if (run->packed & 1u) nd_release(run->nd, run->tensors[k]);
+  }
+}
+
+BurnStatus nd_fused_open_run(NdFusedRun *run, Ndarray *nd, const BurnFusedCall *call) {
+  const BurnStatus status = check_owners(nd, call);
+  if (status != BURN_OK) return status;
+  run->nd = nd;
+  run->kernel = call->kernel;
+  run->attrs = call->attrs;
+  run->machine = nd_fused_machine(nd);
+  run->packed = run->in_place = run->streamed = 0;
+  run->count = burn_desc_count(&call->kernel->space);
+  const BurnStatus made = make_outputs(run, call);
+  if (made != BURN_OK || run->count == 0 || take_inputs(run, call)) return made;
+  return nd_fused_close_run(run, call, false);
+}
+
+BurnStatus nd_fused_close_run(NdFusedRun *run, const BurnFusedCall *call, bool done) {
+  release_packed(run);
+  return done ? BURN_OK : fail_outputs(run, call, run->kernel->output_count);
+}
+
 BurnStatus nd_fused_run(Ndarray *nd, const BurnFusedCall *call) {
   NdFusedRun run;
-  BurnStatus status = check_owners(nd, call);
-  if (status != BURN_OK) return status;
-  run.nd = nd;
-  run.kernel = call->kernel;
-  run.attrs = call->attrs;
-  run.machine = nd_fused_machine(nd);
-  run.packed = run.in_place = 0;
-  run.count = burn_desc_count(&call->kernel->space);
-  status = make_outputs(&run, call);
+  if (call->kernel->after) return nd_epilogue_run(nd, call);
+  const BurnStatus status = nd_fused_open_run(&run, nd, call);
   if (status != BURN_OK || run.count == 0) return status;
   run.streamed = run.count > STREAMED ? ~run.in_place : 0;
   for (uint32_t o = 0; o < run.kernel->output_count; o++) {
     if (run.kernel->output_is_reduced[o]) run.streamed &= ~(1u << o);
   }
-  if (!take_inputs(&run, call) || !run_region(&run)) status = fail_outputs(&run, call, run.kernel->output_count);
-  for (uint32_t k = 0; run.packed != 0; k++, run.packed >>= 1) {
-    if (run.packed & 1u) nd_release(nd, run.tensors[k]);
-  }
-  return status;
+  return nd_fused_close_run(&run, call, run_region(&run));
 }

@@ -50,6 +50,15 @@ typedef struct NdFusedRun {
   NdFusedWord program[ND_FUSED_LINES];
 } NdFusedRun;
 
+/* How a run without reductions goes over the elements. */
+typedef struct NdFusedElements {
+  NdFusedRun *run;
+  int64_t piece; /* elements; at most so many at a time */
+  bool in_order; /* no input needs to know of rows */
+  bool by_rows;  /* pieces end with rows */
+  uint32_t inputs[ND_FUSED_INPUTS], outputs[ND_FUSED_OUTPUTS], words[ND_FUSED_RANDOM]; /* offsets in the arena */
+} NdFusedElements;
+
 /* Where a program finds an operand. */
 typedef struct NdFusedPlace {
   char *address;
@@ -69,6 +78,11 @@ typedef struct NdFusedWorker {
 } NdFusedWorker;
 
 /* -- ndarray_fused_run.c ---------------------------------------------------------------------- */
+
+/* Makes the outputs and takes the inputs of a run; after a failure there is nothing to end. */
+BurnStatus nd_fused_open_run(NdFusedRun *run, Ndarray *nd, const BurnFusedCall *call);
+/* Ends it, with the outputs in the call; if the run was not done, without them and as a failure. */
+BurnStatus nd_fused_close_run(NdFusedRun *run, const BurnFusedCall *call, bool done);
 
 void nd_fused_begin(NdFusedWorker *worker, const NdFusedRun *run);
 /* Runs a program over n elements, whose operands are in their places. */
@@ -102,7 +116,15 @@ void nd_fused_link(NdFusedRun *run);
 
 /* -- the regions; false when out of memory ---------------------------------------------------- */
 bool nd_fused_run_elements(NdFusedRun *run); /* ndarray_fused_elements.c */
-bool nd_fused_run_rows(NdFusedRun *run);     /* ndarray_fused_rows.c: BURN_COMMON_REGION_LAST */
+/* The same in parts, which any threads run: rows of `columns` elements, `row` apart, from element `first` on. */
+void nd_fused_plan_elements(NdFusedRun *run, NdFusedElements *elements);
+void nd_fused_run_part(const NdFusedElements *elements, int64_t first, int64_t rows, int64_t columns, int64_t row);
+/* The same of short rows: many at once, from packed copies. ndarray_fused_parts.c */
+enum { ND_FUSED_SHORT_ROW = 256 }; /* elements, from which on a row is not short */
+bool nd_fused_takes_short_rows(const BurnFusedKernel *kernel);
+void nd_fused_run_short_rows(const NdFusedElements *elements, int64_t first, int64_t rows, int64_t columns,
+                             int64_t row);
+bool nd_fused_run_rows(NdFusedRun *run); /* ndarray_fused_rows.c: BURN_COMMON_REGION_LAST */
 bool nd_fused_run_totals(
     NdFusedRun *run); /* ndarray_fused_totals.c: BURN_COMMON_REGION_FIRST_AXIS, BURN_COMMON_REGION_ALL */
 

@@ -179,7 +179,7 @@ static void run_bf16(const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) 
     nd_bf16_stream(gemm, scratch);
 }
 
-void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
+static void run_product(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
   const NdGemmLoops *loops = nd_gemm_loops(nd, dtype);
   if (dtype == BURN_DTYPE_BF16) {
     run_bf16(gemm, plan, scratch);
@@ -192,6 +192,11 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
     loops->stream(gemm);
   else
     run_tiles(loops, gemm, plan, burn_dtype_bytes(dtype), (char *)scratch);
+}
+
+void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan, void *scratch) {
+  run_product(nd, dtype, gemm, plan, scratch);
+  if (gemm->after) nd_run_after(gemm->after, gemm->c, gemm->m, gemm->n, gemm->c_row);
 }
 
 /* -- the device's product --------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ typedef struct NdGemm {
   int64_t c_row;
   const void *add; /* rows added to the sums, a bias (add_row 0) or another matrix; NULL: none */
   int64_t add_row;
+  const NdAfter *after; /* what is done to a rectangle of C when it is complete; NULL: nothing */
 } NdGemm;
 
 enum { ND_GEMM_MAX_DOT_ROWS = 8 }; /* up to which vectors run along k, or B is streamed */

@@ -39,7 +39,8 @@ typedef struct Shared {
   bool by_columns;              /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
   int64_t packed_tiles, slices; /* panels of A that are packed; pieces along k */
   int64_t own_bytes;            /* of two panels */
-  bool own_b;                   /* each thread packs its panels of B while it multiplies */
+  int64_t element_bytes;
+  bool own_b; /* each thread packs its panels of B while it multiplies */
   void (*work)(const struct Shared *shared, int64_t piece, NdGemmOwn *own);
   int64_t share_count;
   Share shares[MAX_SHARES];
@@ -66,11 +67,22 @@ static void pack_b_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
                    nd_min(PACK_TERMS, s->block.depth - p));
 }
 
+/* A piece of C is complete: panels tile .. tile_stop - 1 of A, panel .. panel_stop - 1 of B. */
+static void finish_piece(const Shared *s, int64_t tile, int64_t tile_stop, int64_t panel, int64_t panel_stop) {
+  const NdGemm *g = &s->gemm;
+  const int64_t i = tile * g->m / s->tiles, j = panel * s->loops->columns;
+  const int64_t rows = tile_stop * g->m / s->tiles - i, columns = nd_min(panel_stop * s->loops->columns, g->n) - j;
+  nd_run_after(g->after, (char *)g->c + (i * g->c_row + j) * s->element_bytes, rows, columns, g->c_row);
+}
+
 static void multiply_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   const int64_t row = s->by_columns ? piece % s->row_pieces : piece / s->column_pieces;
   const int64_t column = s->by_columns ? piece / s->row_pieces : piece % s->column_pieces;
-  s->loops->multiply(&s->gemm, &s->block, row * s->tiles / s->row_pieces, (row + 1) * s->tiles / s->row_pieces,
-                     column * s->panels / s->column_pieces, (column + 1) * s->panels / s->column_pieces, own);
+  const int64_t tile = row * s->tiles / s->row_pieces, tile_stop = (row + 1) * s->tiles / s->row_pieces;
+  const int64_t panel = column * s->panels / s->column_pieces, panel_stop = (column + 1) * s->panels / s->column_pieces;
+  s->loops->multiply(&s->gemm, &s->block, tile, tile_stop, panel, panel_stop, own);
+  const bool is_last = s->block.from + s->block.depth >= s->gemm.k;
+  if (is_last && s->gemm.after) finish_piece(s, tile, tile_stop, panel, panel_stop);
 }
 
 /* A piece of a share, its first or its last; -1 when there is none. */
@@ -170,7 +182,7 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
   const int64_t room_b = shared_b > shares * own_bytes ? shared_b : shares * own_bytes;
   char *room = nd_pool_allocate(nd->pool, (uint64_t)(room_a + room_b));
   if (!room) return false;
-  Shared s = {.loops = loops, .threads = nd->host->thread_count(), .own_bytes = own_bytes};
+  Shared s = {.loops = loops, .threads = nd->host->thread_count(), .own_bytes = own_bytes, .element_bytes = bytes};
   for (int64_t j = 0; j < g->n; j += side) {
     for (int64_t i = 0; i < g->m; i += side) {
       s.gemm = part_of(g, i, j, side, bytes);

@@ -26,6 +26,7 @@ typedef struct Matmul {
   NdTensor *out;
   Operand lhs, rhs;
   const void *bias; /* [n], dense, of the dtype of out; NULL: none */
+  const NdAfter *after;
   int64_t m, n, k, batches;
   uint32_t batch_rank; /* leading axes of the result that are walked one by one */
   NdGemm first;        /* the product of the first matrices */
@@ -131,7 +132,8 @@ static void plan(Matmul *work) {
                          .b_column = work->rhs.column,
                          .c = nd_data(work->out),
                          .c_row = work->n,
-                         .add = work->bias};
+                         .add = work->bias,
+                         .after = work->after};
   work->batches = work->batch_rank == 0 ? 1 : burn_primitive_count(&work->out->header) / (work->m * work->n);
   nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads, &work->plan);
   work->pieces_m = work->plan.rows == work->m ? 1 : nd_ceil_div(work->m, work->plan.rows);
@@ -189,12 +191,14 @@ static void tune(Matmul *work) {
   if (work->plan.shared) work->plan.pack_a = (winner & PACK_LHS) != 0;
 }
 
-/* out = lhs x rhs + bias; false when out of memory. */
+/* out = lhs x rhs + bias; false when out of memory. What comes after is left out of the runs that tune. */
 static bool run_float(Matmul *work) {
   if (burn_primitive_count(&work->out->header) == 0) return true;
   plan(work);
   atomic_init(&work->out_of_memory, false);
+  work->first.after = NULL;
   tune(work);
+  work->first.after = work->after;
   atomic_store_explicit(&work->out_of_memory, false,
                         memory_order_relaxed); /* of a way that was tried and is not taken */
   run_pieces(work);
@@ -252,34 +256,27 @@ static bool run_integer(Matmul *work) {
 
 /* -- ops -------------------------------------------------------------------------------------- */
 
-static BurnStatus finish(Matmul *work, const BurnOpCall *call, bool done) {
-  if (done) return nd_finish(work->nd, call, work->out);
-  nd_release(work->nd, work->out);
-  return nd_out_of_memory(work->nd, call);
-}
-
 /* lhs [.., m, k], rhs [.., k, n] -> [.., m, n]. */
-static BurnStatus matmul(Ndarray *nd, const BurnOpCall *call) {
+bool nd_matmul_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const NdAfter *after) {
   const BurnTensorDesc *desc = call->output_descs;
   const uint32_t rank = desc->rank;
-  Matmul work = {.nd = nd, .out = nd_new(nd, desc), .batch_rank = rank - 2};
-  if (!work.out) return nd_out_of_memory(nd, call);
+  Matmul work = {.nd = nd, .out = out, .after = after, .batch_rank = rank - 2};
   read_operand(nd_tensor(call->inputs[0]), rank, &work.lhs);
   read_operand(nd_tensor(call->inputs[1]), rank, &work.rhs);
   work.m = desc->shape[rank - 2];
   work.n = desc->shape[rank - 1];
   work.k = call->inputs[0]->shape[rank - 1];
-  return finish(&work, call, burn_dtype_kind(desc->dtype) == BURN_KIND_FLOAT ? run_float(&work) : run_integer(&work));
+  return burn_dtype_kind(desc->dtype) == BURN_KIND_FLOAT ? run_float(&work) : run_integer(&work);
 }
 
 /* x [.., in], weight [in, out], bias [out] -> [.., out]: the bias is added while the sums are in registers. */
-static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
+bool nd_linear_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const NdAfter *after) {
   const BurnTensorDesc *desc = call->output_descs;
   const uint32_t rank = desc->rank;
   const NdTensor *x = nd_tensor(call->inputs[0]);
   NdTensor *bias = call->inputs[2] ? nd_packed(nd, nd_tensor(call->inputs[2])) : NULL;
-  Matmul work = {.nd = nd, .out = nd_new(nd, desc), .batch_rank = rank > 2 ? rank - 2 : 0};
-  bool done = work.out && (bias || !call->inputs[2]);
+  Matmul work = {.nd = nd, .out = out, .after = after, .batch_rank = rank > 2 ? rank - 2 : 0};
+  bool done = bias || !call->inputs[2];
   if (done) {
     if (rank > 1) read_operand(x, rank, &work.lhs);
     if (rank == 1) work.lhs = (Operand){.data = nd_data(x), .row = 0, .column = x->strides[0]};
@@ -291,8 +288,11 @@ static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) {
     done = run_float(&work);
   }
   nd_unpack(nd, call->inputs[2], bias);
-  return finish(&work, call, done);
+  return done;
 }
+
+static BurnStatus matmul(Ndarray *nd, const BurnOpCall *call) { return nd_run_product(nd, call, nd_matmul_into); }
+static BurnStatus linear(Ndarray *nd, const BurnOpCall *call) { return nd_run_product(nd, call, nd_linear_into); }
 
 /* -- gradients of linear ---------------------------------------------------------------------- */
 

@@ -24,8 +24,19 @@ void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, Bu
   Flushed flushed = {body, context};
   nd_parallel_for(nd, count, grain, run_flushed, &flushed);
 }
+
+void nd_run_after(const NdAfter *after, void *part, int64_t rows, int64_t columns, int64_t row) {
+  const unsigned old = _mm_getcsr();
+  _mm_setcsr(old & ~(unsigned)(FLUSH_TO_ZERO | DENORMALS_ARE_ZERO));
+  after->run(after->context, part, rows, columns, row);
+  _mm_setcsr(old);
+}
 #else
 void nd_parallel_for_flushed(const Ndarray *nd, int64_t count, int64_t grain, BurnLoopBody body, void *context) {
   nd_parallel_for(nd, count, grain, body, context);
+}
+
+void nd_run_after(const NdAfter *after, void *part, int64_t rows, int64_t columns, int64_t row) {
+  after->run(after->context, part, rows, columns, row);
 }
 #endif

@@ -248,6 +248,13 @@ NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output) {
   return nd_new(nd, desc);
 }
 
+BurnStatus nd_run_product(Ndarray *nd, const BurnOpCall *call, NdProductInto product) {
+  NdTensor *out = nd_new(nd, call->output_descs);
+  if (out && product(nd, call, out, NULL)) return nd_finish(nd, call, out);
+  nd_release(nd, out);
+  return nd_out_of_memory(nd, call);
+}
+
 BurnStatus nd_finish(Ndarray *nd, const BurnOpCall *call, NdTensor *result) {
   if (!result) return nd_out_of_memory(nd, call);
   call->outputs[0] = &result->header;

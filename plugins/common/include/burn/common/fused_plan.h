@@ -81,6 +81,8 @@ typedef struct BurnCommonFusedRules {
   /* True: a body may be one step and casts, as the single cast would write what the step then reads. */
   bool counts_casts;
   bool has_f64; /* True: steps compute in f64, too, but for reductions */
+  /* True: the body follows a product, so that one step is enough to be worth a kernel. */
+  bool follows_product;
 } BurnCommonFusedRules;
 
 /* What is known of a value of the body: input or step. */
