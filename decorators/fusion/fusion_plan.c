@@ -3,9 +3,9 @@
  * Every op starts as a group of its own. An op that may be part of a body joins the groups of its inputs, if the shapes
  * suit, the body stays within the backend's limits, and nothing lies between: no third group that needs the one and is
  * needed by the other (fusion_needs.c). Groups with reductions have one axis along which all of them reduce, or reduce
- * everything to one number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the reductions, then
- * all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the order in which
- * their last ops were recorded, or earlier where another one needs them.
+ * everything to one number. Then bodies are compiled; where the backend refuses one, its ops are taken apart (first the
+ * reductions, then all) and the grouping is done again. Results that nobody wants are not computed. Groups run in the
+ * order in which their last ops were recorded, or earlier where another one needs them.
  *
  * A product whose result a group of element-wise ops reads is then put in front of that group, where the backend has
  * epilogues and takes both as one body (epilogue.h).
@@ -49,8 +49,8 @@ static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* The axis along which `whole` becomes `part`; FUSION_ALL_AXES if `part` is one number; FUSION_NO_AXIS if that is not all the
- * difference. */
+/* The axis along which `whole` becomes `part`; FUSION_ALL_AXES if `part` is one number; FUSION_NO_AXIS if that is not all
+ * the difference. */
 static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
   int32_t axis = FUSION_NO_AXIS;
   if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return FUSION_ALL_AXES;

@@ -74,9 +74,10 @@ BURN_API void burn_json_lines_destroy(BurnJsonLines *lines);
 /* -- TensorBoard ------------------------------------------------------------------------------ */
 
 /* Event files of two runs of TensorBoard, {folder}/train and {folder}/valid, that its pages draw as two curves of one
- * plot, and of {folder}/test for an evaluation. Values of batches are the scalars "{metric}/batch" at step (epoch - 1) * batches + batch; values of epochs are
- * "{metric}/epoch" at step epoch. A run writes files of its own; where it takes up another one, TensorBoard leaves out
- * what that one has from there on. Scalars are f32, as everywhere in TensorBoard. */
+ * plot, and of {folder}/test for an evaluation. Values of batches are the scalars "{metric}/batch" at step
+ * (epoch - 1) * batches + batch; values of epochs are "{metric}/epoch" at step epoch. A run writes files of its own;
+ * where it takes up another one, TensorBoard leaves out what that one has from there on. Scalars are f32, as everywhere
+ * in TensorBoard. */
 typedef struct BurnTensorboard BurnTensorboard;
 
 /* Makes the folders where they are missing. NULL on failure, with the reason in *status. */
