@@ -354,6 +354,9 @@ static void test_data() {
   });
   EXPECT((got == std::vector<double>{0, 1, 4}) && message.find("item 3: no item") != std::string::npos);
   EXPECT(message_of([&] { train::Dataset::memory({{"x", x, {3}}}); }) == "column x: 10 values for items of 3");
+  const train::Tokenizer words = train::Tokenizer::byte_pair_train("hello hello", 260, {"<s>"});
+  EXPECT(words.vocabulary() == 260 && words.decode(words.encode("<s>hello")) == "<s>hello");
+  EXPECT(words.encode("<s>").size() == 1 && train::Tokenizer::characters("ab").encode("ba").front() == 1);
   EXPECT(message_of([&] { train::Dataset::csv("nowhere", {{"x", BURN_DTYPE_F32, {}}}); }).find("csv: nowhere") == 0);
   EXPECT(message_of([&] {
            train::Dataset::text_lines("nowhere", {8, false, false, {}});

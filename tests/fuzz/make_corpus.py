@@ -288,6 +288,16 @@ def golden(*names):
         yield name.replace("_", "-"), bytes(int(v) for v in values.replace("\n", " ").split(",") if v.strip())
 
 
+def tokenizers():
+    files = dict(golden("tokens_vocab", "tokens_merges", "tokens_text", "tokens_samples"))
+    small = b'{"a":0,"b":1,"ab":2,"\xc4\xa0":3}<|>#version: 0.2\na b\n<|>'
+    yield "small", small + b"ab abba"
+    yield "golden", files["tokens-vocab"] + b"<|>" + files["tokens-merges"] + b"<|>" + files["tokens-samples"]
+    yield "text", b"{}<|><|>" + files["tokens-text"][:700]
+    yield "spaces", small + "a\u00a0 \u3000b\r\n\n 's 1\u00bd \U0001f525".encode() + b"\xff\xc3"
+    yield "damaged", b'{"a":0,"a":1}<|>a a<|>\0'
+
+
 def images():
     for i, (name, data) in enumerate(golden("png_rgb", "png_palette", "png_grey", "png_alpha", "png_16", "jpeg_rgb", "jpeg_progressive")):
         yield name, bytes([i * 9 % 64]) + data
@@ -459,7 +469,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "report": report(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "report": report(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

@@ -106,7 +106,37 @@ def databases():
             array("sqlite_database", file.read())
 
 
+TEXT = """The quick brown fox jumps over the lazy dog; the dogs, they're lazy, aren't they? We'll see: it's 2024, and I'd say
+they've jumped 1,234 times (twice in Zürich, once in 東京).   Spaces   matter,\tand so do\r\n\r\nlines. Naïve café – déjà vu! 🔥🔥🔥
+hello hello hello world worldly words, wordy worlds; under the thunder, the other mother's brother bothered another.
+""" * 3
+SAMPLES = ["the other brother's worlds", "They'll say: we've 42 dogs!", "  two  spaces\n\n and lines \n", "Zürich 東京 🔥 ½ ٣ x²",
+           "", " ", "<|endoftext|>hello<|endoftext|>\n", "aaaaaaaaaaaaaaaaaaaaaaaaaaa", "'s 'S don't '' ' 't\u00a0\u3000end"]
+
+
+def tokens():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=["<|endoftext|>"], show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator([TEXT], trainer)
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.model.save(folder)
+        for name in "vocab.json", "merges.txt":
+            with open(os.path.join(folder, name), "rb") as file:
+                array("tokens_" + name.split(".")[0], file.read())
+    array("tokens_text", TEXT.encode())
+    samples = b"".join(sample.encode() + b"\0" for sample in SAMPLES)
+    array("tokens_samples", samples)
+    ids = [tokenizer.encode(sample).ids for sample in SAMPLES]
+    array("tokens_counts", [len(each) for each in ids], "int")
+    array("tokens_ids", [value for each in ids for value in each], "int")
+
+
 def main():
+    tokens()
     numpy_files()
     images()
     databases()

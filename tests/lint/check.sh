@@ -103,7 +103,7 @@ say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + 
 for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
   case "$source" in *_windows.c) continue ;; esac
   # shellcheck disable=SC2086
-  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer -Itrain/report \
+  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer -Itrain/report -Itrain/text \
     -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \
     -Werror "$source" -o /dev/null 2>&1) || die "$source
 $output"

@@ -20,6 +20,7 @@
 #include <burn/train/rl.h>
 #include <burn/train/schedule.h>
 #include <burn/train/step.h>
+#include <burn/tokenizer.h>
 #include <burn/train/wav.h>
 
 #endif

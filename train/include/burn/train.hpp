@@ -16,8 +16,10 @@
 #include <burn/module.hpp>
 #include <burn/train.h>
 
+#include <cstdlib>
 #include <deque>
 #include <functional>
+#include <memory>
 
 namespace burn::train {
 
@@ -503,6 +505,66 @@ class Dataset {
   static void drop_map(void *context) { delete static_cast<Map *>(context); }
   static void drop_get(void *context) { delete static_cast<Get *>(context); }
   std::shared_ptr<BurnDataset> handle_;
+};
+
+/* Texts as numbers and back; see burn/tokenizer.h. */
+class Tokenizer {
+ public:
+  /* Takes over a tokenizer of C. */
+  explicit Tokenizer(BurnTokenizer *handle) : handle_(handle, burn_tokenizer_destroy) {}
+  static Tokenizer characters(const std::string &text) {
+    return made([&](BurnStatus *status) { return burn_tokenizer_characters(text.data(), text.size(), status); });
+  }
+  static Tokenizer byte_pair(const std::string &vocab_path, const std::string &merges_path,
+                             const std::vector<std::string> &specials = {}) {
+    const std::vector<const char *> texts = pointers(specials);
+    const BurnSpecialTokens given = {texts.data(), texts.size()};
+    return made([&](BurnStatus *status) {
+      return burn_tokenizer_byte_pair_read(vocab_path.c_str(), merges_path.c_str(), &given, status);
+    });
+  }
+  static Tokenizer byte_pair_train(const std::string &text, std::size_t vocabulary,
+                                   const std::vector<std::string> &specials = {}) {
+    const std::vector<const char *> texts = pointers(specials);
+    const BurnBytePairConfig config = {vocabulary, 0, {texts.data(), texts.size()}};
+    return made(
+        [&](BurnStatus *status) { return burn_tokenizer_byte_pair_train(text.data(), text.size(), &config, status); });
+  }
+  void byte_pair_write(const std::string &vocab_path, const std::string &merges_path) const {
+    check(burn_tokenizer_byte_pair_write(get(), vocab_path.c_str(), merges_path.c_str()));
+  }
+  std::vector<std::int64_t> encode(const std::string &text) const {
+    BurnTokenList tokens = {};
+    const BurnStatus status = burn_tokenizer_encode(get(), text.data(), text.size(), &tokens);
+    const std::vector<std::int64_t> ids(tokens.ids, tokens.ids + tokens.count);
+    burn_token_list_release(&tokens);
+    check(status);
+    return ids;
+  }
+  std::string decode(const std::vector<std::int64_t> &ids) const {
+    char *text = nullptr;
+    std::size_t length = 0;
+    check(burn_tokenizer_decode(get(), ids.data(), ids.size(), &text, &length));
+    const std::unique_ptr<char, void (*)(void *)> owner(text, std::free);
+    return std::string(text, length);
+  }
+  std::size_t vocabulary() const { return burn_tokenizer_vocabulary(get()); }
+  BurnTokenizer *get() const noexcept { return handle_.get(); }
+
+ private:
+  static std::vector<const char *> pointers(const std::vector<std::string> &texts) {
+    std::vector<const char *> rows;
+    for (const std::string &text : texts) rows.push_back(text.c_str());
+    return rows;
+  }
+  template <class Make>
+  static Tokenizer made(Make make) {
+    BurnStatus status = BURN_OK;
+    BurnTokenizer *handle = make(&status);
+    check(status);
+    return Tokenizer(handle);
+  }
+  std::shared_ptr<BurnTokenizer> handle_;
 };
 
 /* A sound; see BurnWav. */
