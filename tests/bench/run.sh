@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|transfer|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -17,6 +17,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench op [options]          cost of a call through each stack
        ./dev bench epoch [options]       an epoch of the guide's CNN, loader included, beside PyTorch
        ./dev bench transfer [options]    bandwidth of transfers, and waits of the host in a training step
+       ./dev bench loader [options]      pictures per second from a folder, beside PyTorch's DataLoader where there is torchvision
        ./dev bench waits [options]       waits of the host in a training run
        ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
@@ -169,6 +170,15 @@ overhead_of_torch() {
   exec "$build/tests/torch_overhead" "$@"
 }
 
+loader() {
+  [ -x "$build/tests/loader_bench" ] || die "burn_datasets is not built: ./dev setup datasets"
+  find_python
+  if [ -n "$python" ] && "$python" -c 'import torchvision' >/dev/null 2>&1; then
+    set -- --python "$python" --script "$here/loader_torch.py" "$@"
+  fi
+  exec "$build/tests/loader_bench" "$@"
+}
+
 # The time of 20 processes, one after the other.
 cold() {
   "$build/tests/cold_start" --phases "$@"
@@ -197,6 +207,7 @@ case "${1:-}" in
   checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
   transfer) shift; "$build/tests/transfer_bench" "$@" ;;
+  loader) shift; loader "$@" ;;
   waits) shift; "$build/tests/training_waits" "$@" ;;
   cold) shift; cold "$@" ;;
   fused) shift; exec "$build/tests/fused_bench" "$@" ;;

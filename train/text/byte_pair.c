@@ -291,7 +291,9 @@ uint32_t burn__byte_character(uint8_t byte) {
 }
 
 int burn__character_byte(uint32_t code) {
-  for (int byte = 0; byte < 256; byte++)
-    if (burn__byte_character((uint8_t)byte) == code) return byte;
+  uint32_t next = 256;
+  if (code < 256) return is_printable(code) ? (int)code : -1;
+  for (uint32_t byte = 0; byte < 256; byte++)
+    if (!is_printable(byte) && next++ == code) return (int)byte;
   return -1;
 }
