@@ -146,8 +146,8 @@ static BurnStatus dictionary_read(Text *text) {
 /* The bytes of the values, which are just what is left of the file. */
 static BurnStatus size_check(BurnNpyHeader *header, size_t count) {
   const size_t left = count - header->offset;
-  bool empty = false, fits = true;
   size_t bytes = burn_dtype_bytes(header->dtype);
+  bool empty = false, fits = bytes > 0;
   for (uint32_t i = 0; i < header->shape.rank; i++) empty = empty || header->shape.dims[i] == 0;
   for (uint32_t i = 0; i < header->shape.rank && !empty && fits; i++) {
     fits = (uint64_t)header->shape.dims[i] <= left / bytes;

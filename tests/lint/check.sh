@@ -101,7 +101,7 @@ say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + 
 
 # 6. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
 for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
-  case "$source" in *_windows.c) continue ;; esac
+  case "$source" in *_windows.c | train/sources/absent.c) continue ;; esac
   # shellcheck disable=SC2086
   output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer -Itrain/report -Itrain/text \
     -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \

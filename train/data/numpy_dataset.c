@@ -52,7 +52,7 @@ static BurnStatus npz_load(Arrays *arrays, const BurnNpz *npz, const char *const
   const size_t count = names != NULL ? name_count : burn_npz_count(npz);
   for (size_t i = 0; status == BURN_OK && i < count; i++) {
     const size_t index = names != NULL ? burn_npz_find(npz, names[i]) : i;
-    if (index == burn_npz_count(npz))
+    if (names != NULL && index == burn_npz_count(npz))
       return burn_status_make(BURN_STATUS_NOT_FOUND, "numpy: %s: no array \"%s\"", arrays->path, names[i]);
     status = column_add(arrays, burn_npz_name(npz, index), burn_npz_header(npz, index));
     if (status == BURN_OK) burn_npz_values(npz, index, arrays->blocks[i]);

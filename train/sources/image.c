@@ -137,7 +137,7 @@ static void rows_merge(const uint8_t *rows, size_t bytes, const int32_t *values,
 static bool both_axes(const BurnImage *image, const Weights *across, const Weights *down, BurnImage *out) {
   const uint32_t last = out->height - 1, top = down->first[0], end = down->first[last] + down->count[last];
   const size_t bytes = (size_t)out->width * out->channels, source = (size_t)image->width * image->channels;
-  uint8_t *rows = malloc(bytes * (end - top));
+  uint8_t *rows = calloc(end - top, bytes);
   if (rows == NULL) return false;
   for (uint32_t y = top; y < end; y++)
     row_resize(image->pixels + y * source, image->channels, across, out->width, rows + (y - top) * bytes);

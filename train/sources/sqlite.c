@@ -172,7 +172,7 @@ static BurnStatus sqlite_get(void *opaque, size_t index, void *const *columns) {
   SqliteContext *context = opaque;
   Connection *connection = NULL;
   BurnStatus status = connection_take(context, &connection);
-  if (status != BURN_OK) return status;
+  if (status != BURN_OK || connection == NULL) return status;
   sqlite3_bind_int64(connection->select, 1, (sqlite3_int64)index + 1);
   const int code = sqlite3_step(connection->select);
   if (code == SQLITE_ROW)
@@ -234,7 +234,7 @@ static BurnStatus rows_count(const SqliteContext *context, size_t *count) {
   if (!name_add(sql, context->table))
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sqlite: the name of the table is too long");
   BurnStatus status = connection_open(context, sql, &connection);
-  if (status != BURN_OK) return status;
+  if (status != BURN_OK || connection == NULL) return status;
   const int code = sqlite3_step(connection->select);
   if (code != SQLITE_ROW) status = sqlite_failed(context->path, context->table, connection->database, code);
   const sqlite3_int64 last = code == SQLITE_ROW ? sqlite3_column_int64(connection->select, 0) : 0;
@@ -274,7 +274,7 @@ static BurnStatus table_open(SqliteContext *context, const BurnColumn *columns, 
   if (status == BURN_OK) status = rows_count(context, count);
   Connection *connection = NULL;
   if (status == BURN_OK) status = connection_open(context, context->sql, &connection);
-  if (status == BURN_OK) connection_give(context, connection);
+  if (connection != NULL) connection_give(context, connection);
   return status;
 }
 

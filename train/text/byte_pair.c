@@ -206,7 +206,7 @@ static BurnStatus word_room(Word *word, size_t length) {
 static BurnStatus word_encode(const BurnBytePairs *pairs, const char *text, size_t length, Word *word,
                               BurnTokenList *tokens) {
   BurnStatus status = word_room(word, length);
-  if (status != BURN_OK) return status;
+  if (status != BURN_OK || word->links == NULL) return status; /* none: a word of no bytes */
   for (size_t i = 0; i < length; i++) {
     const uint8_t byte = (uint8_t)text[i];
     if (pairs->of_byte[byte] < 0)

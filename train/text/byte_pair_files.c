@@ -48,14 +48,15 @@ static BurnStatus vocabulary_parse(Files *files) {
   files->vocabulary = text ? cJSON_ParseWithOpts((const char *)bytes, &end, true) : NULL;
   const size_t at = end != NULL ? (size_t)(end - (const char *)bytes) : 0;
   free(bytes);
-  if (cJSON_IsObject(files->vocabulary)) return BURN_OK;
+  if (files->vocabulary != NULL && cJSON_IsObject(files->vocabulary)) return BURN_OK;
   return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte_pair: %s: no JSON object, up to byte %zu", files->vocab_path,
                           at);
 }
 
 /* The texts by their numbers, which are 0 .. count-1, each once. */
 static BurnStatus numbers_place(Files *files) {
-  for (const cJSON *item = files->vocabulary->child; item != NULL; item = item->next) files->count++;
+  const cJSON *first = files->vocabulary != NULL ? files->vocabulary->child : NULL;
+  for (const cJSON *item = first; item != NULL; item = item->next) files->count++;
   if (files->count < 1 || files->count > MAX_TOKENS)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte_pair: %s: %zu tokens, 1 to %d expected", files->vocab_path,
                             files->count, MAX_TOKENS);
@@ -63,7 +64,7 @@ static BurnStatus numbers_place(Files *files) {
   files->by_id = calloc(files->count, sizeof *files->by_id);
   if (files->by_text == NULL || files->by_id == NULL) return no_memory();
   size_t at = 0;
-  for (const cJSON *item = files->vocabulary->child; item != NULL; item = item->next, at++) {
+  for (const cJSON *item = first; item != NULL; item = item->next, at++) {
     const double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
     if (!(number >= 0 && number < (double)files->count) || number != (double)(int32_t)number)
       return vocabulary_corrupt(files, "has a number that is none below the count of tokens", item->string);

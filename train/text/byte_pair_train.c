@@ -24,7 +24,7 @@ typedef struct Training {
   const char **texts; /* of each word, in the text */
   size_t *slots;      /* of words by their hash; 0: none, else index + 1 */
   size_t slot_count;
-  BurnPairMap counts; /* of pairs */
+  BurnPairMap *counts; /* of pairs */
 } Training;
 
 /* -- words ------------------------------------------------------------------------------------ */
@@ -46,21 +46,28 @@ static size_t *slot_of(const Training *training, const char *text, size_t length
 
 static bool words_grow(Training *training) {
   const size_t room = training->word_room > 0 ? 2 * training->word_room : FIRST_WORDS;
-  Word *words = realloc(training->words, room * sizeof *words);
-  if (words != NULL) training->words = words;
-  const char **texts = realloc(training->texts, room * sizeof *texts);
-  if (texts != NULL) training->texts = texts;
+  Word *words = calloc(room, sizeof *words);
+  const char **texts = calloc(room, sizeof *texts);
   size_t *slots = calloc(2 * room, sizeof *slots);
   if (words == NULL || texts == NULL || slots == NULL) {
+    free(words);
+    free(texts);
     free(slots);
     return false;
   }
+  if (training->word_count > 0) {
+    memcpy(words, training->words, training->word_count * sizeof *words);
+    memcpy(texts, training->texts, training->word_count * sizeof *texts);
+  }
+  free(training->words);
+  free(training->texts);
   free(training->slots);
+  training->words = words;
+  training->texts = texts;
   training->slots = slots;
   training->slot_count = 2 * room;
   training->word_room = room;
-  for (size_t i = 0; i < training->word_count; i++)
-    *slot_of(training, training->texts[i], training->words[i].length) = i + 1;
+  for (size_t i = 0; i < training->word_count; i++) *slot_of(training, texts[i], words[i].length) = i + 1;
   return true;
 }
 
@@ -92,14 +99,13 @@ static bool word_count(Training *training, const char *text, size_t length) {
 /* -- pairs ------------------------------------------------------------------------------------ */
 
 /* Adds the pairs of a word, or with -1 takes them off. */
-static bool pairs_count(Training *training, const Word *word, int64_t sign) {
-  const int32_t *ids = training->ids + word->first;
+static bool pairs_count(BurnPairMap *counts, const int32_t *ids, const Word *word, int64_t sign) {
   for (size_t i = 0; i + 1 < word->length; i++) {
     const uint64_t key = burn__pair_key(ids[i], ids[i + 1]);
-    int64_t *count = burn__pair_find(&training->counts, key);
+    int64_t *count = burn__pair_find(counts, key);
     if (count != NULL)
       *count += sign * word->count;
-    else if (!burn__pair_put(&training->counts, key, sign * word->count))
+    else if (!burn__pair_put(counts, key, sign * word->count))
       return false;
   }
   return true;
@@ -117,7 +123,7 @@ static bool pair_merge(Training *training, BurnMerge merge) {
     Word *word = &training->words[i];
     int32_t *ids = training->ids + word->first;
     if (!has_pair(ids, word->length, merge.left, merge.right)) continue;
-    if (!pairs_count(training, word, -1)) return false;
+    if (!pairs_count(training->counts, ids, word, -1)) return false;
     size_t kept = 0;
     for (size_t j = 0; j < word->length; kept++) {
       const bool here = j + 1 < word->length && ids[j] == merge.left && ids[j + 1] == merge.right;
@@ -125,7 +131,7 @@ static bool pair_merge(Training *training, BurnMerge merge) {
       j += here ? 2 : 1;
     }
     word->length = kept;
-    if (!pairs_count(training, word, 1)) return false;
+    if (!pairs_count(training->counts, ids, word, 1)) return false;
   }
   return true;
 }
@@ -134,11 +140,11 @@ static bool pair_merge(Training *training, BurnMerge merge) {
 static int64_t pair_choose(const Training *training, BurnMerge *merge) {
   int64_t most = 0;
   uint64_t chosen = 0;
-  for (size_t i = 0; i < training->counts.room; i++) {
-    const int64_t count = training->counts.values[i];
-    if (count < most || count <= 0 || (count == most && training->counts.keys[i] > chosen)) continue;
+  for (size_t i = 0; i < training->counts->room; i++) {
+    const int64_t count = training->counts->values[i];
+    if (count < most || count <= 0 || (count == most && training->counts->keys[i] > chosen)) continue;
     most = count;
-    chosen = training->counts.keys[i];
+    chosen = training->counts->keys[i];
   }
   merge->left = (int32_t)(chosen >> 32);
   merge->right = (int32_t)(chosen & 0xffffffffu);
@@ -191,7 +197,10 @@ static bool vocabulary_learn(Training *training, const char *text, size_t length
     size = burn__word(text + at, length - at);
     good = word_count(training, text + at, size);
   }
-  for (size_t i = 0; good && i < training->word_count; i++) good = pairs_count(training, &training->words[i], 1);
+  for (size_t i = 0; good && i < training->word_count; i++) {
+    const Word *word = &training->words[i];
+    good = pairs_count(training->counts, training->ids + word->first, word, 1);
+  }
   while (good && training->pairs->token_count < config->vocabulary) {
     if (pair_choose(training, &merge) < least) break;
     good = merged_make(training->pairs, &merge) && burn__byte_pairs_merge(training->pairs, merge) &&
@@ -218,10 +227,11 @@ BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length, c
   if (status != NULL && *status != BURN_OK) return NULL;
   const BurnStatus wrong = config_check(config);
   if (wrong != BURN_OK) return burn__tokenizer_refused(status, wrong);
-  Training training = {.pairs = burn__byte_pairs_create()};
+  BurnPairMap counts = {NULL, NULL, 0, 0};
+  Training training = {.pairs = burn__byte_pairs_create(), .counts = &counts};
   const bool good = training.pairs != NULL && alphabet_make(training.pairs, &config->specials) &&
                     vocabulary_learn(&training, text, length, config);
-  burn__pair_release(&training.counts);
+  burn__pair_release(&counts);
   free(training.words);
   free(training.texts);
   free(training.slots);

@@ -48,7 +48,7 @@ static void items_check(BurnDataset *dataset) {
     assert_int_equal(label, 7 * i);
     assert_true(weight == (float)i / 4);
     for (int j = 0; j < 4; j++) assert_true(image[j] == (float)(i + j));
-    assert_memory_equal(name, "nn\0\0" + 2 - i, (size_t)i);
+    assert_memory_equal(name, &"nn\0\0"[2 - i], (size_t)i);
     assert_int_equal(strlen(name), i);
   }
 }
