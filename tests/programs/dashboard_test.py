@@ -33,6 +33,8 @@ class Terminal:
         self.tmux("kill-server", check=False)
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "PS1": "$ ", "BURN_THREADS": "1"}
         environment.pop("TMUX", None)
+        for sanitizer in ("ASAN_OPTIONS", "TSAN_OPTIONS"):  # crashes as everywhere else; curses keeps memory until the end
+            environment[sanitizer] = f"{os.environ.get(sanitizer, '')}:handle_segv=0:detect_leaks=0"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-s", "t",
                   f"cd '{folder}' && TERM={term} LC_ALL={locale} ENV= exec sh", environment=environment)
         self.type("stty -a >before; echo ready >shell")

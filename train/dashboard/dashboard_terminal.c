@@ -104,7 +104,7 @@ static void on_fatal(int number) {
   for (int i = 0; i < FATAL_SIGNALS; i++) {
     if (fatal_signals[i] == number) (void)sigaction(number, &fatal_before[i], NULL);
   }
-  (void)raise(number); /* comes when this handler returns */
+  (void)raise(number); /* comes when this handler returns, to whoever had it before, a sanitizer for example */
 }
 
 /* What the process does of itself on such a signal, now. */
@@ -146,10 +146,6 @@ static bool is_ignored(const struct sigaction *action) {
   return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_IGN;
 }
 
-static bool is_default(const struct sigaction *action) {
-  return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_DFL;
-}
-
 static void signals_catch(void) {
   struct sigaction fatal = {.sa_flags = SA_ONSTACK}, other = {.sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK};
   fatal.sa_handler = on_fatal;
@@ -157,7 +153,7 @@ static void signals_catch(void) {
   sigemptyset(&fatal.sa_mask);
   sigemptyset(&other.sa_mask);
   for (int i = 0; i < FATAL_SIGNALS; i++) {
-    fatal_caught[i] = sigaction(fatal_signals[i], NULL, &fatal_before[i]) == 0 && is_default(&fatal_before[i]) &&
+    fatal_caught[i] = sigaction(fatal_signals[i], NULL, &fatal_before[i]) == 0 && !is_ignored(&fatal_before[i]) &&
                       sigaction(fatal_signals[i], &fatal, NULL) == 0;
   }
   for (int i = 0; i < OTHER_SIGNALS; i++) {

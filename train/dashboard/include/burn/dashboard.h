@@ -11,9 +11,9 @@
  *
  * It is drawn on the terminal of stderr by a thread of its own, and keys are read from that of stdin. While it is, what
  * the process prints to stdout and stderr, as far as these are terminals, is shown in a part of it, and printed as the
- * run ends. The terminal is as before after every end of the process but SIGKILL: the run's, exit, and all signals that
- * end a process and that nobody had caught before the run began; SIGINT, SIGTERM and SIGTSTP (Ctrl-Z), too, whoever
- * catches them.
+ * run ends. The terminal is as before after every end of the process but SIGKILL and _exit: the run's, exit, and the
+ * signals of a crash, after which it goes to whoever had caught them before the run began. SIGINT, SIGTERM and SIGTSTP
+ * (Ctrl-Z) give it back for as long as the process is stopped, or the run goes on to its checkpoint.
  *
  * Where stderr is no terminal, is one in the background, or one that cannot place the cursor (TERM=dumb), the run has
  * the line of burn_progress_line instead. */
