@@ -1,7 +1,7 @@
-/* fuzz_report.c - an artifact folder that others wrote, as a report.
+/* fuzz_report.c - an artifact folder that others wrote, as a report; and JSON lines that a logger goes on with.
  *
- * Input, in parts with "<|>" between: two logs, config.json, confusion_matrix.json, samples.jsonl, the learner's file
- * of a checkpoint. A part of no bytes is no file. */
+ * Input, in parts with "<|>" between: two logs, config.json, confusion_matrix.json, samples.jsonl, metrics.jsonl, the
+ * learner's file of a checkpoint. A part of no bytes is no file. */
 #include "fuzz_target.h"
 
 #include <burn/train.h>
@@ -9,9 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"train/epoch-1/Loss.log", "valid/epoch-3/Top_5.log", "config.json",
-                                    "confusion_matrix.json",  "samples.jsonl",           "checkpoint/learner-2.mpk"};
+static const char *const names[] = {"train/epoch-1/Loss.log",  "valid/epoch-3/Top_5.log", "config.json",
+                                    "confusion_matrix.json",   "samples.jsonl",           "metrics.jsonl",
+                                    "checkpoint/learner-2.mpk"};
 static const char *const folders[] = {"train/epoch-1", "valid/epoch-3", "checkpoint"};
+
+/* What is there is refused, or cut so that whole lines are left, with the new one last. */
+static void go_on_with_lines(void) {
+  const BurnLogEntry entry = {BURN_SPLIT_TRAIN, 2, 3, "Loss", "", 0.5, 8, false, 7};
+  BurnStatus status = BURN_OK;
+  BurnJsonLines *lines = burn_json_lines_create("metrics.jsonl", true, &status);
+  FUZZ_REQUIRE(lines && fuzz_ok(status), "no lines: %s", burn_status_message(status));
+  const BurnLogger logger = burn_json_lines_logger(lines);
+  const bool good = fuzz_ok(logger.log(logger.context, &entry));
+  burn_json_lines_destroy(lines);
+  size_t length;
+  uint8_t *bytes = fuzz_file_read("metrics.jsonl", &length);
+  FUZZ_REQUIRE(!good || (length > 0 && bytes[length - 1] == '\n'), "a line without an end");
+  free(bytes);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   FuzzInput input = {bytes, count};
@@ -23,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     const FuzzInput part = fuzz_part(&input);
     if (part.left > 0) fuzz_file_write(names[i], part);
   }
+  go_on_with_lines();
   char *json = burn_report_json(&config, &status);
   FUZZ_REQUIRE(fuzz_ok(status) == (json != NULL), "a report and a failure, or neither");
   FUZZ_REQUIRE(!json || burn_text_is_clean(json), "bytes that are no text in the JSON");

@@ -338,13 +338,16 @@ def report():
                       "history": [{"seconds": 1.5, "items_per_second": 64.0}]}, DOUBLE)
     others = ('{"epochs": 3, "name": "<b>&\\u0001\\u009f"}', '{"labels":["a","<b>"],"counts":[[1,2],[3,4]]}',
               '{"title":"one & \\u0007","png":"iVBORw0KGgo=","wrong":true}\n{"title":"two","text":"<script>"}\n')
-    yield "whole", "<|>".join([*logs, *others]).encode() + b"<|>" + learner
+    lines = "".join('{"split":"%s","epoch":%d,"batch":%d,"final":false}\n' % line for line in [("train", 1, 1), ("valid", 1, 2), ("train", 2, 4)])
+    yield "whole", "<|>".join([*logs, *others, lines]).encode() + b"<|>" + learner
+    yield "lines", ("<|>" * 5 + lines + '{"split":').encode()
+    yield "bad-line", b"<|>" * 5 + b'{"split":"train","epoch":1,"batch":null,"final":false}\n'
     yield "logs", "<|>".join(logs).encode()
     yield "no-logs", "<|><|>".encode() + others[0].encode()
     yield "bad-log", b"0.5,64\n0.5;64\n"
     yield "matrix", "<|>".join([logs[0], "", "", '{"labels":["a"],"counts":[[1e308]]}']).encode()
     yield "samples", "<|>".join([logs[0], "", "", "", '{"title":1}\n']).encode()
-    yield "learner", "<|>".join([logs[0], "", "", "", "", ""]).encode() + learner[:40]
+    yield "learner", "<|>".join([logs[0], "", "", "", "", "", ""]).encode() + learner[:40]
 
 
 def wavs():
