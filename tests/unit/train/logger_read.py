@@ -1,6 +1,6 @@
 """What logger_test.c has written, read by others: logger_read.py WHAT FOLDER EXPECTED.
 
-WHAT is json_lines, tensorboard, prometheus or histograms. EXPECTED has the loss of training and the accuracy of validation of each epoch:
+WHAT is json_lines, tensorboard, again, prometheus or histograms. EXPECTED has the loss of training and the accuracy of validation of each epoch:
 "0.5,90;0.25,95;". Exits 77 where Python lacks the reader.
 """
 import json
@@ -49,6 +49,12 @@ def read_tensorboard(folder, epochs):
     text = train.Tensors("note/text_summary" if "note/text_summary" in train.Tags()["tensors"] else "note")[0].tensor_proto
     assert text.string_val[0] == b"part & <parcel>"
     assert train.SummaryMetadata("note").plugin_data.plugin_name == "text"
+
+
+def read_again(folder, _):
+    train = accumulator(folder, "train")
+    assert [(e.step, e.value) for e in train.Scalars("Loss/batch")] == [(1, 1), (2, 2), (3, 3), (4, 14), (5, 15), (6, 16), (7, 17)]
+    assert train.Tensors("note")[-1].tensor_proto.string_val[0] == b"second"
 
 
 def read_histograms(folder, _):

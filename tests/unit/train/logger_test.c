@@ -196,6 +196,26 @@ static void the_checksum_is_castagnolis(void **state) {
   assert_int_equal(burn__crc32c(bytes, 32), 0x46dd794eu);
 }
 
+/* A run that was killed after batch 5 goes on after its checkpoint of batch 3; a note of the second one stays. */
+static void tensorboard_leaves_out_what_is_done_again(void **state) {
+  (void)state;
+  const Folder folder = folder_make();
+  for (size_t part = 0; part < 2; part++) {
+    BurnStatus status;
+    BurnTensorboard *board = burn_tensorboard_create(file_in(&folder, "tensorboard"), &status);
+    check_status(status);
+    check_status(burn_tensorboard_text(board, "note", 0, part ? "second" : "first"));
+    const BurnLogger logger = burn_tensorboard_logger(board);
+    for (size_t batch = part ? 4 : 1; batch <= (part ? 7 : 5); batch++) {
+      const BurnLogEntry entry = entry_of(BURN_SPLIT_TRAIN, 1, batch, (double)(10 * part + batch), false);
+      check_status(logger.log(logger.context, &entry));
+    }
+    burn_tensorboard_destroy(board);
+  }
+  expect_read("again", &folder, "");
+  folder_remove(folder.path);
+}
+
 static void histograms_are_read(void **state) {
   (void)state;
   const Folder folder = folder_make();
@@ -252,10 +272,13 @@ static void what_cannot_be_written_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(json_lines_have_every_value),   cmocka_unit_test(json_lines_go_on_where_the_run_does),
-      cmocka_unit_test(others_read_what_a_run_logs),   cmocka_unit_test(the_checksum_is_castagnolis),
-      cmocka_unit_test(histograms_are_read),           cmocka_unit_test(every_logger_hears_of_every_entry),
-      cmocka_unit_test(what_cannot_be_written_is_told)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(json_lines_have_every_value),
+                                     cmocka_unit_test(json_lines_go_on_where_the_run_does),
+                                     cmocka_unit_test(others_read_what_a_run_logs),
+                                     cmocka_unit_test(the_checksum_is_castagnolis),
+                                     cmocka_unit_test(tensorboard_leaves_out_what_is_done_again),
+                                     cmocka_unit_test(histograms_are_read),
+                                     cmocka_unit_test(every_logger_hears_of_every_entry),
+                                     cmocka_unit_test(what_cannot_be_written_is_told)};
   return cmocka_run_group_tests_name("logger", tests, NULL, NULL);
 }
