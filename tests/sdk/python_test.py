@@ -37,6 +37,28 @@ class Reach(unittest.TestCase):
         self.assertEqual(missing, [])
         self.assertGreater(len(API["functions"]), 1500)
 
+    def test_every_wrapper_refuses_what_it_cannot_convert(self):
+        tried = 0
+        for function in API["functions"]:
+            count = len(function["parameters"])
+            call = getattr(_c, function["name"])
+            with self.assertRaisesRegex(TypeError, f"^{function['name']} takes [0-9]+ arguments, not 40$"):
+                call(*[object()] * 40)
+            given = [p for p in function["parameters"] if p["type"]["base"] not in ("bool", "BurnBool") and p.get("role") not in ("out", "status")]
+            if not given:
+                continue
+            with self.assertRaisesRegex(TypeError, f"^{function['name']}: "):
+                call()
+            errors = []
+            for arguments in range(1, count + 1):  # as many as it has in Python: outputs and counts are none there
+                try:
+                    call(*[object()] * arguments)
+                except TypeError as error:
+                    errors.append(str(error))
+            self.assertTrue(all(error.startswith(function["name"]) for error in errors) and len(errors) == count, function["name"])
+            tried += 1
+        self.assertGreater(tried, 1200)
+
     def test_every_constant_has_its_value(self):
         for entry in API["types"]:
             for value in entry.get("values", []):

@@ -48,6 +48,7 @@ class Device(_c.BurnDevice):
 
 _c.register("BurnDevice", Device)
 _default = None
+_opened = {}  # by the name that was asked for: one stack is one device, whose tensors go together
 
 
 def default_device():
@@ -61,9 +62,16 @@ def default_device():
 def set_default_device(device):
     """A device, or the name of a stack."""
     global _default
-    _default = device if isinstance(device, Device) else Device(device)
+    _default = chosen(device)
     return _default
 
 
 def chosen(device):
-    return default_device() if device is None else device if isinstance(device, Device) else Device(device)
+    """The device that a parameter stands for: itself, that of a name, which is opened once, or for None the default."""
+    if device is None:
+        return default_device()
+    if not isinstance(device, Device):
+        if device not in _opened:
+            _opened[device] = Device(device)
+        device = _opened[device]
+    return device
