@@ -154,11 +154,10 @@ if [ -n "$python" ]; then
   "$python" tests/abi/snapshot.py check || die "the plugin ABI against tests/abi/snapshot.txt"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
   "$python" tests/lint/make_cpp_layers.py --check || die "layers of nn.hpp"
-  for python in "$python" /usr/bin/python3; do # libclang's module is the system's
-    if "$python" -c 'import clang.cindex' 2>/dev/null; then break; fi
-  done
+  clang_python=$python # libclang's module is the system's, whatever Python the path has first
+  "$python" -c 'import clang.cindex' 2>/dev/null || [ ! -x /usr/bin/python3 ] || clang_python=/usr/bin/python3
   described=0
-  "$python" sdk/api/make_api.py --check || described=$?
+  "$clang_python" sdk/api/make_api.py --check || described=$?
   [ "$described" = 0 ] || [ "$described" = 77 ] || die "the description of the C API"
 else
   say "source rules: skipped, no python3"
