@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|mlp|cold|fused|torch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -20,6 +20,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench loader [options]      pictures per second from a folder, beside PyTorch's DataLoader where there is torchvision
        ./dev bench waits [options]       waits of the host in a training run
        ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
+       ./dev bench learner [options]     what the learner costs over a loop by hand
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
        ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
        ./dev bench fused [options]       fused bodies beside single ops and compiled loops
@@ -205,6 +206,7 @@ case "${1:-}" in
   op) shift; exec "$build/tests/op_bench" "$@" ;;
   epoch) shift; epoch "$@" ;;
   checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
+  learner) shift; exec "$build/tests/learner_bench" "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
   transfer) shift; "$build/tests/transfer_bench" "$@" ;;
   loader) shift; loader "$@" ;;

@@ -167,8 +167,8 @@ program_part() {
 # What `burn new app` writes: it builds without a warning, learns, goes on after what it saved, and nothing has the old name.
 app_part() {
   new_folder app
-  burn new app reader >next || fail "burn new app"
-  grep -qx '  b/reader' next || fail "it does not say what to run: $(cat next)"
+  burn new app reader >../app_next || fail "burn new app"
+  grep -qx '  b/reader' ../app_next || fail "it does not say what to run: $(cat ../app_next)"
   if grep -rnE 'my_app|MyApp|MY_APP' .; then fail "the old name is left in these lines"; fi
   "$cmake" -B b -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 || { cat cmake.log; fail "configuring"; }
   "$cmake" --build b >build.log 2>&1 || { cat build.log; fail "building"; }
