@@ -280,6 +280,56 @@ static void test_interrupter() {
   EXPECT(interrupter.stopped() && interrupter.signal() == 0);
 }
 
+/* Callbacks around batches, strategies together, and data with a name. */
+static void test_batches_and_evaluation() {
+  const std::filesystem::path folder = "learner_hpp_test_batches";
+  const auto has_file = [&](const std::string &name) { return std::filesystem::exists(folder / name); };
+  std::filesystem::remove_all(folder);
+  Setting s;
+  std::size_t before = 0, after = 0;
+  train::Learner learner(s.model, s.adam, step);
+  learner.epochs(5).learning_rate(0.01).quiet().artifact_dir(folder.string());
+  learner.before_batch([&](const BurnBatchEvent &event) { before += event.output == nullptr; });
+  learner.after_batch([&](const BurnBatchEvent &event) { after += event.output && event.iteration == after; });
+  learner.checkpoints(train::CheckpointStrategy::any_of(
+      {train::CheckpointStrategy::keep_every(2), train::CheckpointStrategy::keep_last(1)}));
+  const train::EpochResult last = learner.fit(s.device, s.data, s.test).last;
+  EXPECT(before == 25 && after == 25);
+  EXPECT(!has_file("checkpoint/model-1.mpk") && has_file("checkpoint/model-2.mpk") &&
+         !has_file("checkpoint/model-3.mpk") && has_file("checkpoint/model-4.mpk") &&
+         has_file("checkpoint/model-5.mpk"));
+  const train::EpochResult test = learner.evaluate(s.device.inner(), s.model.valid(), s.test, "Held Out");
+  EXPECT(test.test("Loss") == last.valid("Loss") && std::isnan(test.valid("Loss")));
+  EXPECT(has_file("test/held-out/Accuracy.log"));
+  learner.after_batch([](const BurnBatchEvent &event) {
+    if (event.batch == 2) throw std::runtime_error("no more");
+  });
+  EXPECT(has(message_of([&] { learner.fit(s.device, s.data); }), "epoch 1, batch 2: after_batch: no more"));
+  std::filesystem::remove_all(folder);
+}
+
+/* Two devices share each batch: the losses of one, up to rounding. */
+static void test_devices() {
+  const auto plain = [](const Net &model,
+                        train::Batch &batch) { /* without dropout */
+                                               const Tensor targets = batch.take("y"),
+                                                            output = model.out(model.in(batch.take("x")).tanh());
+                                               return train::StepOutput::classification(output.cross_entropy(targets),
+                                                                                        output, targets);
+  };
+  Setting one, two;
+  const Device second = Device::training("ndarray");
+  train::Learner alone(one.model, one.adam, plain), together(two.model, two.adam, plain);
+  alone.epochs(3).learning_rate(0.01).quiet();
+  together.epochs(3).learning_rate(0.01).quiet().devices({&two.device, &second});
+  const double expected = alone.fit(one.device, one.data, one.test).last.train("Loss");
+  const double found = together.fit(two.device, two.data, two.test).last.train("Loss");
+  EXPECT(std::fabs(expected - found) < 1e-5);
+  train::Learner wrong(two.model, two.adam, plain);
+  wrong.learning_rate(0.01).quiet().devices({&second});
+  EXPECT(has(message_of([&] { wrong.fit(two.device, two.data); }), "the first of devices is another one"));
+}
+
 int main() try {
   for (const char *stack : {"ndarray", "autodiff<fusion<ndarray>>"}) test_same_as_c(stack);
   test_metrics();
@@ -287,6 +337,8 @@ int main() try {
   test_exceptions();
   test_strategies();
   test_interrupter();
+  test_batches_and_evaluation();
+  test_devices();
   std::cout << (failures ? "FAILED" : "all checks passed") << "\n";
   return failures != 0;
 } catch (const std::exception &error) {

@@ -10,7 +10,7 @@
  *   const burn::train::LearnerResult &result = learner.fit(device, train, valid);
  *   std::cout << result.last.valid("Accuracy");
  *
- * What throws in a step, on_epoch, on_log or the measure of a metric ends the run: fit throws burn::Error with the
+ * What throws in a step, before_batch, after_batch, on_epoch, on_log or the measure of a metric ends the run: fit throws burn::Error with the
  * epoch, the batch, the path of the layer and the text. Other callbacks are asked for values in the middle of C and
  * must not throw; that ends the program. Defaults are those of BurnLearnerConfig. */
 #ifndef BURN_LEARNER_HPP
@@ -86,6 +86,7 @@ class EpochResult {
   }
   double train(const std::string &metric) const { return value(metric, BURN_SPLIT_TRAIN); }
   double valid(const std::string &metric) const { return value(metric, BURN_SPLIT_VALID); }
+  double test(const std::string &metric) const { return value(metric, BURN_SPLIT_TEST); }
   std::size_t epoch() const noexcept { return result_.epoch; }    /* from 1 */
   double seconds() const noexcept { return result_.seconds; }     /* of the training part */
   bool finite() const noexcept { return result_.finite; }         /* losses and parameters */
@@ -265,6 +266,22 @@ class CheckpointStrategy {
     best->config.metric = best->metric.c_str();
     return {std::shared_ptr<const BurnKeepBest>(best, &best->config), burn_keep_best};
   }
+  /* Every epoch that is a multiple of it. */
+  static CheckpointStrategy keep_every(std::size_t interval) {
+    return {std::make_shared<const std::size_t>(interval), burn_keep_every};
+  }
+  /* What one of them keeps, stays. */
+  static CheckpointStrategy any_of(const std::vector<CheckpointStrategy> &strategies) {
+    struct Any {
+      std::vector<CheckpointStrategy> owners;
+      std::vector<BurnCheckpointStrategy> tables;
+      BurnKeepAny config;
+    };
+    const auto any = std::make_shared<Any>(Any{strategies, {}, {}});
+    for (const CheckpointStrategy &strategy : strategies) any->tables.push_back(strategy.get());
+    any->config = {any->tables.data(), any->tables.size()};
+    return {std::shared_ptr<const BurnKeepAny>(any, &any->config), burn_keep_any};
+  }
   const BurnCheckpointStrategy &get() const noexcept { return strategy_; }
 
  private:
@@ -354,6 +371,7 @@ class Learner {
   /* The user's part: what comes of a batch. The model is the one in training, or for validation its copy below
    * autodiff. */
   using Step = std::function<StepOutput(const M &model, Batch &batch)>;
+  using OnBatch = std::function<void(const BurnBatchEvent &event)>;
   using OnEpoch = std::function<void(const EpochResult &result)>;
   using OnLog = std::function<void(const BurnLogEntry &entry)>;
 
@@ -392,6 +410,15 @@ class Learner {
   Learner &grad_scaler(GradScaler &scaler) { return config_.grad_scaler = scaler.get(), *this; }  /* borrowed */
   Learner &renderer(const BurnRenderer &renderer) { return config_.renderer = &renderer, *this; } /* borrowed */
   Learner &quiet(bool yes = true) { return config_.quiet = yes, *this; }
+  Learner &before_batch(OnBatch function) { return before_ = std::move(function), *this; } /* of training */
+  Learner &after_batch(OnBatch function) { return after_ = std::move(function), *this; }   /* after the update */
+  /* Several devices share each batch, the first of them that of fit; they live longer. The step is called from a thread
+   * for each. */
+  Learner &devices(const std::vector<const Device *> &devices) {
+    devices_.clear();
+    for (const Device *device : devices) devices_.push_back(*device);
+    return *this;
+  }
   Learner &on_epoch(OnEpoch function) { return on_epoch_ = std::move(function), *this; } /* after each epoch */
   Learner &on_log(OnLog function) { return on_log_ = std::move(function), *this; }       /* each value of a metric */
 
@@ -412,6 +439,18 @@ class Learner {
     check(burn_learner_evaluate(&task, device, as_module(model), data.get(), &list, &result));
     return EpochResult(result);
   }
+  /* The same for data with a name, as values of the test split: its logs are in test/<name> of the artifact folder. */
+  EpochResult evaluate(const Device &device, const M &model, Loader &data, const std::string &name) {
+    const std::vector<BurnMetric> metrics = metrics_of_c();
+    BurnEvaluatorConfig config = {};
+    config.artifact_dir = artifact_dir_.empty() ? nullptr : artifact_dir_.c_str();
+    config.metrics = {metrics.data(), metrics.size()};
+    if (on_log_) config.logger = {call_log, this};
+    const BurnTask task = {call_step, this};
+    BurnEpochResult result = {};
+    check(burn_evaluator_eval(&config, &task, device, as_module(model), data.get(), name.c_str(), &result));
+    return EpochResult(result);
+  }
 
  private:
   const LearnerResult &run(const Device &device, Loader &train, BurnLoader *valid) {
@@ -423,6 +462,9 @@ class Learner {
     config.metrics = {metrics.data(), metrics.size()};
     if (on_log_) config.logger = {call_log, this};
     if (on_epoch_) config.on_epoch = call_epoch, config.context = this;
+    config.on_batch = {before_ ? call_before : nullptr, after_ ? call_after : nullptr, this};
+    config.devices = devices_.data();
+    config.device_count = devices_.size();
     BurnLearnerResult result = {};
     const BurnStatus status =
         burn_learner_fit(&config, &task, device, as_module(model_), optimizer_.get(), train.get(), valid, &result);
@@ -457,6 +499,18 @@ class Learner {
   } catch (...) {
     return detail::status_of_exception("on_epoch");
   }
+  static BurnStatus call_before(void *learner, const BurnBatchEvent *event) try {
+    static_cast<Learner *>(learner)->before_(*event);
+    return BURN_OK;
+  } catch (...) {
+    return detail::status_of_exception("before_batch");
+  }
+  static BurnStatus call_after(void *learner, const BurnBatchEvent *event) try {
+    static_cast<Learner *>(learner)->after_(*event);
+    return BURN_OK;
+  } catch (...) {
+    return detail::status_of_exception("after_batch");
+  }
   static BurnStatus call_log(void *learner, const BurnLogEntry *entry) try {
     static_cast<Learner *>(learner)->on_log_(*entry);
     return BURN_OK;
@@ -473,6 +527,8 @@ class Learner {
   std::vector<Metric> metrics_;
   std::optional<CheckpointStrategy> checkpoints_;
   std::optional<EarlyStopping> early_stopping_;
+  std::vector<BurnDevice *> devices_;
+  OnBatch before_, after_;
   OnEpoch on_epoch_;
   OnLog on_log_;
   LearnerResult result_;
