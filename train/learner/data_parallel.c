@@ -112,7 +112,7 @@ static void run_all(Part *parts, size_t count) {
     part->is_on_thread = part->status == BURN_OK && pthread_create(&part->thread, NULL, part_main, part) == 0;
   }
   for (size_t i = 0; i < count; i++) { /* where there was no thread, here */
-    if (parts[i].status == BURN_OK && !parts[i].is_on_thread) part_run(&parts[i]);
+    if (!parts[i].is_on_thread && parts[i].status == BURN_OK) part_run(&parts[i]);
   }
   for (size_t i = 1; i < count; i++) {
     if (parts[i].is_on_thread) (void)pthread_join(parts[i].thread, NULL);
