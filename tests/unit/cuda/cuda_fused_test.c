@@ -22,6 +22,7 @@ typedef struct Example {
   int64_t shape[3];
   uint32_t step_count;
   Step steps[MAX_STEPS];
+  bool in_f64;
 } Example;
 
 #define SOFTMAX                                                                                                        \
@@ -41,33 +42,48 @@ static const Example examples[] = {
       {BURN_OP_erf, {1, -1}, 0},
       {BURN_OP_add_scalar, {2, -1}, 1},
       {BURN_OP_mul, {0, 3}, 0},
-      {BURN_OP_div_scalar, {4, -1}, 2}}},
+      {BURN_OP_div_scalar, {4, -1}, 2}},
+     false},
     {"short rows",
      "rows of 100 by 32 threads, kept in registers: 1 loads, 3 steps, 2 reductions, 1 stores",
      {2, 3, 100},
      5,
-     SOFTMAX},
+     SOFTMAX,
+     false},
     {"rows",
      "rows of 4096 by 512 threads, kept in registers: 1 loads, 3 steps, 2 reductions, 1 stores",
      {2, 3, 4096},
      5,
-     SOFTMAX},
+     SOFTMAX,
+     false},
     {"long rows",
      "rows of 40000 by 512 threads, read again by each loop: 1 loads, 3 steps, 2 reductions, 1 stores",
      {2, 3, 40000},
      5,
-     SOFTMAX},
+     SOFTMAX,
+     false},
     {"columns",
      "columns: 1 loads, 1 steps, 1 reductions, 1 stores",
      {1, 1000, 30},
      2,
-     {{BURN_OP_mul, {0, 0}, 0}, {BURN_OP_sum_dim, {1, -1}, 1}}},
+     {{BURN_OP_mul, {0, 0}, 0}, {BURN_OP_sum_dim, {1, -1}, 1}},
+     false},
     {"total",
      "all elements: 1 loads, 2 steps, 1 reductions, 1 stores",
      {10, 100, 30},
      3,
-     {{BURN_OP_mul, {0, 0}, 0}, {BURN_OP_sum, {1, -1}, 0}, {BURN_OP_sqrt, {2, -1}, 0}}},
-    {"a middle axis", NULL, {4, 5, 6}, 2, {{BURN_OP_exp, {0, -1}, 0}, {BURN_OP_sum_dim, {1, -1}, 1}}},
+     {{BURN_OP_mul, {0, 0}, 0}, {BURN_OP_sum, {1, -1}, 0}, {BURN_OP_sqrt, {2, -1}, 0}},
+     false},
+    {"elements of f64",
+     "elements: 1 loads, 4 steps, 0 reductions, 1 stores",
+     {1, 1024, 2048},
+     4,
+     {{BURN_OP_div_scalar, {0, -1}, 3},
+      {BURN_OP_exp, {1, -1}, 0},
+      {BURN_OP_mul, {0, 2}, 0},
+      {BURN_OP_sqrt, {3, -1}, 0}},
+     true},
+    {"a middle axis", NULL, {4, 5, 6}, 2, {{BURN_OP_exp, {0, -1}, 0}, {BURN_OP_sum_dim, {1, -1}, 1}}, false},
 };
 enum { EXAMPLES = sizeof examples / sizeof examples[0] };
 
@@ -85,7 +101,8 @@ static BurnTensorDesc result_of(const Step *step, const BurnTensorDesc *values) 
 
 /* `first` is the size of the first axis; the kernel is the caller's. */
 static BurnFusedKernel *compile(const Example *example, int64_t first, char why[200]) {
-  BurnTensorDesc values[1 + MAX_STEPS] = {{BURN_DTYPE_F32, 3, {first, example->shape[1], example->shape[2]}}};
+  const BurnDType dtype = example->in_f64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
+  BurnTensorDesc values[1 + MAX_STEPS] = {{dtype, 3, {first, example->shape[1], example->shape[2]}}};
   BurnFusedStep steps[MAX_STEPS];
   uint32_t inputs[MAX_STEPS][2];
   BurnAttr attrs[MAX_STEPS];

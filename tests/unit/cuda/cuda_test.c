@@ -191,6 +191,12 @@ static void use_gradients(BurnDevice *device, BurnDType dtype) {
   BurnTensor *many = burn_require_grad(burn_ones(device, BURN_SHAPE(2, 40, 8, 8), dtype));
   BurnTensor *taps = burn_require_grad(burn_ones(device, BURN_SHAPE(36, 40, 3, 3), dtype));
   differentiate(burn_conv2d(many, taps, NULL, BURN_CONV2D_OPTIONS));
+  /* rows that fill their threads' registers, and such that are read again and begin anywhere */
+  BurnTensor *gamma = burn_require_grad(burn_ones(device, BURN_SHAPE(768), dtype));
+  BurnTensor *beta = burn_ones(device, BURN_SHAPE(768), dtype);
+  differentiate(burn_layer_norm(burn_ones(device, BURN_SHAPE(9, 768), dtype), gamma, beta, 1e-5));
+  BurnTensor *logits = burn_require_grad(burn_ones(device, BURN_SHAPE(2, 50257), dtype));
+  differentiate(burn_cross_entropy(logits, burn_zeros(device, BURN_SHAPE(2), BURN_DTYPE_I64)));
 }
 
 static void compile_gradients(void *architecture) {
