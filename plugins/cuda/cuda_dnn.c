@@ -276,8 +276,8 @@ static void name_choice(Cuda *cuda, const DnnPlans *plans, uint32_t count, CudaI
   const unsigned char *bytes = (const unsigned char *)&plans->key;
   char text[2 * sizeof plans->key + 256], device[128] = "";
   (void)cuda->driver->cuDeviceGetName(device, (int)sizeof device, cuda->device);
-  int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans of %u ways, graph ", burn__dnn_version(cuda),
-                      device, cuda->gpu.unit_count, plans->count, count);
+  int used = snprintf(text, 256, "cuDNN %zu, %.127s, %u units, %u plans of %u ways, graph of results that stay ",
+                      burn__dnn_version(cuda), device, cuda->gpu.unit_count, plans->count, count);
   for (size_t i = 0; i < sizeof plans->key; i++) used += snprintf(text + used, 3, "%02x", bytes[i]);
   burn__cuda_image_name(cuda->nvrtc, cuda->architecture, text, name);
   name->ending = "way";

@@ -1,24 +1,27 @@
 /* cuda_dnn_conv.c - convolutions by cuDNN: an engine's plan, and a kernel of ours for the bias; the plan of an engine
- * for channels that come last, between transposes of ours; or one of our own ways (gpu_conv.c), where that is the
- * fastest for the shape. */
+ * for channels that come last, whose result stays so and which takes such inputs as they are; or one of our own ways
+ * (gpu_conv.c), where that is the fastest for the shape and the order of the inputs. */
 #include "cuda_dnn.h"
 
 #include <string.h>
 
-_Static_assert(sizeof(DnnConv) <= DNN_KEY_BYTES, "a convolution does not fit into a key");
+/* What plans are kept by: a convolution, and which of its inputs have their channels last. */
+typedef struct Key {
+  DnnConv conv;
+  int64_t last;
+} Key;
+_Static_assert(sizeof(Key) <= DNN_KEY_BYTES, "a convolution does not fit into a key");
 
 /* Their numbers are the same. */
 _Static_assert((int)DNN_CONV_FORWARD == GPU_CONV_FORWARD && (int)DNN_CONV_PIXELS == GPU_CONV_TRANSPOSED &&
                    (int)DNN_CONV_WEIGHT == GPU_CONV_WEIGHT,
                "kinds of convolutions");
 
-enum { MOST_AXES = DNN_MOST_RANK - 2, ALIGNMENT = 16, MOST_ENGINES = DNN_MOST_PLANS / 2 };
-enum { LEAST_LAST = 1 << 18 }; /* numbers of the larger tensor from which transposes are worth a try */
+enum { MOST_AXES = DNN_MOST_RANK - 2, MOST_ENGINES = DNN_MOST_PLANS / 2 };
+enum { LEAST_LAST = 1 << 18 }; /* numbers of the larger tensor from which another order is worth a try */
 
-/* True if cuDNN may be asked: a dtype and addresses that it can take. */
-static bool takes(const GpuConv *p, BurnDType dtype) {
-  const bool is_aligned = (p->out | p->x | p->weight) % ALIGNMENT == 0;
-  return is_aligned && (dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16);
+static bool takes(BurnDType dtype) {
+  return dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
 }
 
 static int type_of(BurnDType dtype) {
@@ -96,7 +99,7 @@ static void build_channels_last(DnnGraph *graph, const DnnKey *key) {
   burn__dnn_conv(graph, &conv);
 }
 
-/* Tensor cores read channels of whole units; transposes of a few numbers are launches for nothing. */
+/* Tensor cores read channels of whole units; for a few numbers another order is work for nothing. */
 static bool may_come_last(const GpuConvWork *work, DnnExact exact) {
   const GpuConv *p = work->p;
   const GpuConvDepth depth = depth_of(work);
@@ -107,6 +110,13 @@ static bool may_come_last(const GpuConvWork *work, DnnExact exact) {
          p->batch * most * places_of(work, depth.windows, p->windows) >= LEAST_LAST;
 }
 
+/* Bit i: input i has its channels last. Of a question without a call: none. */
+static int64_t last_of(const GpuConvWork *work) {
+  int64_t last = 0;
+  for (int i = 0; i < 2 && work->run; i++) last |= (int64_t)burn__gpu_is_channels_last(work->run->call->inputs[i]) << i;
+  return last;
+}
+
 /* Within the lock: what runs this convolution; NULL without memory. */
 static DnnPlans *plans_of(Cuda *cuda, const GpuConvWork *work) {
   const DnnConv conv = take_conv(work, cuda->gpu.tf32);
@@ -115,26 +125,26 @@ static DnnPlans *plans_of(Cuda *cuda, const GpuConvWork *work) {
                         has_last ? build_channels_last : NULL};
   DnnKey key;
   memset(&key, 0, sizeof key);
-  memcpy(key.bytes, &conv, sizeof conv);
+  const Key parts = {conv, has_last ? last_of(work) : 0};
+  memcpy(key.bytes, &parts, sizeof parts);
   return burn__dnn_plans(cuda, &key, &wish);
 }
 
 /* -- runs ------------------------------------------------------------------------------------- */
 
-/* The tensors of a convolution in the order of their ids; which of them is the result. */
+/* The tensors of a convolution in the order of their ids. */
 typedef struct Tensors {
   CudaAddress at[DNN_CONV_TENSORS];
-  uint32_t result;
 } Tensors;
 
 static Tensors tensors_of(const GpuConv *p, GpuConvKind kind) {
   switch (kind) {
     case GPU_CONV_FORWARD:
-      return (Tensors){{p->x, p->out, p->weight}, 1};
+      return (Tensors){{p->x, p->out, p->weight}};
     case GPU_CONV_TRANSPOSED:
-      return (Tensors){{p->out, p->x, p->weight}, 0};
+      return (Tensors){{p->out, p->x, p->weight}};
     default:
-      return (Tensors){{p->x, p->weight, p->out}, 2};
+      return (Tensors){{p->x, p->weight, p->out}};
   }
 }
 
@@ -147,84 +157,14 @@ static BurnStatus run_plan(Cuda *cuda, DnnPlans *plans, uint32_t plan, const Ten
                    (long long)plans->workspace[plan]);
 }
 
-static BurnStatus add_bias(Cuda *cuda, const GpuConvWork *work) {
-  const GpuConv *p = work->p;
+static BurnStatus add_bias(Cuda *cuda, const GpuConvWork *work, const GpuConv *p, bool is_last) {
   const bool gives_pixels = work->kind == GPU_CONV_TRANSPOSED;
   const GpuConvDepth depth = depth_of(work);
   const int64_t places = gives_pixels ? places_of(work, depth.in, p->in) : places_of(work, depth.windows, p->windows);
-  return p->bias ? burn__gpu_add_bias(&cuda->gpu, work->dtype, p->out, p->bias, p->batch,
-                                      gives_pixels ? p->in_channels : p->out_channels, places)
-                 : BURN_OK;
-}
-
-/* -- channels last ------------------------------------------------------------------------------ */
-
-/* Tensors [n, channels, places]; copies of them whose channels come last, NULL where that is the same order. */
-typedef struct Turned {
-  int64_t n[DNN_CONV_TENSORS], channels[DNN_CONV_TENSORS], places[DNN_CONV_TENSORS];
-  BurnPrimitive *copies[DNN_CONV_TENSORS];
-  Tensors tensors;
-} Turned;
-
-static Turned turned_of(const GpuConvWork *work) {
-  const GpuConv *p = work->p;
-  const GpuConvDepth depth = depth_of(work);
-  return (Turned){.n = {p->batch, p->batch, p->out_channels},
-                  .channels = {p->in_channels, p->out_channels, p->in_channels},
-                  .places = {places_of(work, depth.in, p->in), places_of(work, depth.windows, p->windows),
-                             places_of(work, depth.kernel, p->kernel)},
-                  .tensors = tensors_of(p, work->kind)};
-}
-
-static BurnStatus make_copies(Gpu *gpu, BurnDType dtype, Turned *t) {
-  BurnStatus status = BURN_OK;
-  for (int i = 0; i < DNN_CONV_TENSORS && status == BURN_OK; i++) {
-    const BurnTensorDesc desc = {.dtype = dtype, .rank = 3, .shape = {t->n[i], t->places[i], t->channels[i]}};
-    if (t->places[i] > 1) status = burn__gpu_new(gpu, &desc, &t->copies[i]);
-  }
-  return status;
-}
-
-/* Lines of `lines` numbers, each as long as `length`, become columns. */
-static BurnStatus turn(Gpu *gpu, BurnDType dtype, GpuAddress to, GpuAddress from, int64_t n, int64_t lines,
-                       int64_t length, GpuAddress bias) {
-  const GpuTranspose turn = {.out = to,
-                             .in = from,
-                             .bias = bias,
-                             .batch = n,
-                             .lines = lines,
-                             .length = length,
-                             .in_batch = lines * length,
-                             .in_line = length,
-                             .out_batch = lines * length,
-                             .out_line = lines};
-  return burn__gpu_transpose(gpu, dtype, &turn);
-}
-
-static BurnStatus run_turned(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConvWork *work, Turned *t) {
-  Gpu *gpu = &cuda->gpu;
-  const BurnDType dtype = work->dtype;
-  const uint32_t result = t->tensors.result;
-  Tensors tensors = t->tensors;
-  BurnStatus status = make_copies(gpu, dtype, t);
-  for (uint32_t i = 0; i < DNN_CONV_TENSORS && status == BURN_OK; i++) {
-    if (!t->copies[i]) continue;
-    tensors.at[i] = gpu_address(t->copies[i]);
-    if (i != result)
-      status = turn(gpu, dtype, tensors.at[i], t->tensors.at[i], t->n[i], t->channels[i], t->places[i], 0);
-  }
-  if (status == BURN_OK) status = run_plan(cuda, plans, plan, &tensors);
-  if (status != BURN_OK || !t->copies[result]) return status == BURN_OK ? add_bias(cuda, work) : status;
-  return turn(gpu, dtype, work->p->out, tensors.at[result], t->n[result], t->places[result], t->channels[result],
-              work->p->bias);
-}
-
-/* Within the lock: by a plan whose channels come last, between transposes. */
-static BurnStatus run_channels_last(Cuda *cuda, DnnPlans *plans, uint32_t plan, const GpuConvWork *work) {
-  Turned turned = turned_of(work);
-  const BurnStatus status = run_turned(cuda, plans, plan, work, &turned);
-  for (int i = 0; i < DNN_CONV_TENSORS; i++) burn__gpu_release(&cuda->gpu, turned.copies[i]);
-  return status;
+  const int64_t channels = gives_pixels ? p->in_channels : p->out_channels;
+  if (!p->bias) return BURN_OK;
+  return is_last ? burn__gpu_add_bias(&cuda->gpu, work->dtype, p->out, p->bias, p->batch * places, channels, 1)
+                 : burn__gpu_add_bias(&cuda->gpu, work->dtype, p->out, p->bias, p->batch, channels, places);
 }
 
 /* -- cuDNN's ways, then ours -------------------------------------------------------------------- */
@@ -239,11 +179,16 @@ static BurnStatus go(void *context, uint32_t way) {
   const Ways *ways = context;
   const GpuConvWork *work = ways->work;
   Cuda *cuda = cuda_of(work->run->gpu);
+  const bool is_last = way >= ways->plans->second;
+  GpuConvTensors open;
   if (way >= ways->plans->count) return work->way(work, way - ways->plans->count);
-  if (way >= ways->plans->second) return run_channels_last(cuda, ways->plans, way, work);
-  const Tensors tensors = tensors_of(work->p, work->kind);
-  const BurnStatus status = run_plan(cuda, ways->plans, way, &tensors);
-  return status == BURN_OK ? add_bias(cuda, work) : status;
+  BurnStatus status = burn__gpu_conv_open(work, is_last, true, &open);
+  if (status == BURN_OK) {
+    const Tensors tensors = tensors_of(&open.p, work->kind);
+    status = run_plan(cuda, ways->plans, way, &tensors);
+  }
+  if (status == BURN_OK) status = add_bias(cuda, work, &open.p, is_last);
+  return burn__gpu_conv_close(work, &open, status);
 }
 
 /* The choice stays for later programs, so that these have the same bits. */
@@ -274,19 +219,20 @@ static BurnStatus go_otherwise(Ways *ways) {
 BurnStatus burn__cuda_dnn_conv(Gpu *gpu, const GpuConvWork *work) {
   Cuda *cuda = cuda_of(gpu);
   Ways ways = {work, NULL};
-  if (!takes(work->p, work->dtype) || !burn__dnn_lock(cuda)) return work->way(work, 0);
+  if (!takes(work->dtype) || !burn__dnn_lock(cuda)) return work->way(work, 0);
   ways.plans = plans_of(cuda, work);
   BurnStatus status = BURN_OK;
   if (ways.plans && ways.plans->way == UINT32_MAX) status = choose(cuda, &ways);
   if (status == BURN_OK) status = ways.plans ? go(&ways, ways.plans->way) : work->way(work, 0);
-  if (status != BURN_OK && ways.plans && ways.plans->way < ways.plans->count) status = go_otherwise(&ways);
+  const bool has_refused = status != BURN_OK && burn_status_code(status) != BURN_STATUS_OUT_OF_MEMORY;
+  if (has_refused && ways.plans && ways.plans->way < ways.plans->count) status = go_otherwise(&ways);
   burn__dnn_unlock(cuda);
   return status;
 }
 
 bool burn__cuda_dnn_takes_volumes(Gpu *gpu, const GpuConvWork *work) {
   Cuda *cuda = cuda_of(gpu);
-  if (!takes(work->p, work->dtype) || !burn__dnn_lock(cuda)) return false;
+  if (!takes(work->dtype) || !burn__dnn_lock(cuda)) return false;
   const DnnPlans *plans = plans_of(cuda, work);
   const bool has_engine = plans && plans->count > 0 && plans->way != plans->count;
   burn__dnn_unlock(cuda);

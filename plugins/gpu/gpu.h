@@ -161,15 +161,21 @@ typedef struct GpuConvDepth {
 } GpuConvDepth;
 typedef struct GpuConvWork {
   const GpuRun *run;
-  const GpuConv *p;
+  const GpuConv *p;          /* without addresses */
   const GpuConvDepth *depth; /* NULL: of planes. Volumes have no way here, and `way` fails */
   GpuConvKind kind;
-  BurnDType dtype;              /* of all tensors */
-  BurnPrimitive *const *inputs; /* of the call, row-major; absent ones are NULL */
+  BurnDType dtype; /* of all tensors */
   BurnStatus (*way)(const struct GpuConvWork *work, uint32_t number);
   uint32_t way_count; /* way 0 is the best by what is known of shapes; all are worth a try */
   bool is_ours;       /* without a try, way 0 is a better guess than what a library has */
 } GpuConvWork;
+
+/* The tensors of a convolution for one of its ways: those of the call, or copies, with their channels as the way wants
+ * them; where the result goes, and p with the addresses. */
+typedef struct GpuConvTensors {
+  GpuConv p;
+  BurnPrimitive *inputs[3], *result; /* absent ones are NULL; result: run->out[0], or what becomes it */
+} GpuConvTensors;
 
 /* A shape of matrices that groups of threads multiply together: sums of f32 or i32 [rows, columns]. 0: none. */
 typedef struct GpuMatrixShape {
@@ -418,6 +424,11 @@ bool burn__gpu_takes_quantized(const BurnOpCall *call);
 
 /* -- gpu_conv.c -------------------------------------------------------------------------------- */
 
+/* What a way needs: with `is_last` all tensors have their channels last, else they are row-major; with `is_aligned` they
+ * lie at 16 bytes. close makes the result of the call of it, which keeps that order unless it is a weight's gradient, and
+ * returns `status`, or its own failure; it is called also after a failure. */
+BurnStatus burn__gpu_conv_open(const GpuConvWork *work, bool is_last, bool is_aligned, GpuConvTensors *tensors);
+BurnStatus burn__gpu_conv_close(const GpuConvWork *work, GpuConvTensors *tensors, BurnStatus status);
 /* Convolutions that are the library's alone: of volumes. */
 bool burn__gpu_is_of_volumes(uint32_t op);
 /* True if it runs this call. */
@@ -425,7 +436,21 @@ bool burn__gpu_takes_volumes(Gpu *gpu, const BurnOpCall *call);
 
 /* -- gpu_transpose.c --------------------------------------------------------------------------- */
 
-BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p);
+/* True if planes or volumes of this shape lie in another way if their channels come last. */
+bool burn__gpu_has_two_orders(const int64_t *shape, uint32_t rank);
+/* True if x [n, channels, ..], planes or volumes, lies in memory as [n, .., channels] without gaps, and not as row-major
+ * too. */
+bool burn__gpu_is_channels_last(const BurnPrimitive *x);
+/* Axis i of `rank` from the outermost in memory, there. */
+uint32_t burn__gpu_axis_of_channels_last(uint32_t rank, uint32_t i);
+/* A new tensor that lies so. */
+BurnStatus burn__gpu_new_channels_last(Gpu *gpu, const BurnTensorDesc *desc, BurnPrimitive **out);
+/* x itself with one reference more, or a copy that lies so. The caller releases it. */
+BurnStatus burn__gpu_channels_last(Gpu *gpu, BurnPrimitive *x, BurnPrimitive **out);
+/* Copies elements from one of the orders to the other, or whatever the strides are. */
+BurnStatus burn__gpu_copy_channels(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *from);
+/* True if the result of an element-wise op shall lie so, as one of its inputs of that shape does. */
+bool burn__gpu_keeps_channels_last(BurnPrimitive *const *inputs, uint32_t count, const BurnTensorDesc *desc);
 
 /* -- gpu_columns.c ----------------------------------------------------------------------------- */
 

@@ -8,21 +8,68 @@ enum { FORWARD = GPU_CONV_FORWARD, TRANSPOSED = GPU_CONV_TRANSPOSED, WEIGHT = GP
 enum { THREADS = 256 };
 enum { CHANNELS = 8, TAPS = 9, LEAST_PART = 1024, BLOCKS = 512, MOST_PARTS = 64 };
 
-/* Where row-major inputs lie; absent ones are NULL. */
-typedef struct Inputs {
-  BurnPrimitive *rows[3];
-} Inputs;
+/* -- the tensors of a way ------------------------------------------------------------------------ */
 
-static BurnStatus take_inputs(const GpuRun *run, Inputs *inputs) {
-  BurnStatus status = BURN_OK;
-  for (uint32_t i = 0; i < run->call->input_count && status == BURN_OK; i++)
-    if (run->call->inputs[i]) status = burn__gpu_row_major(run->gpu, run->call->inputs[i], &inputs->rows[i]);
+enum { ALIGNMENT = 16 }; /* of what libraries take */
+
+/* An input as a way wants it: x itself with one reference more, or a copy. */
+static BurnStatus take_input(Gpu *gpu, BurnPrimitive *x, bool is_last, bool is_aligned, BurnPrimitive **out) {
+  BurnPrimitive *odd = NULL;
+  BurnStatus status = is_last ? burn__gpu_channels_last(gpu, x, out) : burn__gpu_row_major(gpu, x, out);
+  if (status != BURN_OK || !is_aligned || gpu_address(*out) % ALIGNMENT == 0) return status;
+  const BurnTensorDesc desc = burn_primitive_desc(x);
+  odd = *out;
+  *out = NULL;
+  status = is_last ? burn__gpu_new_channels_last(gpu, &desc, out) : burn__gpu_new(gpu, &desc, out);
+  if (status == BURN_OK) status = burn__gpu_copy(gpu, *out, odd);
+  burn__gpu_release(gpu, odd);
   return status;
 }
 
-static void release_inputs(Gpu *gpu, const Inputs *inputs) {
-  for (uint32_t i = 0; i < 3; i++) burn__gpu_release(gpu, inputs->rows[i]);
+/* The result of the call in the order of the way, as nobody has seen it yet; a weight's gradient stays row-major. */
+static BurnStatus take_result(const GpuConvWork *work, bool is_last, BurnPrimitive **out) {
+  const GpuRun *run = work->run;
+  const BurnTensorDesc *desc = &run->call->output_descs[0];
+  const bool is_turned = is_last && burn__gpu_has_two_orders(desc->shape, desc->rank);
+  const bool is_weight = work->kind == GPU_CONV_WEIGHT, stays = is_turned && !is_weight;
+  BurnStatus status = BURN_OK;
+  if (!run->out[0] || burn__gpu_is_channels_last(run->out[0]) != stays) {
+    burn__gpu_release(run->gpu, run->out[0]);
+    run->out[0] = NULL;
+    status = stays ? burn__gpu_new_channels_last(run->gpu, desc, &run->out[0]) : burn__gpu_output(run, 0);
+  }
+  if (status != BURN_OK) return status;
+  if (is_turned && is_weight) return burn__gpu_new_channels_last(run->gpu, desc, out);
+  burn__gpu_retain(run->out[0]);
+  *out = run->out[0];
+  return BURN_OK;
 }
+
+BurnStatus burn__gpu_conv_open(const GpuConvWork *work, bool is_last, bool is_aligned, GpuConvTensors *tensors) {
+  const GpuRun *run = work->run;
+  *tensors = (GpuConvTensors){.p = *work->p};
+  BurnStatus status = take_result(work, is_last, &tensors->result);
+  for (uint32_t i = 0; i < run->call->input_count && status == BURN_OK; i++)
+    if (run->call->inputs[i])
+      status = take_input(run->gpu, run->call->inputs[i], is_last && i < 2, is_aligned, &tensors->inputs[i]);
+  if (status != BURN_OK) return status;
+  tensors->p.out = gpu_address(tensors->result);
+  tensors->p.x = gpu_address(tensors->inputs[0]);
+  tensors->p.weight = gpu_address(tensors->inputs[1]);
+  tensors->p.bias = tensors->inputs[2] ? gpu_address(tensors->inputs[2]) : 0;
+  return BURN_OK;
+}
+
+BurnStatus burn__gpu_conv_close(const GpuConvWork *work, GpuConvTensors *tensors, BurnStatus status) {
+  const GpuRun *run = work->run;
+  if (status == BURN_OK && tensors->result != run->out[0])
+    status = burn__gpu_copy_channels(run->gpu, run->out[0], tensors->result);
+  for (uint32_t i = 0; i < 3; i++) burn__gpu_release(run->gpu, tensors->inputs[i]);
+  burn__gpu_release(run->gpu, tensors->result);
+  return status;
+}
+
+/* -- what a call is ------------------------------------------------------------------------------ */
 
 /* A call; depth is there for volumes, which have three axes. */
 typedef struct Conv {
@@ -180,7 +227,7 @@ static bool are_columns_first(const Gpu *gpu, BurnDType dtype, const GpuConv *p,
 /* The best by what is known of shapes comes first. */
 static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind, Way ways[MOST_WAYS]) {
   const Gpu *gpu = run->gpu;
-  const BurnDType dtype = run->out[0]->dtype;
+  const BurnDType dtype = run->call->inputs[0]->dtype;
   const bool has_columns = burn__gpu_columns_pay(gpu, p, kind == GPU_CONV_WEIGHT);
   const bool are_first = has_columns && are_columns_first(gpu, dtype, p, kind);
   uint32_t count = 0;
@@ -192,22 +239,29 @@ static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind,
   return count;
 }
 
-static BurnStatus go(const GpuConvWork *work, uint32_t number) {
-  Way ways[MOST_WAYS];
-  (void)list_ways(work->run, work->p, work->kind, ways);
-  switch (ways[number]) {
+static BurnStatus run_way(const GpuConvWork *work, Way way, const GpuConvTensors *tensors) {
+  switch (way) {
     case SMALL:
-      return burn__gpu_small_conv(work->run, work->p, work->kind);
+      return burn__gpu_small_conv(work->run, &tensors->p, work->kind);
     case IMPLICIT:
-      return burn__gpu_implicit_conv(work->run, work->p, work->kind);
+      return burn__gpu_implicit_conv(work->run, &tensors->p, work->kind);
     case COLUMNS:
-      return by_columns(work->run, work->p, work->inputs);
+      return by_columns(work->run, &tensors->p, tensors->inputs);
     default:
-      return by_definition(work->run, work->p);
+      return by_definition(work->run, &tensors->p);
   }
 }
 
-static BurnStatus of_planes(const GpuRun *run, const GpuConv *p, const Inputs *inputs) {
+static BurnStatus go(const GpuConvWork *work, uint32_t number) {
+  Way ways[MOST_WAYS];
+  GpuConvTensors tensors;
+  (void)list_ways(work->run, work->p, work->kind, ways);
+  BurnStatus status = burn__gpu_conv_open(work, false, false, &tensors);
+  if (status == BURN_OK) status = run_way(work, ways[number], &tensors);
+  return burn__gpu_conv_close(work, &tensors, status);
+}
+
+static BurnStatus of_planes(const GpuRun *run, const GpuConv *p) {
   const GpuLibraries *libraries = run->gpu->libraries;
   const GpuConvKind kind = (GpuConvKind)run->row->detail;
   Way ways[MOST_WAYS];
@@ -216,8 +270,7 @@ static BurnStatus of_planes(const GpuRun *run, const GpuConv *p, const Inputs *i
   const GpuConvWork work = {.run = run,
                             .p = p,
                             .kind = kind,
-                            .dtype = run->out[0]->dtype,
-                            .inputs = inputs->rows,
+                            .dtype = run->call->inputs[0]->dtype,
                             .way = go,
                             .way_count = count,
                             .is_ours = ways[0] == SMALL && few};
@@ -226,35 +279,19 @@ static BurnStatus of_planes(const GpuRun *run, const GpuConv *p, const Inputs *i
 
 /* -- volumes ----------------------------------------------------------------------------------- */
 
-enum { ALIGNMENT = 16 }; /* of what libraries take */
-
 static BurnStatus no_way(const GpuConvWork *work, uint32_t number) {
   (void)number;
   return GPU_FAIL(work->run->gpu, INTERNAL,
                   "the device's library refuses a convolution of volumes that it has planned");
 }
 
-static BurnStatus align_inputs(Gpu *gpu, Inputs *inputs) {
-  BurnStatus status = BURN_OK;
-  for (uint32_t i = 0; i < 3 && status == BURN_OK; i++) {
-    BurnPrimitive *x = inputs->rows[i], *copy = NULL;
-    if (!x || gpu_address(x) % ALIGNMENT == 0) continue;
-    status = burn__gpu_cast(gpu, x, x->dtype, &copy);
-    if (status != BURN_OK) continue;
-    burn__gpu_release(gpu, x);
-    inputs->rows[i] = copy;
-  }
-  return status;
-}
-
 static GpuConvWork volumes_work(const Conv *c, GpuConvKind kind, BurnDType dtype) {
   return (GpuConvWork){.p = &c->p, .depth = &c->depth, .kind = kind, .dtype = dtype, .way = no_way};
 }
 
-static BurnStatus of_volumes(const GpuRun *run, const Conv *c, const Inputs *inputs) {
-  GpuConvWork work = volumes_work(c, (GpuConvKind)run->row->detail, run->out[0]->dtype);
+static BurnStatus of_volumes(const GpuRun *run, const Conv *c) {
+  GpuConvWork work = volumes_work(c, (GpuConvKind)run->row->detail, run->call->inputs[0]->dtype);
   work.run = run;
-  work.inputs = inputs->rows;
   return run->gpu->libraries->conv(run->gpu, &work);
 }
 
@@ -275,26 +312,10 @@ bool burn__gpu_takes_volumes(Gpu *gpu, const BurnOpCall *call) {
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-static BurnStatus start(const GpuRun *run, Conv *c, Inputs *inputs) {
-  const bool is_of_planes = c->axes == 2;
-  BurnStatus status = take_inputs(run, inputs);
-  if (status == BURN_OK && !is_of_planes) status = align_inputs(run->gpu, inputs);
-  if (status != BURN_OK) return status;
-  c->p.out = gpu_address(run->out[0]);
-  c->p.x = gpu_address(inputs->rows[0]);
-  c->p.weight = gpu_address(inputs->rows[1]);
-  c->p.bias = inputs->rows[2] ? gpu_address(inputs->rows[2]) : 0;
-  return is_of_planes ? of_planes(run, &c->p, inputs) : of_volumes(run, c, inputs);
-}
-
 static BurnStatus conv(const GpuRun *run) {
-  Conv c = conv_of(run->call, (GpuConvKind)run->row->detail);
-  Inputs inputs = {{NULL, NULL, NULL}};
-  BurnStatus status = burn__gpu_output(run, 0);
-  if (status != BURN_OK || burn_primitive_count(run->out[0]) == 0) return status;
-  status = start(run, &c, &inputs);
-  release_inputs(run->gpu, &inputs);
-  return status;
+  const Conv c = conv_of(run->call, (GpuConvKind)run->row->detail);
+  if (burn_desc_count(run->call->output_descs) == 0) return burn__gpu_output(run, 0);
+  return c.axes == 2 ? of_planes(run, &c.p) : of_volumes(run, &c);
 }
 
 const GpuRow burn__gpu_conv_rows[] = {{BURN_OP_conv2d, conv, FORWARD},

@@ -228,10 +228,12 @@ static void put_axis(GpuElementwise *p, int inputs, int to, int64_t size, int64_
   for (int k = 0; k < inputs; k++) p->strides[k][to] = strides[k];
 }
 
-/* Axes of size 1 go, neighbours that lie in memory as one become one. */
+/* Axes of size 1 go, neighbours that lie in memory as one become one. They are walked as the result lies. */
 static void lay_out(GpuElementwise *p, BurnPrimitive *out, BurnPrimitive *const *in, int inputs) {
+  const bool is_last = burn__gpu_is_channels_last(out);
   p->rank = 0;
-  for (uint32_t axis = 0; axis < out->rank; axis++) {
+  for (uint32_t i = 0; i < out->rank; i++) {
+    const uint32_t axis = is_last ? burn__gpu_axis_of_channels_last(out->rank, i) : i;
     int64_t strides[GPU_MAX_INPUTS] = {0};
     if (out->shape[axis] == 1) continue;
     for (int k = 0; k < inputs; k++) strides[k] = in[k]->shape[axis] == 1 ? 0 : in[k]->strides[axis];
@@ -332,11 +334,19 @@ static void bind(GpuElementwise *p, GpuKernelKey *key, BurnPrimitive *out, BurnP
 
 /* -- the ops ---------------------------------------------------------------------------------- */
 
+/* In the order of the inputs. */
+static BurnStatus make_output(const GpuRun *run) {
+  const BurnOpCall *call = run->call;
+  return burn__gpu_keeps_channels_last(call->inputs, call->input_count, call->output_descs)
+             ? burn__gpu_new_channels_last(run->gpu, call->output_descs, &run->out[0])
+             : burn__gpu_output(run, 0);
+}
+
 static BurnStatus elementwise(const GpuRun *run) {
   Gpu *gpu = run->gpu;
   const BurnOpCall *call = run->call;
   const int inputs = (int)call->input_count;
-  BurnStatus status = burn__gpu_output(run, 0);
+  BurnStatus status = make_output(run);
   if (status != BURN_OK) return status;
   GpuElementwise p = {.rank = 0};
   GpuKernelKey key = {.op = call->op};
@@ -381,7 +391,7 @@ static BurnStatus convert(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *x) {
 }
 
 static BurnStatus cast(const GpuRun *run) {
-  const BurnStatus status = burn__gpu_output(run, 0);
+  const BurnStatus status = make_output(run);
   return status == BURN_OK ? convert(run->gpu, run->out[0], run->call->inputs[0]) : status;
 }
 

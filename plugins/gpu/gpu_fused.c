@@ -280,7 +280,8 @@ static bool may_reuse(const Run *run, uint32_t k) {
   const BurnOpCall call = {
       .input_count = run->kernel->body.input_count, .inputs = run->call->inputs, .donate = run->call->donate};
   const BurnPrimitive *x = run->call->inputs[k];
-  return burn__gpu_may_overwrite(&call, k) && burn__gpu_is_row_major(x) && gpu_address(x) % 16 == 0;
+  const bool suits = run->layout.is_last ? burn__gpu_is_channels_last(x) : burn__gpu_is_row_major(x);
+  return burn__gpu_may_overwrite(&call, k) && suits && gpu_address(x) % 16 == 0;
 }
 
 static BurnStatus make_output(Run *run, uint32_t o, uint64_t *taken) {
@@ -292,7 +293,9 @@ static BurnStatus make_output(Run *run, uint32_t o, uint64_t *taken) {
     run->call->outputs[o] = run->call->inputs[k];
     return BURN_OK;
   }
-  return burn__gpu_new(run->gpu, &kernel->body.values[kernel->body.outputs[o]], &run->call->outputs[o]);
+  const BurnTensorDesc *desc = &kernel->body.values[kernel->body.outputs[o]];
+  return run->layout.is_last ? burn__gpu_new_channels_last(run->gpu, desc, &run->call->outputs[o])
+                             : burn__gpu_new(run->gpu, desc, &run->call->outputs[o]);
 }
 
 static BurnStatus make_outputs(Run *run) {

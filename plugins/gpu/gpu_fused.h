@@ -43,6 +43,7 @@ typedef struct GpuFusedShape {
 /* The sizes and strides that go with a shape. */
 typedef struct GpuFusedLayout {
   GpuFusedShape shape;
+  bool is_last; /* the space is walked, and results lie, with the channels last */
   int64_t sizes[BURN_MAX_RANK];
   int64_t strides[GPU_FUSED_INPUTS][GPU_FUSED_AXES]; /* by merged axis; that within a row at [rank] */
 } GpuFusedLayout;

@@ -52,11 +52,28 @@ static bool has_rows(const BurnFusedKernel *kernel) {
   return kernel->plan.region == BURN_COMMON_REGION_LAST || kernel->plan.region == BURN_COMMON_REGION_FIRST_AXIS;
 }
 
+/* Random numbers belong to places of the row-major order. */
+static bool has_random(const BurnFusedKernel *kernel) {
+  bool found = false;
+  for (uint32_t v = kernel->body.input_count; v < kernel->plan.value_count; v++)
+    found |= kernel->plan.values[v].form == BURN_COMMON_FORM_BERNOULLI ||
+             kernel->plan.values[v].form == BURN_COMMON_FORM_UNIFORM;
+  return found;
+}
+
+static bool comes_last(const Seen *seen) {
+  const BurnFusedKernel *kernel = seen->kernel;
+  return seen->inputs && kernel->plan.region == BURN_COMMON_REGION_ELEMENTS && !has_random(kernel) &&
+         burn__gpu_keeps_channels_last(seen->inputs, kernel->body.input_count, &kernel->plan.space);
+}
+
 static void find_axes(Seen *seen) {
   const BurnFusedKernel *kernel = seen->kernel;
-  const bool rows = has_rows(kernel);
-  for (uint32_t axis = 0; axis < kernel->plan.space.rank; axis++)
+  const bool rows = has_rows(kernel), is_last = seen->layout->is_last = comes_last(seen);
+  for (uint32_t i = 0; i < kernel->plan.space.rank; i++) {
+    const uint32_t axis = is_last ? burn__gpu_axis_of_channels_last(kernel->plan.space.rank, i) : i;
     if (!rows || axis != kernel->plan.axis) add_axis(seen, axis);
+  }
   if (seen->layout->shape.rank == 0 && !rows) seen->layout->sizes[seen->layout->shape.rank++] = 1;
 }
 

@@ -122,11 +122,19 @@ enum {
   BLOCKS = 1024 /* about as many, where there are elements for them */
 };
 
-/* Shapes and parts of x [n, c, ..]; a part is a multiple of what all threads take at once. */
+/* Blocks that have all channels, for one part of each. */
+static int64_t groups_of(const GpuBatchNorm *p) {
+  const int64_t size = p->rest < SHORT_REST ? COLUMNS_OF_A_BLOCK : 1;
+  return p->channels > 0 ? (p->channels + size - 1) / size : 1;
+}
+
+/* Shapes and parts of x [n, c, ..], row-major, or with its channels last: then places are samples. A part is a multiple
+ * of what all threads take at once. */
 static GpuBatchNorm describe(const BurnPrimitive *x) {
   GpuBatchNorm p = {.x = gpu_address(x), .samples = x->shape[0], .channels = x->shape[1], .rest = 1};
-  for (uint32_t i = 2; i < x->rank; i++) p.rest *= x->shape[i];
-  const int64_t count = p.samples * p.rest, most = p.channels < BLOCKS ? BLOCKS / (p.channels > 0 ? p.channels : 1) : 1;
+  int64_t *places = burn__gpu_is_channels_last(x) ? &p.samples : &p.rest;
+  for (uint32_t i = 2; i < x->rank; i++) *places *= x->shape[i];
+  const int64_t count = p.samples * p.rest, groups = groups_of(&p), most = groups < BLOCKS ? BLOCKS / groups : 1;
   const int64_t wanted = (count + LEAST_PART - 1) / LEAST_PART, parts = wanted < most ? wanted : most;
   p.is_small = count < UINT32_MAX;
   p.is_wide = (uint64_t)p.rest * burn_dtype_bytes(x->dtype) % 16 == 0;
@@ -139,7 +147,6 @@ static GpuBatchNorm describe(const BurnPrimitive *x) {
 static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatchNorm *p) {
   GpuKernelKey key = {.text = GPU_TEXT_BATCH_NORM, .out = dtype, .in = {dtype, dtype, dtype}};
   const bool columns = p->rest < SHORT_REST;
-  const int64_t groups = columns ? (p->channels + COLUMNS_OF_A_BLOCK - 1) / COLUMNS_OF_A_BLOCK : p->channels;
   const uint32_t threads = gpu->most_threads < CHANNEL_THREADS ? gpu->most_threads : CHANNEL_THREADS;
   char definition[48];
   GpuFunction *function = NULL;
@@ -147,8 +154,8 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t kind, const GpuBatch
   key.variant = kind + (columns ? COLUMNS : 0);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, definition, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, (uint64_t)(groups * p->parts), columns ? COLUMN_THREADS : threads, p,
-                          sizeof *p);
+  return burn__gpu_launch(gpu, function, (uint64_t)(p->channels > 0 ? groups_of(p) * p->parts : 0),
+                          columns ? COLUMN_THREADS : threads, p, sizeof *p);
 }
 
 /* By sums over each channel: in one kernel where channels are small, else in two. */
@@ -165,10 +172,24 @@ static BurnStatus by_sums(Gpu *gpu, BurnDType dtype, uint32_t first, GpuBatchNor
   return status;
 }
 
+/* Outputs and inputs of a call about x, input `at`: its result, and what else lies as x does, keep the order of x. */
+static BurnStatus open_batch_norm(const GpuRun *run, uint32_t at, BurnPrimitive **in) {
+  const BurnOpCall *call = run->call;
+  if (!burn__gpu_is_channels_last(call->inputs[at])) {
+    const BurnStatus status = burn__gpu_outputs(run);
+    return status == BURN_OK ? burn__gpu_take_inputs(run, in) : status;
+  }
+  BurnStatus status = burn__gpu_new_channels_last(run->gpu, &call->output_descs[0], &run->out[0]);
+  for (uint32_t i = 1; i < call->output_count && status == BURN_OK; i++) status = burn__gpu_output(run, i);
+  for (uint32_t i = 0; i < call->input_count && status == BURN_OK; i++)
+    status = i <= at ? burn__gpu_channels_last(run->gpu, call->inputs[i], &in[i])
+                     : burn__gpu_row_major(run->gpu, call->inputs[i], &in[i]);
+  return status;
+}
+
 static BurnStatus batch_norm(const GpuRun *run) {
   BurnPrimitive *in[5] = {NULL, NULL, NULL, NULL, NULL};
-  BurnStatus status = burn__gpu_outputs(run);
-  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  BurnStatus status = open_batch_norm(run, 0, in);
   if (status == BURN_OK && burn_primitive_count(in[0]) > 0) {
     GpuBatchNorm p = describe(in[0]);
     p.out = gpu_address(run->out[0]);
@@ -186,8 +207,7 @@ static BurnStatus batch_norm(const GpuRun *run) {
 
 static BurnStatus batch_norm_train(const GpuRun *run) {
   BurnPrimitive *in[3] = {NULL, NULL, NULL};
-  BurnStatus status = burn__gpu_outputs(run);
-  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  BurnStatus status = open_batch_norm(run, 0, in);
   if (status == BURN_OK) {
     GpuBatchNorm p = describe(in[0]);
     p.out = gpu_address(run->out[0]);
@@ -205,8 +225,7 @@ static BurnStatus batch_norm_train(const GpuRun *run) {
 
 static BurnStatus batch_norm_train_backward(const GpuRun *run) {
   BurnPrimitive *in[5] = {NULL, NULL, NULL, NULL, NULL};
-  BurnStatus status = burn__gpu_outputs(run);
-  if (status == BURN_OK) status = burn__gpu_take_inputs(run, in);
+  BurnStatus status = open_batch_norm(run, 1, in);
   if (status == BURN_OK) {
     GpuBatchNorm p = describe(in[1]);
     p.out = gpu_address(run->out[0]);

@@ -101,7 +101,14 @@ BurnStatus burn__gpu_row_major(Gpu *gpu, BurnPrimitive *x, BurnPrimitive **out) 
     *out = x;
     return BURN_OK;
   }
-  return burn__gpu_cast(gpu, x, x->dtype, out);
+  if (!burn__gpu_is_channels_last(x)) return burn__gpu_cast(gpu, x, x->dtype, out);
+  const BurnTensorDesc desc = burn_primitive_desc(x);
+  BurnStatus status = burn__gpu_new(gpu, &desc, out);
+  if (status == BURN_OK) status = burn__gpu_copy_channels(gpu, *out, x);
+  if (status == BURN_OK || !*out) return status;
+  burn__gpu_release(gpu, *out);
+  *out = NULL;
+  return status;
 }
 
 GpuAxis burn__gpu_axis(const BurnPrimitive *x, int64_t dim) {

@@ -1,5 +1,6 @@
-/* batch_norm.cu - normalization by channel of x [samples, channels, rest]. Kinds: 0 by given means and variances; 1 the
- * sums of a channel's parts, 2 normalization by these, 3 both at once; 4 to 6 the same for the gradients.
+/* batch_norm.cu - normalization by channel of x [samples, channels, rest], whose rest is 1 if channels come last. Kinds: 0
+ * by given means and variances; 1 the sums of a channel's parts, 2 normalization by these, 3 both at once; 4 to 6 the same
+ * for the gradients.
  *
  * A channel has samples * rest elements, in parts of `part_size`. BURN_COLUMNS: a block has 32 channels beside each other
  * and 8 rows of threads, for short `rest`; else it has one channel. A thread takes vectors where `rest` is made of
@@ -69,7 +70,11 @@ struct Sums { double first, second; };
 template <int S> static __device__ inline Sums burn_add(const GpuBatchNorm &p, const Part &part, C center) {
   Sums sums = {0.0, 0.0};
   C x[S], grad[S];
+#if BURN_COLUMNS
+#pragma unroll 8
+#else
 #pragma unroll 2
+#endif
   for (int64_t e = part.begin + part.row * S; e < part.end; e += ROWS * S) {
     const int64_t at = burn_place(p, part.channel, e);
     C first = (C)0, second = (C)0;
@@ -86,6 +91,9 @@ template <int S> static __device__ inline Sums burn_add(const GpuBatchNorm &p, c
   return sums;
 }
 
+#endif
+
+#if BURN_HAS_SUMS || BURN_COLUMNS
 /* What all threads of a channel have together: the same for each of them. */
 static __device__ inline Sums burn_join(Sums sums) {
 #if BURN_COLUMNS
@@ -133,7 +141,11 @@ struct Affine { C center, gain, shift, slope; };
 
 template <int S> static __device__ inline void burn_finish(const GpuBatchNorm &p, const Part &part, const Affine &a) {
   C x[S], grad[S];
+#if BURN_COLUMNS
+#pragma unroll 8
+#else
 #pragma unroll 2
+#endif
   for (int64_t e = part.begin + part.row * S; e < part.end; e += ROWS * S) {
     const int64_t at = burn_place(p, part.channel, e);
     burn_read<S>(x, p.x, at, S > 1 && p.whole);
@@ -197,10 +209,13 @@ extern "C" __global__ void __launch_bounds__(T) kernel(const GpuBatchNorm p) {
 #else
 #if BURN_KIND == 2 || BURN_KIND == 5
   const double *parts = (const double *)p.partial + 2 * part.channel * p.parts;
-  for (int64_t k = 0; k < p.parts; k++) {
+  for (int64_t k = BURN_COLUMNS ? part.row : 0; k < p.parts; k += BURN_COLUMNS ? ROWS : 1) {
     sums.first += parts[2 * k];
     sums.second += parts[2 * k + 1];
   }
+#if BURN_COLUMNS
+  sums = burn_join(sums);
+#endif
 #endif
   const Affine affine = burn_affine(p, part, sums);
   if (!part.is_there) return;

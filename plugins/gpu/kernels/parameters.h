@@ -190,7 +190,7 @@ typedef struct GpuColumns {
 
 /* Element k of line l of the input, at in + n * in_batch + l * in_line + k, is element l of line k of the result. */
 typedef struct GpuTranspose {
-  uint64_t out, in, bias; /* bias: a number for each line of the result; 0 for none */
+  uint64_t out, in;
   int64_t batch, lines, length, in_batch, in_line, out_batch, out_line;
 } GpuTranspose;
 

@@ -5,12 +5,6 @@
 #define SIDE (32 * PAIR)
 struct alignas(PAIR * sizeof(OUT)) Pair { OUT at[PAIR]; };
 
-/* Adds the bias of line k of the result. */
-static __device__ inline OUT burn_moved(OUT x, const GpuTranspose &p, int64_t k) {
-  if (Element<OUT>::is_float && p.bias != 0u) burn_put(x, burn_get(x) + burn_get(((const OUT *)p.bias)[k]));
-  return x;
-}
-
 #if PAIR == 2 /* as a word: compilers write a struct of two halves one by one */
 static __device__ inline uint32_t burn_word(i16_t x) { return (uint32_t)(uint16_t)x; }
 static __device__ inline uint32_t burn_word(f16_t x) { return (uint32_t)x.bits; }
@@ -39,10 +33,10 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuTranspose p) {
     if (k >= p.length || l >= p.lines) continue;
     OUT *to = out + k * p.out_line + l;
 #if PAIR == 2
-    const uint32_t first = burn_word(burn_moved(tile[lane][warp + i], p, k));
-    *(uint32_t *)to = first | burn_word(burn_moved(tile[lane + 1][warp + i], p, k)) << 16;
+    const uint32_t first = burn_word(tile[lane][warp + i]);
+    *(uint32_t *)to = first | burn_word(tile[lane + 1][warp + i]) << 16;
 #else
-    *to = burn_moved(tile[lane][warp + i], p, k);
+    *to = tile[lane][warp + i];
 #endif
   }
 }
