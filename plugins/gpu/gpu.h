@@ -400,6 +400,8 @@ BurnStatus burn__gpu_vector_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *
 
 /* Runs a product whose operands, result and strides are set; `dtype` is that of all. For convolutions. */
 BurnStatus burn__gpu_product(Gpu *gpu, BurnDType dtype, const GpuMatmul *p);
+/* The shape of the device's matrices of a dtype; 0: it has none that kernels can use. */
+GpuMatrixShape burn__gpu_matrix_shape(const Gpu *gpu, BurnDType dtype);
 /* By matrices of subgroups (gpu_matrices.c): whether a product is for them, and it. */
 bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
 BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);

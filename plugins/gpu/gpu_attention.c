@@ -172,6 +172,62 @@ static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
 
 /* -- all else: kernels/attention.cu --------------------------------------------------------------- */
 
+/* Of a block on its way: rows, columns of its results, what a step of a dot product has. */
+typedef struct Block {
+  int64_t rows, columns, depth;
+  bool on_matrices;
+} Block;
+
+/* Vectors of 16 bytes from one line to the next of so many halves, and of so many sums. */
+static int64_t line_of(int64_t halves) { return halves / 8 | 1; }
+static int64_t sums_line_of(int64_t columns) { return columns / 4 | 1; }
+static int64_t more(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* As kernels/attention_matrices.cu has it. */
+static int64_t matrix_bytes(const Block *block) {
+  const int64_t rows = block->rows, columns = block->columns;
+  const int64_t dots = more((rows + TILE) * line_of(block->depth), rows * sums_line_of(TILE));
+  const int64_t sums = more(rows * line_of(TILE) + TILE * line_of(columns), rows * sums_line_of(columns));
+  return 16 * more(dots, sums);
+}
+
+/* Do the subgroups of a block have as many matrices each of so many columns, in one row of these? */
+static bool is_shared_out(const GpuMatrixShape *shape, const Block *block, int64_t columns, int64_t subgroups) {
+  const int64_t across = columns / shape->columns, all = block->rows / shape->rows * across, mine = all / subgroups;
+  return columns % shape->columns == 0 && all % subgroups == 0 && mine > 0 && across % mine == 0;
+}
+
+static bool takes_matrices(const Gpu *gpu, BurnDType dtype, const Block *block) {
+  const GpuMatrixShape shape = burn__gpu_matrix_shape(gpu, dtype);
+  const int64_t lanes = gpu->matrices.lanes, threads = 4 * block->rows;
+  if (dtype == BURN_DTYPE_I8 || shape.rows == 0 || (gpu->is_processor && !gpu->matrices.for_all)) return false;
+  if (((shape.rows | shape.columns | shape.depth) % 8) != 0 || block->rows % shape.rows != 0 || threads % lanes != 0)
+    return false;
+  return TILE % shape.depth == 0 && block->depth % shape.depth == 0 &&
+         is_shared_out(&shape, block, TILE, threads / lanes) &&
+         is_shared_out(&shape, block, block->columns, threads / lanes) &&
+         matrix_bytes(block) <= (int64_t)gpu->shared_bytes;
+}
+
+/* What comes before the text. */
+static void define_block(const Gpu *gpu, BurnDType dtype, const Block *block, char *text, size_t bytes) {
+  const GpuMatrixShape shape = burn__gpu_matrix_shape(gpu, dtype);
+  const int used = snprintf(text, bytes, "#define BURN_DEPTH %d\n", (int)block->depth);
+  if (!block->on_matrices) return;
+  (void)snprintf(text + used, bytes - (size_t)used,
+                 "#define LANES %u\n#define MATRIX_ROWS %u\n#define MATRIX_COLUMNS %u\n#define MATRIX_DEPTH %u\n",
+                 gpu->matrices.lanes, shape.rows, shape.columns, shape.depth);
+}
+
+/* By matrices steps are as deep as heads are wide, up to 64. */
+static Block block_of(const Gpu *gpu, BurnDType dtype, const GpuAttention *p, bool has_many, int64_t columns) {
+  const int64_t rows = has_many ? MANY_ROWS : FEW_ROWS;
+  Block block = {rows, columns, p->width > DEPTH ? TILE : DEPTH, false};
+  block.on_matrices = takes_matrices(gpu, dtype, &block);
+  if (!block.on_matrices) block.depth = shared_bytes(dtype, rows, DEPTH) <= gpu->shared_bytes ? DEPTH : LITTLE_DEPTH;
+  return block;
+}
+
 static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
   const int64_t rows = pass == OF_KEYS ? p->keys : p->queries;
   const int64_t width = pass == FORWARD                                ? p->value_width
@@ -184,20 +240,21 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *
   const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);
   const bool has_many = large >= 4 * (int64_t)gpu->unit_count && dtype != BURN_DTYPE_F64 &&
                         shared_bytes(dtype, MANY_ROWS, DEPTH) <= gpu->shared_bytes;
-  const bool has_depth = shared_bytes(dtype, has_many ? MANY_ROWS : FEW_ROWS, DEPTH) <= gpu->shared_bytes;
+  const Block block = block_of(gpu, dtype, p, has_many, columns);
   const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
-  p->tiles = has_many ? (rows + MANY_ROWS - 1) / MANY_ROWS : (rows + FEW_ROWS - 1) / FEW_ROWS;
-  const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION,
-                            .out = dtype,
-                            .in = {dtype, dtype, dtype},
-                            .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores, columns)};
-  char definition[40];
+  p->tiles = (rows + block.rows - 1) / block.rows;
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_ATTENTION,
+      .out = dtype,
+      .in = {dtype, dtype, dtype},
+      .variant = variant_of(p, dtype, pass, has_many, on_tensor_cores || block.on_matrices, columns)};
+  char definition[160];
   GpuFunction *function = NULL;
-  (void)snprintf(definition, sizeof definition, "#define BURN_DEPTH %d\n", has_depth ? DEPTH : LITTLE_DEPTH);
+  define_block(gpu, dtype, &block, definition, sizeof definition);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, definition, &function);
   if (status != BURN_OK) return status;
   return burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles),
-                          (on_tensor_cores ? 2u : 4u) * (uint32_t)(has_many ? MANY_ROWS : FEW_ROWS), p, sizeof *p);
+                          (on_tensor_cores ? 2u : 4u) * (uint32_t)block.rows, p, sizeof *p);
 }
 
 /* With a second output that is the logsumexp. */

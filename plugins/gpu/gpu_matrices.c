@@ -26,7 +26,7 @@ typedef struct Work {
   bool left_turned, right_turned; /* dense along m, along k */
 } Work;
 
-static GpuMatrixShape shape_of(const Gpu *gpu, BurnDType dtype) {
+GpuMatrixShape burn__gpu_matrix_shape(const Gpu *gpu, BurnDType dtype) {
   const GpuMatrixShape none = {0, 0, 0};
   if (gpu->matrices.lanes == 0) return none;
   if (dtype == BURN_DTYPE_I8) return gpu->matrices.i8;
@@ -133,7 +133,7 @@ static int32_t way_of(const Work *work, GpuAddress address, int64_t along, int64
 }
 
 static Work work_of(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  Work work = {.gpu = gpu, .kind = kind, .shape = shape_of(gpu, kind->in), .p = *p};
+  Work work = {.gpu = gpu, .kind = kind, .shape = burn__gpu_matrix_shape(gpu, kind->in), .p = *p};
   work.bytes = burn_dtype_bytes(kind->in);
   work.vector = vector_of(&work.shape, work.bytes);
   work.left_turned = p->lhs_column != 1 && p->lhs_row == 1;
@@ -148,7 +148,7 @@ static Work work_of(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
 }
 
 bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  const GpuMatrixShape shape = shape_of(gpu, kind->in);
+  const GpuMatrixShape shape = burn__gpu_matrix_shape(gpu, kind->in);
   const bool is_integer = kind->in == BURN_DTYPE_I8;
   const bool has_sums = is_integer ? kind->out == BURN_DTYPE_I32 || kind->out == BURN_DTYPE_I8
                                    : kind->out == kind->in || kind->out == BURN_DTYPE_F32;

@@ -63,7 +63,7 @@ static const char elementwise[] =
     "                                         const GpuNumber &s, const GpuNumber &q) {\n"
     "  return (T)(x * y + burn_number<T>(s));\n}\n";
 
-static char definition[200]; /* of products by matrices */
+static char definition[200]; /* of products and attention by matrices; "": none */
 
 static void *allocate(uint64_t bytes) { return malloc((size_t)bytes); }
 
@@ -77,7 +77,7 @@ static char *source_of(const GpuKernelKey *key) {
   uint64_t bytes = 0;
   const bool is_elementwise = key->text == GPU_TEXT_ELEMENTWISE || key->text == GPU_TEXT_ELEMENTWISE_ROWS ||
                               key->text == GPU_TEXT_ELEMENTWISE_TILES;
-  const char *before = is_elementwise ? elementwise : key->text == GPU_TEXT_MATRIX_PRODUCT ? definition : NULL;
+  const char *before = is_elementwise ? elementwise : definition[0] ? definition : NULL;
   char *text = burn__gpu_source(&host, key, before, &bytes);
   assert_non_null(text);
   char *whole = malloc(strlen(kernel_texts_prelude()) + (size_t)bytes);
@@ -210,6 +210,29 @@ static void test_products_by_matrices_compile(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* Each pass with 32 and 64 rows, by fours and one by one, in widths of 32, 64 and 96. */
+static void test_attention_by_matrices_compiles(void **state) {
+  static const uint32_t variants[] = {16 + 64, 4 + 16 + 32 + 128, 1 + 4 + 16 + 32 + 128, 2 + 16 + 192,
+                                      2 + 4 + 16 + 32 + 128};
+  int wrong = 0;
+  (void)state;
+  const bool has_any_validator = has_validator;
+  has_validator = knows_matrices();
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+      const BurnDType in = shapes[i].in;
+      const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION, .out = in, .in = {in, in, in}, .variant = variants[v]};
+      if (in == BURN_DTYPE_I8) continue;
+      (void)snprintf(definition, sizeof definition,
+                     "#define BURN_DEPTH %d\n#define LANES %u\n#define MATRIX_ROWS %u\n#define MATRIX_COLUMNS %u\n"
+                     "#define MATRIX_DEPTH %u\n",
+                     v == 0 ? 32 : 64, shapes[i].lanes, shapes[i].rows, shapes[i].columns, shapes[i].depth);
+      wrong += compile_kernels(&key, &targets[shapes[i].lanes == 8 ? 0 : 1]);
+    }
+  has_validator = has_any_validator;
+  assert_int_equal(wrong, 0);
+}
+
 static void test_all_texts_compile(void **state) {
   int wrong = 0;
   (void)state;
@@ -224,6 +247,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_texts_compile),
       cmocka_unit_test(test_products_by_matrices_compile),
+      cmocka_unit_test(test_attention_by_matrices_compiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
