@@ -130,7 +130,7 @@ static void test_library_with_channels_last(void **state) {
 /* -- volumes by cuDNN --------------------------------------------------------------------------- */
 
 /* conv3d, its gradients of pixels and weight, for stride 2 along the depth. */
-static void run_volumes(BurnDevice *device, const Case *c, BurnDType dtype, BurnTensor *out[RESULTS]) {
+static void run_volumes(BurnDevice *device, const ConvCase *c, BurnDType dtype, BurnTensor *out[CONV_RESULTS]) {
   enum { DEPTH = 5, TAPS = 2, DEPTHS = 3 }; /* of pixels, weight, windows with a padding of 1 */
   const BurnShape weight = BURN_SHAPE(c->out, c->in / c->groups, TAPS, c->taps_y, c->taps_x);
   const int64_t height = c->height + 2 * c->padding - (c->taps_y - 1) * c->dilation - 1;
@@ -148,32 +148,32 @@ static void run_volumes(BurnDevice *device, const Case *c, BurnDType dtype, Burn
   out[2] = burn_conv_transpose3d(grad, kernel, integers(device, BURN_SHAPE(c->in), dtype, 5), options);
 }
 
-static void compare_volumes(BurnDevice *device, BurnDevice *other, const Case *c, BurnDType dtype) {
-  static const char *const names[RESULTS] = {"conv3d", "conv3d_weight_backward", "conv_transpose3d"};
-  BurnTensor *out[RESULTS], *expected[RESULTS];
+static void compare_volumes(BurnDevice *device, BurnDevice *other, const ConvCase *c, BurnDType dtype) {
+  static const char *const names[CONV_RESULTS] = {"conv3d", "conv3d_weight_backward", "conv_transpose3d"};
+  BurnTensor *out[CONV_RESULTS], *expected[CONV_RESULTS];
   run_volumes(device, c, dtype, out);
   run_volumes(other, c, dtype, expected);
-  for (int i = 0; i < RESULTS; i++) check_same(out[i], expected[i], names[i], c);
+  for (int i = 0; i < CONV_RESULTS; i++) check_same(out[i], expected[i], names[i], c);
 }
 
 /* The first call chooses among engines, the second runs the one that was chosen. */
 static void compare_library_of_volumes(void *order) {
-  static const Case plain = {2, 4, 6, 2, 9, 8, 3, 2, 1, 1, 2}, strided = {1, 3, 5, 1, 7, 8, 2, 3, 2, 1, 1};
-  static const Case large = {2, 8, 8, 1, 60, 70, 2, 1, 1, 1, 2}; /* for channels last */
+  static const ConvCase plain = {2, 4, 6, 2, 9, 8, 3, 2, 1, 1, 2}, strided = {1, 3, 5, 1, 7, 8, 2, 3, 2, 1, 1};
+  static const ConvCase large = {2, 8, 8, 1, 60, 70, 2, 1, 1, 1, 2}; /* for channels last */
   const bool is_last = strcmp(order, "channels") == 0;
   setenv("BURN_CUDA_DNN", EMULATED_DNN, 1);
   setenv("BURN_EMULATED_DNN", order, 1);
   setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1);
   setenv("XDG_CACHE_HOME", cache, 1);
   BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
-  const Case *cases[] = {&large, &plain, &strided};
+  const ConvCase *cases[] = {&large, &plain, &strided};
   for (size_t i = 0; i < (is_last ? 1 : sizeof cases / sizeof cases[0]); i++) {
     compare_volumes(device, other, cases[i], BURN_DTYPE_F32);
     compare_volumes(device, other, cases[i], BURN_DTYPE_BF16);
     const int before = runs_of(is_last);
     compare_volumes(device, other, cases[i], BURN_DTYPE_F32);
     compare_volumes(device, other, cases[i], BURN_DTYPE_BF16);
-    CHECK(runs_of(is_last) == before + 2 * RESULTS, "case %zu: cuDNN ran %d times", i, runs_of(is_last) - before);
+    CHECK(runs_of(is_last) == before + 2 * CONV_RESULTS, "case %zu: cuDNN ran %d times", i, runs_of(is_last) - before);
   }
   const int before = runs_of(is_last);
   compare_volumes(device, other, &plain, BURN_DTYPE_F64);
