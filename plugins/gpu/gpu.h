@@ -427,8 +427,8 @@ bool burn__gpu_takes_quantized(const BurnOpCall *call);
 /* -- gpu_conv.c -------------------------------------------------------------------------------- */
 
 /* What a way needs: with `is_last` all tensors have their channels last, else they are row-major; with `is_aligned` they
- * lie at 16 bytes. close makes the result of the call of it, which keeps that order unless it is a weight's gradient, and
- * returns `status`, or its own failure; it is called also after a failure. */
+ * lie at 16 bytes. close makes the result of the call of it, which keeps that order unless it is a weight's gradient,
+ * and returns `status`, or its own failure; it is called also after a failure. */
 BurnStatus burn__gpu_conv_open(const GpuConvWork *work, bool is_last, bool is_aligned, GpuConvTensors *tensors);
 BurnStatus burn__gpu_conv_close(const GpuConvWork *work, GpuConvTensors *tensors, BurnStatus status);
 /* Convolutions that are the library's alone: of volumes. */
@@ -440,8 +440,8 @@ bool burn__gpu_takes_volumes(Gpu *gpu, const BurnOpCall *call);
 
 /* True if planes or volumes of this shape lie in another way if their channels come last. */
 bool burn__gpu_has_two_orders(const int64_t *shape, uint32_t rank);
-/* True if x [n, channels, ..], planes or volumes, lies in memory as [n, .., channels] without gaps, and not as row-major
- * too. */
+/* True if x [n, channels, ..], planes or volumes, lies in memory as [n, .., channels] without gaps, and is not
+ * row-major, too. */
 bool burn__gpu_is_channels_last(const BurnPrimitive *x);
 /* Axis i of `rank` from the outermost in memory, there. */
 uint32_t burn__gpu_axis_of_channels_last(uint32_t rank, uint32_t i);
