@@ -12,10 +12,14 @@ typedef struct CudaProducts CudaProducts; /* cuda_blas.c: cuBLASLt's plans, by s
 typedef struct CudaDnn CudaDnn;           /* cuda_dnn.c: cuDNN's plans, by shape */
 
 /* An opened instance. */
+/* Which convolutions may leave their channels last in memory: none, those of large tensors, all that engines take. */
+typedef enum CudaChannelsLast { CUDA_LAST_NEVER, CUDA_LAST_AUTO, CUDA_LAST_ALWAYS } CudaChannelsLast;
+
 typedef struct Cuda {
   Gpu gpu; /* first: see cuda_of */
   const CudaDriver *driver;
   const CudaNvrtc *nvrtc;
+  CudaChannelsLast channels_last;
   int device;
   int architecture; /* 90 for sm_90 */
   void *context, *stream, *pool;

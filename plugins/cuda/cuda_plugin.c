@@ -18,6 +18,8 @@
     "products of f32: in f32, in TF32, or large ones in bf16; their sums are f32")         \
   X(TIMING, "timing", "true|false", "true", BURN_OPTION_HARMLESS,                          \
     "choose the algorithm of a large product or convolution by time, once for a shape")    \
+  X(LAST, "channels_last", "never|auto|always", "auto", BURN_OPTION_HARMLESS,              \
+    "which convolutions may leave channels last in memory, where that is timed as faster") \
   X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                 \
     "leave composite ops to their decompositions")
 enum { CUDA_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
@@ -182,6 +184,7 @@ static void fill_table(Cuda *cuda, BurnBackend *out) {
 typedef struct Settings {
   uint64_t limit;
   uint32_t precision; /* GpuPrecision */
+  uint32_t last;      /* CudaChannelsLast */
   bool tf32, timing, primitives;
 } Settings;
 
@@ -194,6 +197,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   settings->precision = settings->tf32 ? GPU_HIGH : GPU_HIGHEST;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_TIMING, &settings->timing);
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_LAST, &settings->last);
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
 }
 
@@ -208,7 +212,7 @@ static BurnStatus make_memory(Cuda *cuda, uint64_t limit) {
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                             uint32_t owner, BurnBackend *out) {
   char why[400];
-  Settings settings = {.limit = UINT64_MAX, .timing = true};
+  Settings settings = {.limit = UINT64_MAX, .timing = true, .last = CUDA_LAST_AUTO};
   BurnStatus status = burn_plugin_check_open(host, out, "cuda");
   if (status == BURN_OK) status = read_settings(host, options, &settings);
   if (status != BURN_OK) return status;
@@ -229,6 +233,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                          .has_f64 = true},
                  .driver = driver,
                  .nvrtc = nvrtc,
+                 .channels_last = (CudaChannelsLast)settings.last,
                  .products_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .borrowed_mutex = PTHREAD_MUTEX_INITIALIZER,
                  .dnn_mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -64,7 +64,7 @@ static uint64_t launches_of(const BurnDevice *device) {
 
 static void count_conversions(void *context) {
   (void)context;
-  BurnDevice *device = open_device("cuda:tf32=true");
+  BurnDevice *device = open_device("cuda:tf32=true,channels_last=always");
   const BurnTensor *y =
       burn_conv2d(picture(device), wave(device, BURN_SHAPE(CHANNELS, CHANNELS, 1, 1), 0.7), NULL, BURN_CONV2D_OPTIONS);
   const BurnTensor *point = wave(device, BURN_SHAPE(CHANNELS, CHANNELS, 1, 1), 0.9);
@@ -163,12 +163,12 @@ static void compare_blocks(void *stack) {
 
 static void test_a_block(void **state) {
   (void)state;
-  forked(compare_blocks, (char[]){"autodiff<cuda:tf32=true>"});
+  forked(compare_blocks, (char[]){"autodiff<cuda:tf32=true,channels_last=always>"});
 }
 
 static void test_a_fused_block(void **state) {
   (void)state;
-  forked(compare_blocks, (char[]){"autodiff<fusion<cuda:tf32=true>>"});
+  forked(compare_blocks, (char[]){"autodiff<fusion<cuda:tf32=true,channels_last=always>>"});
 }
 
 static int set_up(void **state) {

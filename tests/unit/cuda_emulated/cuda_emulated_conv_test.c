@@ -103,7 +103,7 @@ static void compare_library(void *order) {
   setenv("BURN_EMULATED_DNN", order, 1);
   setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1);
   setenv("XDG_CACHE_HOME", cache, 1);
-  BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
+  BurnDevice *device = open_device("cuda:tf32=true,channels_last=always"), *other = open_device("ndarray");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (size_t d = 0; d < (i == 0 ? sizeof dtypes / sizeof dtypes[0] : 1); d++) {
       compare_conv(device, other, &cases[i], dtypes[d]);
@@ -165,7 +165,7 @@ static void compare_library_of_volumes(void *order) {
   setenv("BURN_EMULATED_DNN", order, 1);
   setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1);
   setenv("XDG_CACHE_HOME", cache, 1);
-  BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
+  BurnDevice *device = open_device("cuda:tf32=true,channels_last=always"), *other = open_device("ndarray");
   const ConvCase *cases[] = {&large, &plain, &strided};
   for (size_t i = 0; i < (is_last ? 1 : sizeof cases / sizeof cases[0]); i++) {
     compare_volumes(device, other, cases[i], BURN_DTYPE_F32);
