@@ -62,6 +62,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) !?*c.BurnLoader {
         .seed = 42,
         .workers = 1,
         .prefetch = 0,
+        .drop_last = false,
     };
     var status: c.BurnStatus = 0;
     const raw = c.burn_dataset_digits(&digits, &status);
@@ -71,7 +72,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) !?*c.BurnLoader {
     return made;
 }
 
-fn train(stack: [*c]const u8, items: [2]usize, epochs: usize) ![2]f64 {
+fn train(stack: [*c]const u8, items: [2]usize, epochs: usize) ![3]f64 {
     const device = c.burn_device_open_training(stack);
     defer c.burn_device_close(device);
     try burn.check(c.burn_device_status(device));
@@ -88,7 +89,7 @@ fn train(stack: [*c]const u8, items: [2]usize, epochs: usize) ![2]f64 {
     var config: c.BurnLearnerConfig = undefined;
     @memset(@as(*[@sizeOf(c.BurnLearnerConfig)]u8, @ptrCast(&config)), 0);
     config.epochs = epochs;
-    config.learning_rate = 1e-4;
+    config.learning_rate = 1e-3;
     config.quiet = true;
     const task = c.BurnTask{ .step = step, .context = null };
     var result: c.BurnLearnerResult = undefined;

@@ -36,7 +36,7 @@ def main(train_items=20000, test_items=4000, epochs=4, stack=None):
     device.seed(42)
     learner = burn.train.Learner(Model(10, 512), burn.optim.Adam(), step)
     return learner.fit(Loader(train, 64, shuffle=True, seed=42),
-                       Loader(test, 64, seed=42), epochs=epochs, lr=1e-4)
+                       Loader(test, 64, seed=42), epochs=epochs, lr=1e-3)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ func loader(count, seed int, shuffle bool) (*C.BurnLoader, error) {
 	return made, burn.Check(uint64(status))
 }
 
-func train(stack string, items [2]int, epochs int) ([2]C.double, error) {
+func train(stack string, items [2]int, epochs int) ([3]C.double, error) {
 	text := C.CString(stack)
 	defer C.free(unsafe.Pointer(text))
 	device := C.burn_device_open_training(text)
@@ -125,7 +125,7 @@ func train(stack string, items [2]int, epochs int) ([2]C.double, error) {
 	optimizer := C.burn_adam_create(nil)
 	defer C.burn_optimizer_destroy(optimizer)
 	config := C.BurnLearnerConfig{epochs: C.size_t(epochs),
-		learning_rate: 1e-4, quiet: true}
+		learning_rate: 1e-3, quiet: true}
 	status := C.fit(&config, device, model, optimizer, training, test, result)
 	return result.last.metrics[0].values, burn.Check(uint64(status))
 }

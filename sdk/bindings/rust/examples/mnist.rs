@@ -68,6 +68,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) -> Result<*mut BurnLoader> {
         seed: 42,
         workers: 1,
         prefetch: 0,
+        drop_last: false,
     };
     let mut status = 0;
     unsafe {
@@ -78,7 +79,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) -> Result<*mut BurnLoader> {
     }
 }
 
-fn train(stack: &str, items: [usize; 2], epochs: usize) -> Result<[f64; 2]> {
+fn train(stack: &str, items: [usize; 2], epochs: usize) -> Result<[f64; 3]> {
     let device = Device::open_training(stack)?;
     let train = loader(items[0], 84, true)?;
     let test = loader(items[1], 85, false)?;
@@ -89,7 +90,7 @@ fn train(stack: &str, items: [usize; 2], epochs: usize) -> Result<[f64; 2]> {
         let optimizer = burn_adam_create(ptr::null());
         let mut config: BurnLearnerConfig = std::mem::zeroed();
         config.epochs = epochs;
-        config.learning_rate = 1e-4;
+        config.learning_rate = 1e-3;
         config.quiet = true;
         let mut result: BurnLearnerResult = std::mem::zeroed();
         let status = burn_learner_fit(
@@ -118,7 +119,7 @@ fn main() -> Result<()> {
     };
     let stack = given.get(1).map_or("", |text| text.as_str());
     let items = [number(2, 20000)?, number(3, 4000)?];
-    let [loss, test] = train(stack, items, number(4, 4)?)?;
+    let [loss, test, ..] = train(stack, items, number(4, 4)?)?;
     println!("train loss {loss:?}, test loss {test:?}");
     Ok(())
 }
