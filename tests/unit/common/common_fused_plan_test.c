@@ -58,8 +58,8 @@ static uint32_t add(Draft *draft, uint32_t op, BurnTensorDesc result, int a, int
 
 static void leave(Draft *draft, uint32_t v) { draft->outputs[draft->body.output_count++] = v; }
 
-static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false};
-static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false};
+static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false, false};
+static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false, false};
 
 #define F32(a, b, c) desc(BURN_DTYPE_F32, a, b, c)
 
