@@ -45,7 +45,7 @@ static uint32_t cast_to(const Folding *f, uint32_t slot) {
   return producer != FUSION_NONE && op_at(f->queue, producer)->op == BURN_OP_cast ? producer : FUSION_NONE;
 }
 
-enum { READ_TWICE = FUSION_NONE - 1u };
+static const uint32_t READ_TWICE = FUSION_NONE - 1u;
 
 /* Of each slot the one op that reads it, once; FUSION_NONE where nobody does, READ_TWICE where more than that. NULL
  * without memory. */

@@ -54,7 +54,7 @@ static Range range_of(const cJSON *metric) {
 }
 
 static double x_of(const Range *range, double x) {
-  return LEFT + (x - range->x_min) / (range->x_max - range->x_min) * (double)(WIDTH - LEFT - RIGHT);
+  return (double)LEFT + (x - range->x_min) / (range->x_max - range->x_min) * (double)(WIDTH - LEFT - RIGHT);
 }
 
 static double y_of(const Range *range, double y) {

@@ -82,7 +82,7 @@ static BurnStatus on_evaluation(void *context,
     printf("without exploration after %zu steps: %.1f\n", evaluation->steps,
            evaluation->mean_reward);
   }
-  *stop = evaluation->mean_reward >= CARTPOLE_STEPS;
+  *stop = evaluation->mean_reward >= (double)CARTPOLE_STEPS;
   return BURN_OK;
 }
 

@@ -65,13 +65,13 @@ static void values_are_those_of_the_definition(void **state) {
   double loss = 0, right = 0;
   for (size_t i = 0; i < VALID_ITEMS; i++) {
     bool hit = false;
-    loss += loss_by_definition(i, &hit) / VALID_ITEMS;
+    loss += loss_by_definition(i, &hit) / (double)VALID_ITEMS;
     right += hit;
   }
   const Evaluation done = evaluate(NULL, "test");
   check_status(done.status);
   assert_true(fabs(test_of(&done, "Loss") - loss) < 1e-6);
-  assert_true(fabs(test_of(&done, "Accuracy") - right / VALID_ITEMS) < 1e-9);
+  assert_true(fabs(test_of(&done, "Accuracy") - right / (double)VALID_ITEMS) < 1e-9);
 }
 
 typedef struct Heard {
