@@ -92,7 +92,7 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 /* Monotonic. */
 double burn__seconds(void);
 /* Since 1970, UTC. */
-double burn__wall_seconds(void);
+double burn__train_wall_seconds(void);
 /* What all processors have done since the system began: in use, and in all, in one unit. false: it is not known. */
 bool burn__cpu_times(double *busy, double *all);
 /* The bytes of the machine's memory in use. false: it is not known. */

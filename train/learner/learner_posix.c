@@ -17,7 +17,7 @@ double burn__seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double burn__wall_seconds(void) {
+double burn__train_wall_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;

@@ -19,7 +19,7 @@ double burn__seconds(void) {
 }
 
 /* Windows counts units of 100 ns since 1601. */
-double burn__wall_seconds(void) {
+double burn__train_wall_seconds(void) {
   FILETIME now;
   GetSystemTimeAsFileTime(&now);
   const ULONGLONG ticks = (ULONGLONG)now.dwHighDateTime << 32 | now.dwLowDateTime;

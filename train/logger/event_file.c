@@ -87,7 +87,7 @@ enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMAR
 
 static BurnTextBuilder event_begin(int64_t step) {
   BurnTextBuilder event = BURN_TEXT_BUILDER;
-  burn__proto_f64(&event, EVENT_WALL_TIME, burn__wall_seconds());
+  burn__proto_f64(&event, EVENT_WALL_TIME, burn__train_wall_seconds());
   burn__proto_varint(&event, EVENT_STEP, (uint64_t)step);
   return event;
 }
@@ -120,7 +120,7 @@ BurnStatus burn__event_file_open(BurnEventFile *file) {
   unsigned number = 0;
   do { /* readers take the files of a folder in the order of their names */
     (void)snprintf(path, sizeof path, "%.*s/events.out.tfevents.%010.0f.%04u.burn", BURN_ARTIFACT_BYTES, file->folder,
-                   burn__wall_seconds(), number++);
+                   burn__train_wall_seconds(), number++);
   } while (burn__file_exists(path));
   errno = 0;
   file->file = burn__log_open(path, 0);

@@ -103,7 +103,7 @@ static BurnStatus open_at(BurnJsonLines *lines, const BurnLogEntry *entry) {
 
 static void add_entry(BurnTextBuilder *out, const BurnLogEntry *entry) {
   burn__text_add(out, "{\"time\":");
-  burn__json_add_number(out, burn__wall_seconds());
+  burn__json_add_number(out, burn__train_wall_seconds());
   burn__text_addf(out, ",\"split\":\"%s\",\"epoch\":%zu,\"batch\":%zu,\"batches\":%zu,\"metric\":",
                   burn__split_names[entry->split], entry->epoch, entry->batch, entry->batches);
   burn__json_add_text(out, entry->metric);

@@ -86,7 +86,7 @@ static BurnStatus write_file(BurnPrometheus *prometheus) {
   add_counts(&out, prometheus, "burn_batches", "Batches of an epoch.", prometheus->batches);
   add_head(&out, "burn_updated_timestamp_seconds", "When this file was written, since 1970, UTC.");
   burn__text_add(&out, "burn_updated_timestamp_seconds");
-  add_number(&out, burn__wall_seconds());
+  add_number(&out, burn__train_wall_seconds());
   const BurnStatus status = out.failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory")
                                        : burn_file_write(prometheus->path, out.text, out.length);
   burn__text_release(&out);

@@ -212,7 +212,7 @@ BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root) {
   cJSON *tree = *root = cJSON_CreateObject();
   if (!tree) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
   add_text(tree, "title", config->title ? config->title : folder_name(folder));
-  cJSON_AddNumberToObject(tree, "written", burn__wall_seconds());
+  cJSON_AddNumberToObject(tree, "written", burn__train_wall_seconds());
   BurnStatus status = burn__report_logs(folder, tree);
   if (status == BURN_OK) status = read_checkpoint(folder, tree);
   if (status == BURN_OK) status = read_config(folder, tree);
