@@ -62,6 +62,7 @@ static BurnStatus measure(const BurnEvaluatorConfig *config, const BurnTask *tas
     burn__metrics_end(pass, status == BURN_OK);
   }
   const BurnStatus closed = pass->file ? burn__file_log_close(&file) : BURN_OK;
+  pass->file = NULL;
   if (status == BURN_OK) status = pass->log_status;
   return status != BURN_OK ? status : closed;
 }
