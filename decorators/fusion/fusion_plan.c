@@ -49,8 +49,8 @@ static bool same_shape(const BurnTensorDesc *a, const BurnTensorDesc *b) {
   return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
 }
 
-/* The axis along which `whole` becomes `part`; FUSION_ALL_AXES if `part` is one number; FUSION_NO_AXIS if that is not all
- * the difference. */
+/* The axis along which `whole` becomes `part`; FUSION_ALL_AXES if `part` is one number; FUSION_NO_AXIS if that is not
+ * all the difference. */
 static int32_t reduced_axis(const BurnTensorDesc *whole, const BurnTensorDesc *part) {
   int32_t axis = FUSION_NO_AXIS;
   if (part->rank == 1 && part->shape[0] == 1 && (whole->rank > 1 || whole->shape[0] == 1)) return FUSION_ALL_AXES;

@@ -426,9 +426,9 @@ bool burn__gpu_takes_quantized(const BurnOpCall *call);
 
 /* -- gpu_conv.c -------------------------------------------------------------------------------- */
 
-/* What a way needs: with `is_last` all tensors have their channels last, else they are row-major; with `is_aligned` they
- * lie at 16 bytes. close makes the result of the call of it, which keeps that order unless it is a weight's gradient,
- * and returns `status`, or its own failure; it is called also after a failure. */
+/* What a way needs: with `is_last` all tensors have their channels last, else they are row-major; with `is_aligned`
+ * they lie at 16 bytes. close makes the result of the call of it, which keeps that order but for a weight's gradient,
+ * and returns `status`, or its own failure; it is called after a failure, too. */
 BurnStatus burn__gpu_conv_open(const GpuConvWork *work, bool is_last, bool is_aligned, GpuConvTensors *tensors);
 BurnStatus burn__gpu_conv_close(const GpuConvWork *work, GpuConvTensors *tensors, BurnStatus status);
 /* Convolutions that are the library's alone: of volumes. */
