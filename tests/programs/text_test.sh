@@ -33,7 +33,7 @@ cmp -s one two || fail "the same seed draws another sample"
 if cmp -s one three; then fail "another seed draws the same sample"; fi
 # shellcheck disable=SC2086
 "$generation" --data text $small --artifact run --epochs 2 --resume --json --length 1 >out 2>err || fail "$(cat err)"
-[ "$(wc -l <out)" = 1 ] && grep -q '"steps":0' out || fail "a run that was complete went on: $(cat out)"
+{ [ "$(wc -l <out)" = 1 ] && grep -q '"steps":0' out; } || fail "a run that was complete went on: $(cat out)"
 "$generation" >out 2>err && fail "no text passes"
 grep -q "give the text with --data FILE" err || fail "$(cat err)"
 "$generation" --data nowhere >out 2>err && fail "a file that is not there passes"
@@ -59,7 +59,7 @@ head -n 2 news/vocabulary.txt | tr '\n' ' ' | grep -q '^the ' || fail "the most 
 grep -q '"class":"Sports"' out || fail "$(cat out)"
 # wrong BYTES MESSAGE: a file that is refused, with its line.
 wrong() {
-  printf "$1" >data/bad.csv
+  printf '%b' "$1" >data/bad.csv
   "$classification" --data data --train-file bad.csv --test-file test.csv.gz --artifact bad >out 2>err && fail "'$1' passes"
   grep -q "data/bad.csv:$2" err || fail "'$1': $(cat err)"
 }
