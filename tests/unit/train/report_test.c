@@ -4,12 +4,19 @@
 
 #include <cjson/cJSON.h>
 
+enum { NO_SUCH_PROGRAM = 127 }; /* a shell's status */
+
+/* Skips the reading where there is no Python. */
 static void expect_read(const char *what, const char *path) {
   char command[1024];
   snprintf(command, sizeof command, "python3 \"" BURN_SOURCE_DIR "/tests/unit/train/report_read.py\" %s %s", what,
            path);
   const int outcome = system(command);
   assert_true(outcome != -1 && WIFEXITED(outcome));
+  if (WEXITSTATUS(outcome) == NO_SUCH_PROGRAM) {
+    print_message("skipped: there is no python3\n");
+    return;
+  }
   assert_int_equal(WEXITSTATUS(outcome), 0);
 }
 
