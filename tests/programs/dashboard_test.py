@@ -264,6 +264,12 @@ def main():
     if not shutil.which("tmux"):
         print("skipped: there is no tmux")
         sys.exit(77)
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as error:
+        print(f"skipped: this machine gives no terminals: {error}")
+        sys.exit(77)
     for case in (screens, ascii_only, ways_out, stop_and_go_on, no_terminal, real_runs):
         with tempfile.TemporaryDirectory() as folder:
             try:
