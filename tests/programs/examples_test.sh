@@ -55,9 +55,9 @@ run dqn --steps 1 --judge 20 --artifact first
 holds "$(number mean_return dqn.out) < 150" || fail "an untrained agent: $(cat dqn.out)"
 run dqn --steps 12000 --judge 20 --artifact pole
 holds "$(number mean_return dqn.out) > 100" || fail "dqn: $(tail -n 1 dqn.out)"
-for name in before after; do
+for kept in before after; do
   run dqn --steps 2000 --judge 5 --artifact short
-  mv dqn.out $name
+  mv dqn.out "$kept"
 done
 [ "$(number mean_return before)" = "$(number mean_return after)" ] || fail "the same seed gives another agent"
 run dqn play --artifact pole
