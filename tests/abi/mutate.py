@@ -10,7 +10,7 @@ import shutil
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COPIED = ["CMakeLists.txt", "LICENSE-APACHE", "LICENSE-MIT", "core", "decorators", "nn", "plugin-api", "plugins", "sdk", "train"]
+COPIED = ["CMakeLists.txt", "LICENSE-APACHE", "LICENSE-MIT", "core", "decorators", "import", "nn", "plugin-api", "plugins", "sdk", "train"]
 API = "plugin-api/include/burn/plugin/"
 
 # Every struct that may grow, by header.

@@ -8,9 +8,9 @@ say() { printf 'check: %s\n' "$*"; }
 die() { printf 'check: FAILED: %s\n' "$*" >&2; exit 1; }
 
 api_headers=$(find plugin-api/include -name '*.h' | sort)
-public_headers=$(find core/include nn/include train/include train/sources/include train/dashboard/include -name '*.h' -o -name '*.hpp' | sort)
+public_headers=$(find core/include nn/include train/include train/sources/include train/dashboard/include import/include -name '*.h' -o -name '*.hpp' | sort)
 common_headers=$(find plugins/common/include -name '*.h' | sort)
-includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include -Itrain/dashboard/include"
+includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include -Itrain/dashboard/include -Iimport/include"
 
 cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
 

@@ -8,7 +8,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["plugin-api/include", "plugins/common/include", "core/include", "nn/include", "train/include", "train/sources/include", "train/dashboard/include"]
+FOLDERS = ["plugin-api/include", "plugins/common/include", "core/include", "nn/include", "train/include", "train/sources/include", "train/dashboard/include",
+           "import/include"]
 TITLE = re.compile(r"/\* -- (.*?) ?-+ \*/")
 
 

@@ -1,0 +1,89 @@
+/* store_testing.h - what the tests of stores share: files in a folder, made of bytes, and values read from them. */
+#ifndef BURN_STORE_TESTING_H
+#define BURN_STORE_TESTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/file.h>
+#include <burn/store.h>
+
+#include "forked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* cmocka state: a device, and a folder for files. */
+typedef struct Fixture {
+  BurnDevice *device;
+  char folder[64];
+} Fixture;
+
+BURN_UNUSED static void assert_ok(BurnStatus status) { assert_string_equal(burn_status_message(status), "ok"); }
+
+BURN_UNUSED static int fixture_open(void **state) {
+  Fixture *fixture = calloc(1, sizeof *fixture);
+  assert_non_null(fixture);
+  fixture->device = burn_device_open("ndarray");
+  assert_ok(burn_device_status(fixture->device));
+  make_folder(fixture->folder);
+  *state = fixture;
+  return 0;
+}
+
+BURN_UNUSED static int fixture_close(void **state) {
+  Fixture *fixture = *state;
+  burn_device_close(fixture->device);
+  const int result = remove_folder(fixture->folder);
+  free(fixture);
+  return result;
+}
+
+typedef struct Path {
+  char text[400];
+} Path;
+
+/* A name in the fixture's folder. */
+BURN_UNUSED static Path path_in(const Fixture *fixture, const char *name) {
+  Path path;
+  (void)snprintf(path.text, sizeof path.text, "%s/%s", fixture->folder, name);
+  return path;
+}
+
+/* A file of the data beside the checkout; "" where there is none, and then the test says so and passes. */
+BURN_UNUSED static Path data_path(const char *name) {
+  Path path;
+  const char *data = getenv("BURN_DATA_DIR");
+  (void)snprintf(path.text, sizeof path.text, "%s/models/%s", data && data[0] ? data : BURN_DATA_DIR, name);
+  FILE *file = fopen(path.text, "rb");
+  if (file)
+    (void)fclose(file);
+  else
+    path.text[0] = '\0';
+  return path;
+}
+
+/* Asserts that bytes are refused with this message. */
+BURN_UNUSED static void assert_refused(const void *bytes, size_t count, const char *message) {
+  BurnStatus status = BURN_OK;
+  BurnStore *store = burn_store_open_bytes(bytes, count, &status);
+  assert_null(store);
+  assert_string_equal(burn_status_message(status), message);
+}
+
+/* The values of a tensor as floats. */
+BURN_UNUSED static void assert_values(const BurnStore *store, const char *name, BurnDevice *device,
+                                      const double *wanted, size_t count) {
+  double values[64];
+  assert_true(count <= sizeof values / sizeof values[0]);
+  assert_ok(burn_read_f64(burn_store_tensor(store, name, device), values, count));
+  for (size_t i = 0; i < count; i++)
+    if (values[i] != wanted[i]) fail_msg("%s[%zu] is %g, expected %g", name, i, values[i], wanted[i]);
+}
+
+#endif
