@@ -270,3 +270,11 @@ BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes) {
   const BurnZipMember *member = &zip->members[index];
   return burn_status_annotate(member_unpack(zip, member, bytes), "member \"%.100s\"", member->name);
 }
+
+BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **bytes) {
+  const BurnZipMember *member = &zip->members[index];
+  BurnStatus status = member_check(member);
+  *bytes = NULL;
+  if (status == BURN_OK && member->method == STORED) status = body_find(zip, member, bytes);
+  return burn_status_annotate(status, "member \"%.100s\"", member->name);
+}

@@ -38,7 +38,7 @@ typedef struct BurnStoreFormat {
    * called, too. */
   BurnStatus (*open)(BurnStore *store);
   /* The values of a tensor without a refusal, row-major in its seen.dtype, to `out`, which has room for them. NULL:
-   * they stand at slot->offset of the file just so, and `open` has seen that all are there. Threads may read at once. */
+   * they stand at slot->offset of the file just so, and `open` has seen that all are there. Threads may read. */
   BurnStatus (*read)(const BurnStore *store, const BurnStoreSlot *slot, void *out);
   /* Frees store->state, which may be NULL. */
   void (*close)(BurnStore *store);

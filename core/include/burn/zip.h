@@ -41,6 +41,9 @@ BURN_API size_t burn_zip_find(const BurnZip *zip, const char *name);
 /* The bytes of member `index`, unpacked into malloc'd memory with a zero byte after the last: *bytes is the caller's to
  * free, untouched on failure; their number is the member's. Threads may read at once. */
 BURN_API BURN_USE_RESULT BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes);
+/* Where the bytes of member `index` lie in the archive if it is stored, without a copy and without a look at its
+ * checksum: *bytes is the archive's, NULL for a deflated one. All that the member claims to have are there. */
+BURN_API BURN_USE_RESULT BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **bytes);
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
