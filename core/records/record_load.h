@@ -48,6 +48,9 @@ BurnStatus burn__record_swap_in(BurnRecordLoader *loader, BurnModule module, Bur
  * tensor, also where the result is a failure. */
 BurnStatus burn__record_into_module(const BurnValue *item, BurnModule module, const BurnRecordLoad *options,
                                     BurnRecordReport *report);
+/* The same for tensors of elsewhere. */
+BurnStatus burn__tensors_into_module(const BurnRecordTensor *tensors, size_t count, BurnModule module,
+                                     const BurnRecordLoad *options, BurnRecordReport *report);
 /* Fails if two tensors of the module have one id: what would be refused when it is read is not written. */
 BurnStatus burn__record_check_ids(BurnModule module);
 

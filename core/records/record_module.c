@@ -271,11 +271,11 @@ BurnStatus burn_record_from_bytes(BurnModule module, const void *bytes, size_t c
   return load_bytes(module, bytes, count, config, NULL, NULL);
 }
 
-static const BurnRecordLoad defaults = {BURN_DTYPES_FROM_RECORD, false, false, false};
+static const BurnRecordLoad defaults = {.dtypes = BURN_DTYPES_FROM_RECORD};
 
 BurnStatus burn_record_load_with(BurnModule module, const char *path, const BurnRecordConfig *config,
                                  const BurnRecordLoad *options, BurnRecordReport *report) {
-  BurnRecordReport unread = {NULL, 0, {0, 0, 0, 0}};
+  BurnRecordReport unread = {.count = 0};
   BurnStatus status = load_file(module, path, config, options ? options : &defaults, report ? report : &unread);
   burn_record_report_release(&unread);
   return status;
@@ -284,11 +284,20 @@ BurnStatus burn_record_load_with(BurnModule module, const char *path, const Burn
 BurnStatus burn_record_from_bytes_with(BurnModule module, const void *bytes, size_t count,
                                        const BurnRecordConfig *config, const BurnRecordLoad *options,
                                        BurnRecordReport *report) {
-  BurnRecordReport unread = {NULL, 0, {0, 0, 0, 0}};
+  BurnRecordReport unread = {.count = 0};
   BurnStatus status =
       load_bytes(module, bytes, count, config, options ? options : &defaults, report ? report : &unread);
   burn_record_report_release(&unread);
   return status;
+}
+
+BurnStatus burn_record_load_tensors(BurnModule module, const BurnRecordTensor *tensors, size_t count,
+                                    const BurnRecordLoad *options, BurnRecordReport *report) {
+  BurnRecordReport unread = {.count = 0};
+  BurnStatus status =
+      burn__tensors_into_module(tensors, count, module, options ? options : &defaults, report ? report : &unread);
+  burn_record_report_release(&unread);
+  return burn_status_annotate(status, "load");
 }
 
 BurnStatus burn_record_to_bytes(BurnModule module, const BurnRecordConfig *config, uint8_t **bytes, size_t *count) {

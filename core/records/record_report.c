@@ -17,7 +17,8 @@ static BurnStatus no_memory(void) { return burn_status_make(BURN_STATUS_OUT_OF_M
 /* A tensor of the record. */
 typedef struct Named {
   char *path;
-  const BurnValue *value; /* {id, param}, or a tensor without an id */
+  const BurnValue *value;         /* {id, param}, or a tensor without an id; NULL: */
+  const BurnRecordTensor *tensor; /* one of elsewhere */
   bool used;
 } Named;
 
@@ -26,7 +27,8 @@ typedef struct Collector {
   Named *names; /* sorted by path once all are there */
   size_t count, capacity;
   BurnRecordReport *report;
-  const BurnValue *item; /* the record */
+  const BurnValue *item; /* the record; NULL: tensors of elsewhere */
+  const BurnRecordLoad *options;
 } Collector;
 
 /* -- the report ------------------------------------------------------------------------------- */
@@ -59,14 +61,12 @@ void burn_record_report_release(BurnRecordReport *report) {
     free(report->entries[i].detail);
   }
   free(report->entries);
-  *report = (BurnRecordReport){NULL, 0, {0, 0, 0, 0}};
+  *report = (BurnRecordReport){.count = 0};
 }
 
 static const char *const words[] = {
-    [BURN_RECORD_LOADED] = "loaded",
-    [BURN_RECORD_MISSING] = "missing",
-    [BURN_RECORD_UNUSED] = "unused",
-    [BURN_RECORD_MISMATCHED] = "mismatched",
+    [BURN_RECORD_LOADED] = "loaded",         [BURN_RECORD_MISSING] = "missing", [BURN_RECORD_UNUSED] = "unused",
+    [BURN_RECORD_MISMATCHED] = "mismatched", [BURN_RECORD_SKIPPED] = "skipped",
 };
 
 char *burn_record_report_text(const BurnRecordReport *report) {
@@ -78,6 +78,7 @@ char *burn_record_report_text(const BurnRecordReport *report) {
   burn__text_addf(&text, "%zu loaded, %zu missing, %zu unused, %zu mismatched", report->counts[BURN_RECORD_LOADED],
                   report->counts[BURN_RECORD_MISSING], report->counts[BURN_RECORD_UNUSED],
                   report->counts[BURN_RECORD_MISMATCHED]);
+  if (report->counts[BURN_RECORD_SKIPPED]) burn__text_addf(&text, ", %zu skipped", report->counts[BURN_RECORD_SKIPPED]);
   return burn__text_finish(&text);
 }
 
@@ -122,8 +123,8 @@ static BurnStatus add_lora(Collector *collector, const char *path, const BurnVal
   return status;
 }
 
-static BurnStatus add_names(Collector *collector, const char *path, const BurnValue *value) {
-  if (!is_tensor(value)) return add_children(collector, path, value);
+static BurnStatus add_name(Collector *collector, const char *path, const BurnValue *value,
+                           const BurnRecordTensor *tensor) {
   if (collector->count == collector->capacity) {
     const size_t capacity = collector->capacity ? collector->capacity * 2 : 16;
     Named *names = realloc(collector->names, capacity * sizeof *names);
@@ -133,8 +134,14 @@ static BurnStatus add_names(Collector *collector, const char *path, const BurnVa
   }
   char *copy = strdup(path);
   if (!copy) return no_memory();
-  collector->names[collector->count++] = (Named){copy, value, false};
-  return add_lora(collector, path, burn_value_get(value, "lora"));
+  collector->names[collector->count++] = (Named){copy, value, tensor, false};
+  return BURN_OK;
+}
+
+static BurnStatus add_names(Collector *collector, const char *path, const BurnValue *value) {
+  if (!is_tensor(value)) return add_children(collector, path, value);
+  const BurnStatus status = add_name(collector, path, value, NULL);
+  return status == BURN_OK ? add_lora(collector, path, burn_value_get(value, "lora")) : status;
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -145,7 +152,7 @@ static int compare_names(const void *a, const void *b) {
 static Named *find_name(const Collector *collector, const char *path) {
   char copy[BURN_MODULE_PATH_BYTES];
   (void)snprintf(copy, sizeof copy, "%s", path);
-  const Named wanted = {copy, NULL, false};
+  const Named wanted = {.path = copy};
   if (collector->count == 0) return NULL;
   return bsearch(&wanted, collector->names, collector->count, sizeof wanted, compare_names);
 }
@@ -186,6 +193,20 @@ static const BurnHostTensor *host_of(const BurnValue *value) {
   return (value->kind == BURN_VALUE_TENSOR ? value : burn_value_get(value, "param"))->as.tensor;
 }
 
+static BurnShape named_shape(const Named *name) {
+  return name->tensor ? name->tensor->shape : host_of(name->value)->shape;
+}
+
+static const char *named_dtype(const Named *name) {
+  return name->tensor ? burn_dtype_name(name->tensor->dtype) : host_dtype(host_of(name->value));
+}
+
+/* A tensor of elsewhere as a record has one. */
+static BurnStatus read_value(const BurnRecordTensor *tensor, BurnValue **out) {
+  BurnStatus status = burn__value_new_tensor(tensor->dtype, &tensor->shape, out);
+  return status == BURN_OK ? tensor->read(tensor->context, (*out)->as.tensor->data) : status;
+}
+
 /* In the record of the parameter, or, where the record is flat, beside it. */
 static BurnStatus find_input_scale(const Collector *collector, const Named *found, const BurnValue **out) {
   *out = burn_value_get(found->value, "input_scale");
@@ -198,35 +219,53 @@ static BurnStatus find_input_scale(const Collector *collector, const Named *foun
 }
 
 /* Takes no reference to `current`. */
-static BurnStatus take(Collector *collector, const BurnModuleTensor *tensor, const BurnTensor *current,
-                       const Named *found) {
+static BurnStatus take_value(Collector *collector, const BurnModuleTensor *tensor, const BurnTensor *current,
+                             const Named *found, const BurnValue *value) {
   const BurnRecordStep root = {NULL, NULL};
   BurnRecordPending item = {.param = tensor->param, .buffer = tensor->buffer, .id = burn__record_tensor_id(tensor)};
-  BurnStatus status = find_input_scale(collector, found, &item.input_scale);
-  if (status == BURN_OK) status = burn__record_load_present(&collector->loader, &root, current, item, found->value);
+  BurnStatus status = found->value ? find_input_scale(collector, found, &item.input_scale) : BURN_OK;
+  if (status == BURN_OK) status = burn__record_load_present(&collector->loader, &root, current, item, value);
   const uint32_t code = burn_status_code(status);
   if (code == BURN_STATUS_INVALID_SHAPE || code == BURN_STATUS_INVALID_DTYPE)
     return keep(collector, item, BURN_RECORD_MISMATCHED, tensor->path, strdup(burn_status_message(status)));
   if (status != BURN_OK) return burn_status_annotate(status, "%s", tensor->path);
   const BurnRecordParam *made = &collector->loader.pending[collector->loader.count - 1].made;
   return note(collector->report, BURN_RECORD_LOADED, tensor->path,
-              describe(burn_shape(made->quant.values), made_dtype(made), host_dtype(host_of(found->value))));
+              describe(burn_shape(made->quant.values), made_dtype(made), named_dtype(found)));
+}
+
+static BurnStatus take(Collector *collector, const BurnModuleTensor *tensor, const BurnTensor *current,
+                       const Named *found) {
+  BurnValue *read = NULL;
+  BurnStatus status = found->tensor ? read_value(found->tensor, &read) : BURN_OK;
+  if (status == BURN_OK)
+    status = take_value(collector, tensor, current, found, found->tensor ? read : found->value);
+  else
+    status = burn_status_annotate(status, "%s", tensor->path);
+  burn_value_destroy(read);
+  return status;
+}
+
+static bool is_wanted(const Collector *collector, const char *path) {
+  const BurnRecordLoad *options = collector->options;
+  return !options->filter || options->filter(options->filter_context, path);
 }
 
 static BurnStatus visit(void *context, const BurnModuleTensor *tensor) {
   Collector *collector = context;
   BurnTensor *current = burn__stored(tensor);
+  const bool wanted = is_wanted(collector, tensor->path);
   Named *found = find_name(collector, tensor->path);
   BurnStatus status = burn_tensor_status(current);
+  if (found) found->used = true;
   if (status != BURN_OK) {
     status = burn_status_annotate(status, "%s", tensor->path);
-  } else if (found) {
-    found->used = true;
+  } else if (found && wanted) {
     status = take(collector, tensor, current, found);
   } else {
     const BurnRecordPending item = {
         .param = tensor->param, .buffer = tensor->buffer, .id = burn__record_tensor_id(tensor)};
-    status = keep(collector, item, BURN_RECORD_MISSING, tensor->path,
+    status = keep(collector, item, wanted ? BURN_RECORD_MISSING : BURN_RECORD_SKIPPED, tensor->path,
                   describe(burn_shape(current), current_dtype(tensor, current), current_dtype(tensor, current)));
   }
   burn_drop(current);
@@ -239,10 +278,10 @@ static BurnStatus note_unused(Collector *collector) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < collector->count && status == BURN_OK; i++) {
     const Named *name = &collector->names[i];
-    const BurnHostTensor *host = host_of(name->value);
+    const uint32_t what = is_wanted(collector, name->path) ? BURN_RECORD_UNUSED : BURN_RECORD_SKIPPED;
     if (!name->used)
-      status = note(collector->report, BURN_RECORD_UNUSED, name->path,
-                    describe(host->shape, host_dtype(host), host_dtype(host)));
+      status =
+          note(collector->report, what, name->path, describe(named_shape(name), named_dtype(name), named_dtype(name)));
   }
   return status;
 }
@@ -304,18 +343,36 @@ static BurnStatus judge(const BurnRecordReport *report, const BurnRecordLoad *op
   return status;
 }
 
+/* All names are there, or the status says why not. */
+static BurnStatus collect_into(Collector *collector, BurnModule module, BurnStatus status) {
+  if (collector->count) qsort(collector->names, collector->count, sizeof *collector->names, compare_names);
+  if (status == BURN_OK) status = burn_module_visit(module, visit, collector);
+  if (status == BURN_OK) status = note_unused(collector);
+  if (status == BURN_OK) status = add_hints(collector->report);
+  if (status == BURN_OK) status = judge(collector->report, collector->options);
+  for (size_t i = 0; i < collector->count; i++) free(collector->names[i].path);
+  free(collector->names);
+  return burn__record_swap_in(&collector->loader, module, status);
+}
+
+static Collector collector_of(const BurnRecordLoad *options, BurnRecordReport *report) {
+  return (Collector){.loader = {.ids_optional = true, .adopts_dtypes = options->dtypes == BURN_DTYPES_FROM_RECORD},
+                     .report = report,
+                     .options = options};
+}
+
 BurnStatus burn__record_into_module(const BurnValue *item, BurnModule module, const BurnRecordLoad *options,
                                     BurnRecordReport *report) {
-  Collector collector = {.loader = {.ids_optional = true, .adopts_dtypes = options->dtypes == BURN_DTYPES_FROM_RECORD},
-                         .report = report,
-                         .item = item};
-  BurnStatus status = add_names(&collector, "", item);
-  if (collector.count) qsort(collector.names, collector.count, sizeof *collector.names, compare_names);
-  if (status == BURN_OK) status = burn_module_visit(module, visit, &collector);
-  if (status == BURN_OK) status = note_unused(&collector);
-  if (status == BURN_OK) status = add_hints(report);
-  if (status == BURN_OK) status = judge(report, options);
-  for (size_t i = 0; i < collector.count; i++) free(collector.names[i].path);
-  free(collector.names);
-  return burn__record_swap_in(&collector.loader, module, status);
+  Collector collector = collector_of(options, report);
+  collector.item = item;
+  return collect_into(&collector, module, add_names(&collector, "", item));
+}
+
+BurnStatus burn__tensors_into_module(const BurnRecordTensor *tensors, size_t count, BurnModule module,
+                                     const BurnRecordLoad *options, BurnRecordReport *report) {
+  Collector collector = collector_of(options, report);
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < count && status == BURN_OK; i++)
+    status = add_name(&collector, tensors[i].path, NULL, &tensors[i]);
+  return collect_into(&collector, module, status);
 }

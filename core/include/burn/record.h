@@ -75,10 +75,21 @@ typedef struct BurnRecordLoad {
   bool allow_unused;  /* what only the record has is no error */
   bool no_validate;   /* a tensor of another shape, or a float for an integer, is no error: the module keeps its own
                          (Burn's validate = false) */
+  /* Whether the tensor of a path is loaded; NULL: all are. The others are skipped: the module keeps what it has there,
+   * and what the record has is not looked at. */
+  bool (*filter)(void *context, const char *path);
+  void *filter_context;
 } BurnRecordLoad;
 
 /* What became of a tensor. */
-enum { BURN_RECORD_LOADED = 0, BURN_RECORD_MISSING = 1, BURN_RECORD_UNUSED = 2, BURN_RECORD_MISMATCHED = 3 };
+enum {
+  BURN_RECORD_LOADED = 0,
+  BURN_RECORD_MISSING = 1,
+  BURN_RECORD_UNUSED = 2,
+  BURN_RECORD_MISMATCHED = 3,
+  BURN_RECORD_SKIPPED = 4, /* by the filter */
+  BURN_RECORD_OUTCOMES = 5 /* how many there are */
+};
 typedef struct BurnRecordEntry {
   uint32_t what; /* BURN_RECORD_LOADED .. */
   char *path;    /* "conv1.weight" */
@@ -89,7 +100,7 @@ typedef struct BurnRecordEntry {
 typedef struct BurnRecordReport {
   BurnRecordEntry *entries;
   size_t count;
-  size_t counts[4]; /* entries of each kind */
+  size_t counts[BURN_RECORD_OUTCOMES]; /* entries of each kind */
 } BurnRecordReport;
 
 /* burn_record_load with options (NULL: all zeros), for every format. The report (NULL: none) must be empty before; it
@@ -104,6 +115,22 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_from_bytes_with(BurnModule modul
                                                                 const BurnRecordConfig *config,
                                                                 const BurnRecordLoad *options,
                                                                 BurnRecordReport *report);
+
+/* A tensor that is no record's, but has a place in a module: read only when its turn comes. */
+typedef struct BurnRecordTensor {
+  const char *path; /* in the module, "conv1.weight" */
+  BurnDType dtype;
+  BurnShape shape;
+  /* Writes its values, row-major in its dtype, to room for just them. */
+  BurnStatus (*read)(void *context, void *values);
+  void *context;
+} BurnRecordTensor;
+
+/* burn_record_load_with for such tensors, whose paths differ; parameters and buffers keep their ids. One is in memory
+ * at a time, beside the new tensors of the module. */
+BURN_API BURN_USE_RESULT BurnStatus burn_record_load_tensors(BurnModule module, const BurnRecordTensor *tensors,
+                                                             size_t count, const BurnRecordLoad *options,
+                                                             BurnRecordReport *report);
 
 /* A line for each entry and one with the sums; printed, or as a text to be freed with free(), NULL without memory. */
 BURN_API void burn_record_report_print(const BurnRecordReport *report);

@@ -171,6 +171,73 @@ static void test_other_shapes(void **state) {
   }
 }
 
+static bool is_conv2(void *context, const char *path) {
+  ++*(int *)context;
+  return strncmp(path, "conv2", 5) == 0;
+}
+
+/* What the filter leaves out is neither missing nor unused, and need not fit. */
+static void test_filter(void **state) {
+  Fixture *fixture = *state;
+  int asked = 0;
+  const BurnRecordLoad options = {.filter = is_conv2, .filter_context = &asked};
+  Pair pair = pair_make(fixture->plain, 1);
+  Other other = other_make(fixture->plain, 500);
+  Saved saved = save(burn_module(Pair, &pair), BURN_RECORD_BPK, BURN_PRECISION_FULL);
+  BurnRecordReport report = {.count = 0};
+  assert_ok(burn_record_from_bytes_with(burn_module(Other, &other), saved.bytes, saved.count, &saved.config, &options,
+                                        &report));
+  assert_report(&report,
+                "skipped     cnov1.weight: [2,3] f32\n"
+                "skipped     cnov1.bias: [3] f32\n"
+                "loaded      conv2.weight: [2,3] f32\n"
+                "loaded      conv2.bias: [3] f32\n"
+                "skipped     extra.table: [4] i32\n"
+                "skipped     conv1.bias: [3] f32\n"
+                "skipped     conv1.weight: [2,3] f32\n"
+                "2 loaded, 0 missing, 0 unused, 0 mismatched, 5 skipped");
+  assert_true(asked > 0);
+  assert_first(&other.cnov1.weight, 500);
+  assert_first(&other.conv2.weight, 11);
+  burn_record_report_release(&report);
+  free(saved.bytes);
+  Pair_release(&pair);
+  Other_release(&other);
+}
+
+static BurnStatus read_numbers(void *context, void *values) {
+  memcpy(values, context, 6 * sizeof(double));
+  return BURN_OK;
+}
+
+static BurnStatus read_nothing(void *context, void *values) {
+  (void)values;
+  return burn_status_make(BURN_STATUS_IO, "%s is gone", (const char *)context);
+}
+
+/* Tensors of elsewhere are read when their turn comes; ids stay; all or nothing. */
+static void test_tensors_of_elsewhere(void **state) {
+  Fixture *fixture = *state;
+  double numbers[] = {7, 8, 9, 10, 11, 12};
+  char gone[] = "the file";
+  const BurnRecordLoad cast = {.dtypes = BURN_DTYPES_CAST_TO_MODULE, .allow_partial = true};
+  const BurnRecordTensor tensors[] = {
+      {"conv1.weight", BURN_DTYPE_F64, BURN_SHAPE(2, 3), read_numbers, numbers},
+      {"conv2.weight", BURN_DTYPE_F64, BURN_SHAPE(2, 3), read_nothing, gone},
+  };
+  Pair pair = pair_make(fixture->plain, 1);
+  const uint64_t id = pair.conv1.weight.id;
+  const BurnModule module = burn_module(Pair, &pair);
+  assert_string_equal(burn_status_message(burn_record_load_tensors(module, tensors, 2, &cast, NULL)),
+                      "load: conv2.weight: the file is gone");
+  assert_first(&pair.conv1.weight, 1);
+  assert_ok(burn_record_load_tensors(module, tensors, 1, &cast, NULL));
+  assert_first(&pair.conv1.weight, 7);
+  assert_int_equal(burn_dtype(pair.conv1.weight.value), BURN_DTYPE_F32);
+  assert_true(pair.conv1.weight.id == id);
+  Pair_release(&pair);
+}
+
 /* An integer for a float is no cast that anybody meant. */
 static void test_other_kinds(void **state) {
   Fixture *fixture = *state;
@@ -277,6 +344,8 @@ int main(void) {
       cmocka_unit_test(test_dtypes),
       cmocka_unit_test(test_missing_and_unused),
       cmocka_unit_test(test_other_shapes),
+      cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_tensors_of_elsewhere),
       cmocka_unit_test(test_other_kinds),
       cmocka_unit_test(test_kept_ids_are_compared),
       cmocka_unit_test(test_bin_has_no_names),
