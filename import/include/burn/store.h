@@ -4,6 +4,7 @@
  *   BurnStore *store = burn_store_open("model.safetensors", &status);
  *   for (size_t i = 0; store && i < burn_store_count(store); i++) puts(burn_store_entry(store, i)->name);
  *   BurnTensor *weight = burn_store_tensor(store, "conv1.weight", device);
+ *   status = burn_store_apply(store, burn_module(Mlp, &mlp), &(BurnStoreApply){.adapter = BURN_STORE_PYTORCH}, NULL);
  *   burn_store_close(store);
  *
  * The format is told by the content of a file, not by its name. A file is mapped into memory: names, shapes and
@@ -64,6 +65,51 @@ BURN_API BURN_USE_RESULT BurnStatus burn_store_read(const BurnStore *store, size
 
 /* The tensor of that name on a device; a failed one if it is not there, with the nearest name, or cannot be read. */
 BURN_API BURN_GIVES BurnTensor *burn_store_tensor(const BurnStore *store, const char *name, BurnDevice *device);
+
+/* -- names ------------------------------------------------------------------------------------ */
+
+/* Every match of `pattern`, a regular expression of PCRE2, becomes `replacement`, in which $1 and ${name} are groups. */
+typedef struct BurnStoreRename {
+  const char *pattern;     /* "^features\\.(\\d+)" */
+  const char *replacement; /* "blocks.$1" */
+} BurnStoreRename;
+
+/* What becomes of the names of tensors on their way, in this order; zeros: nothing. A pattern that is no regular
+ * expression is INVALID_ARGUMENT, one that tries for too long OUT_OF_RANGE; two tensors that get one name are refused. A
+ * build without PCRE2 refuses patterns (UNIMPLEMENTED). */
+typedef struct BurnStoreNames {
+  const char *top_level; /* only the tensors below this key, "state_dict", which is cut off; NULL: all */
+  const BurnStoreRename *renames;
+  size_t rename_count;
+  const char *const *include; /* regular expressions: only names in which one of them matches; none: all */
+  size_t include_count;
+  const char *const *exclude; /* but none in which one of these does */
+  size_t exclude_count;
+} BurnStoreNames;
+
+/* Whose habits a file has, beside names that are renamed. PyTorch's: the weight of a Linear is [out, in], which is
+ * transposed; scales and shifts of norms are weight and bias, which are gamma and beta here (the slope of a PRelu is
+ * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; and places of a list
+ * are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and fc.1. */
+enum { BURN_STORE_AS_IT_IS = 0, BURN_STORE_PYTORCH = 1 };
+
+/* -- into a module ---------------------------------------------------------------------------- */
+
+/* How a store is put into a module. Zeros: names and shapes must be the module's, all of both. */
+typedef struct BurnStoreApply {
+  BurnStoreNames names; /* of the file; include and exclude see the paths of the module */
+  uint32_t adapter;     /* BURN_STORE_AS_IT_IS or _PYTORCH */
+  bool keep_indices;    /* PyTorch's places of lists stay as they are */
+  BurnRecordLoad load;  /* dtypes, allow_partial, allow_unused, no_validate and filter, as of a record */
+} BurnStoreApply;
+
+/* Puts the tensors of a store into a module that is built alike; all or nothing. Parameters and buffers keep their ids
+ * (burn_record_load restores those of a record), and a parameter becomes floats where it was quantized. `options` NULL:
+ * zeros. The report (NULL: none) must be empty before; it is filled whether the store is taken or refused, and the
+ * caller's to release. Skipped in it are tensors that names and filter leave out. Failures are those of
+ * burn_record_load_with; of a tensor whose dtype is refused UNIMPLEMENTED, unless it is left out. */
+BURN_API BURN_USE_RESULT BurnStatus burn_store_apply(const BurnStore *store, BurnModule module,
+                                                     const BurnStoreApply *options, BurnRecordReport *report);
 
 BURN_EXTERN_C_END
 

@@ -76,6 +76,47 @@ BURN_UNUSED static void assert_refused(const void *bytes, size_t count, const ch
   assert_string_equal(burn_status_message(status), message);
 }
 
+/* A tensor of a file that a test makes: f32 values begin, begin + 1, .. */
+typedef struct Made {
+  const char *name;
+  size_t rank;
+  size_t sizes[4];
+  float begin;
+} Made;
+
+typedef struct MadeFile {
+  uint8_t bytes[1 << 16];
+  size_t count;
+} MadeFile;
+
+/* A safetensors file of these, by its definition. */
+BURN_UNUSED static void make_safetensors(MadeFile *file, const Made *tensors, size_t count) {
+  char header[8192] = "{";
+  size_t used = 1, data = 0;
+  float values[4096];
+  for (size_t i = 0; i < count; i++) {
+    size_t elements = 1;
+    used += (size_t)snprintf(header + used, sizeof header - used, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[",
+                             i ? "," : "", tensors[i].name);
+    for (size_t k = 0; k < tensors[i].rank; k++) {
+      elements *= tensors[i].sizes[k];
+      used += (size_t)snprintf(header + used, sizeof header - used, "%s%zu", k ? "," : "", tensors[i].sizes[k]);
+    }
+    assert_true(data + elements <= sizeof values / sizeof values[0]);
+    for (size_t k = 0; k < elements; k++) values[data + k] = tensors[i].begin + (float)k;
+    used += (size_t)snprintf(header + used, sizeof header - used, "],\"data_offsets\":[%zu,%zu]}", 4 * data,
+                             4 * (data + elements));
+    data += elements;
+  }
+  used += (size_t)snprintf(header + used, sizeof header - used, "}");
+  assert_true(used < sizeof header && 8 + used + 4 * data <= sizeof file->bytes);
+  const uint64_t length = used;
+  memcpy(file->bytes, &length, 8);
+  memcpy(file->bytes + 8, header, used);
+  memcpy(file->bytes + 8 + used, values, 4 * data);
+  file->count = 8 + used + 4 * data;
+}
+
 /* The values of a tensor as floats. */
 BURN_UNUSED static void assert_values(const BurnStore *store, const char *name, BurnDevice *device,
                                       const double *wanted, size_t count) {
