@@ -545,17 +545,23 @@ static BurnStatus decode_any(const uint8_t *bytes, size_t count, uint32_t *forma
   return status;
 }
 
-BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata, BurnValue **item) {
+BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *format, BurnValue **metadata,
+                                 BurnValue **item) {
   BurnRecordParts parts = {NULL, NULL};
-  uint8_t *bytes = NULL;
-  size_t count = 0;
   uint32_t found = BURN_RECORD_MPK;
-  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
-  if (status == BURN_OK) status = decode_any(bytes, count, &found, &parts);
-  free(bytes);
-  if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
+  const BurnStatus status = decode_any(bytes, count, &found, &parts);
+  if (status != BURN_OK) return status;
   *format = found;
   *metadata = parts.metadata;
   *item = parts.item;
   return BURN_OK;
+}
+
+BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata, BurnValue **item) {
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
+  if (status == BURN_OK) status = burn_value_decode_any(bytes, count, format, metadata, item);
+  free(bytes);
+  return burn_status_annotate(status, "load %s", path);
 }

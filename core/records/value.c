@@ -249,6 +249,17 @@ const char *burn_value_as_text(const BurnValue *value, const char *fallback) {
   return burn_value_kind(value) == BURN_VALUE_TEXT ? value->as.text : fallback;
 }
 
+BurnShape burn_value_shape(const BurnValue *value) {
+  return burn_value_kind(value) == BURN_VALUE_TENSOR ? value->as.tensor->shape : (BurnShape){.rank = 0};
+}
+
+const void *burn_value_elements(const BurnValue *value, BurnDType *dtype, BurnShape *shape) {
+  if (burn_value_kind(value) != BURN_VALUE_TENSOR || value->as.tensor->is_quantized) return NULL;
+  *dtype = value->as.tensor->dtype;
+  *shape = value->as.tensor->shape;
+  return value->as.tensor->data;
+}
+
 bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme) {
   if (burn_value_kind(value) != BURN_VALUE_TENSOR || !value->as.tensor->is_quantized) return false;
   *scheme = value->as.tensor->scheme;

@@ -278,3 +278,35 @@ BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **byt
   if (status == BURN_OK && member->method == STORED) status = body_find(zip, member, bytes);
   return burn_status_annotate(status, "member \"%.100s\"", member->name);
 }
+
+/* Inflates at most `count` bytes. */
+static BurnStatus body_peek(const uint8_t *packed, size_t packed_count, uint8_t *out, size_t count, size_t *got) {
+  z_stream stream;
+  memset(&stream, 0, sizeof stream);
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "zip: no memory to inflate");
+  stream.next_in = (z_const Bytef *)(uintptr_t)packed; /* zlib's type is not const; it only reads */
+  stream.avail_in = (uInt)(packed_count < PIECE ? packed_count : PIECE);
+  stream.next_out = out;
+  stream.avail_out = (uInt)(count < PIECE ? count : PIECE);
+  const int code = inflate(&stream, Z_SYNC_FLUSH);
+  *got = (size_t)(stream.next_out - out);
+  inflateEnd(&stream);
+  if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return BURN_OK;
+  return burn_status_make(code == Z_MEM_ERROR ? BURN_STATUS_OUT_OF_MEMORY : BURN_STATUS_CORRUPT_DATA,
+                          "zip: damaged at byte %zu", *got);
+}
+
+BurnStatus burn_zip_peek(const BurnZip *zip, size_t index, uint8_t *out, size_t count, size_t *got) {
+  const BurnZipMember *member = &zip->members[index];
+  const uint8_t *body = NULL;
+  BurnStatus status = member_check(member);
+  *got = 0;
+  if (status == BURN_OK) status = body_find(zip, member, &body);
+  if (count > member->bytes) count = (size_t)member->bytes;
+  if (status == BURN_OK && member->method == STORED && count > 0) memcpy(out, body, count);
+  if (status == BURN_OK && member->method == STORED) *got = count;
+  if (status == BURN_OK && member->method == DEFLATED)
+    status = body_peek(body, (size_t)member->packed, out, count, got);
+  return burn_status_annotate(status, "member \"%.100s\"", member->name);
+}

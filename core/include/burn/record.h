@@ -189,6 +189,11 @@ BURN_API double burn_value_as_float(const BurnValue *value, double fallback);
 BURN_API const char *burn_value_as_text(const BurnValue *value, const char *fallback);
 /* A tensor of the value's own shape and dtype on a device; failed if it is no tensor. */
 BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device);
+/* The shape of a tensor, also of a quantized one; rank 0 if it is none. */
+BURN_API BurnShape burn_value_shape(const BurnValue *value);
+/* Where the elements of a tensor lie, row-major, and what they are; they stay the value's. NULL if it is no tensor or a
+ * quantized one. */
+BURN_API const void *burn_value_elements(const BurnValue *value, BurnDType *dtype, BurnShape *shape);
 /* True if it is a quantized tensor, which burn_value_as_tensor makes floats of; its scheme goes to *scheme. */
 BURN_API bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme);
 /* Puts a module's record into a module: all or nothing. */
@@ -207,6 +212,10 @@ BURN_API BURN_USE_RESULT BurnStatus burn_value_read(const char *path, const Burn
  * caller's; all three are untouched on failure. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata,
                                                         BurnValue **item);
+
+/* The same for a file that lies in memory; a failure has no path. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *format,
+                                                          BurnValue **metadata, BurnValue **item);
 
 /* -- text forms ------------------------------------------------------------------------------- */
 
