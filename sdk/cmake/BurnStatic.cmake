@@ -21,7 +21,8 @@ const BurnPluginQuery burn_static_plugins[] = {@entries@NULL};
 # An object, not an archive member: libburn refers to the list weakly, which pulls nothing out of an archive.
 add_library(burn_static_plugins OBJECT "${list}")
 target_link_libraries(burn_static_plugins PRIVATE burn_plugin_api)
-target_link_libraries(burn INTERFACE $<BUILD_INTERFACE:$<TARGET_OBJECTS:burn_static_plugins>>)
+# Its object for the link, and the target so that it is built before: of a program in another folder make knows no rule for the object.
+target_link_libraries(burn INTERFACE $<BUILD_INTERFACE:$<TARGET_OBJECTS:burn_static_plugins>> $<BUILD_INTERFACE:burn_static_plugins>)
 foreach(plugin ${plugins})
   target_link_libraries(burn INTERFACE $<BUILD_INTERFACE:burn_${plugin}>)
 endforeach()
