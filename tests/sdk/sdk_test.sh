@@ -44,11 +44,15 @@ new_folder() {
   cd "$work/$1"
 }
 
-# follow_guide PAGE: the commands of the guide page, as they stand there, one after the other; then what they left behind.
+# page NAME: all blocks of a page of the guide, run in the current folder (guide_test.py).
+page() {
+  command -v python3 >/dev/null 2>&1 || { echo "skipped: there is no python3"; exit 77; }
+  python3 "$source/tests/sdk/guide_test.py" run "$1" "$prefix" --cc "$compiler" || fail "the guide page $1.md"
+}
+
+# follow_guide PAGE: a page about a plugin called demo, and what it left behind.
 follow_guide() {
-  awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$prefix/share/burn/guide/$1.md" >commands
-  [ "$(wc -l <commands)" -ge 8 ] || fail "the guide has lost its commands"
-  sh -eux ./commands || fail "a command of the guide page $1.md"
+  page "$1"
   cd demo
   old='my_(backend|decorator|kernels)|My(Backend|Decorator|Kernels)|MY_(BACKEND|DECORATOR|KERNELS)|(^|[^a-z_])reference_|REFERENCE_|Reference[A-Z ]|"reference'
   if grep -rnE --exclude-dir=b "$old" .; then
@@ -60,7 +64,7 @@ follow_guide() {
   ls b/CTestTestfile.cmake installed/lib/burn/plugins/burn_demo.so
 }
 
-guide_part() {
+plugin_part() {
   new_folder "$1"
   follow_guide "$1"
 }
@@ -135,26 +139,12 @@ cpp_part() {
 # block FILE LANGUAGE: the first code block in that language.
 block() { awk -v start="^\`\`\`$2\$" '$0 ~ start { on = 1; next } /^```$/ { if (on) exit } on' "$1"; }
 
-# The model of the README, built and run by the lines of the guide as they stand there: with CMake, and with pkg-config.
+# The first chapter: its programs have the libraries of the installation, and the build of another version is refused.
 program_part() {
   new_folder program
-  guide=$prefix/share/burn/guide/README.md
-  block "$source/README.md" c >model.c
-  block "$guide" cmake >CMakeLists.txt
-  block "$guide" sh >commands
-  grep -q 'int main' model.c || fail "the README has lost its program"
-  [ "$(wc -l <commands)" = 3 ] || fail "the guide has lost its commands"
-  export HOME="$work/program" # the folder that the guide calls $HOME/burn is this one's
-  ln -s "$prefix" "$HOME/burn"
-  compiler=$(command -v "$compiler") # not the one of that name below
-  PATH=$HOME/burn/bin:$HOME/tools:$PATH
-  mkdir tools
-  printf '#!/bin/sh\nexec %s -std=c11 %s "$@"\n' "$compiler" "$CFLAGS" >tools/cc
-  chmod +x tools/cc
-  sh -eux ./commands || fail "the program of the guide"
-  [ -f mlp.mpk ] || fail "the program has saved nothing"
-  for program in model b/model; do
-    if ldd $program | grep -F libburn | grep -vF -e "$HOME/burn/lib/" -e "$prefix/lib/"; then fail "$program has other libraries"; fi
+  page first-model
+  for program in digits b/digits; do
+    if ldd $program | grep -F libburn | grep -vF -e "$PWD/burn/lib/" -e "$prefix/lib/"; then fail "$program has other libraries"; fi
   done
   # find_package finds the other spelling, and says no to another version.
   sed 's/find_package(Burn/find_package(burn/' CMakeLists.txt >lower && mv lower CMakeLists.txt
@@ -199,43 +189,15 @@ readme_part() {
   [ -s mlp.mpk ] || fail "the network of the README is not saved"
 }
 
-# The program of the page about GPUs, on the CPU.
-capture_part() {
-  new_folder capture
-  export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
-  block "$prefix/share/burn/guide/gpu.md" c >steps.c
-  # shellcheck disable=SC2046,SC2086
-  "$compiler" -std=c11 $CFLAGS steps.c $(pkg-config --cflags --libs burn) -o steps
-  BURN_BACKEND='fusion<ndarray>' ./steps | tee output
-  grep -q '^step 99: loss 0\.0[0-9]*, ' output || fail "the network of the page does not learn"
-  if BURN_BACKEND=ndarray ./steps >refused 2>&1; then fail "a region without fusion"; fi
-  grep -q 'put fusion on it' refused || { cat refused; fail "no word about fusion"; }
-}
-
-# Commands and what they print, as they stand in the page.
-debugging_part() {
-  ldconfig -p 2>/dev/null | grep -q 'libdw\.so\.1' || { echo "skipped: no libdw"; exit 77; }
-  new_folder debugging
-  mkdir tools
-  printf '#!/bin/sh\nexec %s %s "$@"\n' "$compiler" "${SDK_SANITIZE:+-fsanitize=$SDK_SANITIZE}" >tools/cc
-  chmod +x tools/cc
-  export PATH="$PWD/tools:$PATH" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib" BURN_GUARDS=0 ASAN_OPTIONS=detect_leaks=0
-  awk '/^```sh$/ { on = 1; file = "commands" ++n; next } /^```text$/ { on = 1; file = "output" n; next } /^```$/ { on = 0 }
-    on { print >file }' "$prefix/share/burn/guide/debugging.md"
-  set -- output*
-  [ $# -ge 6 ] || fail "the page has lost its output"
-  for wanted in "$@"; do
-    commands=commands${wanted#output}
-    differs='s/ *[0-9.]* us  / TIME  /' # from run to run; and from one clang to another all but the warning itself
-    if grep -q '^clang' "$commands"; then
-      command -v clang >/dev/null || continue
-      differs='/: warning: /!d'
-    fi
-    sh -eu "./$commands" >printed 2>&1 || fail "$(cat "$commands" printed)"
-    sed -e "$differs" printed >printed_same
-    sed -e "$differs" "$wanted" >wanted_same
-    diff wanted_same printed_same || fail "the page shows something else for: $(cat "$commands")"
-  done
+# guide_part PAGE: any other page; `pages` looks at all of them, `mistakes` at what finds mistakes in them.
+guide_part() {
+  command -v python3 >/dev/null 2>&1 || { echo "skipped: there is no python3"; exit 77; }
+  new_folder "guide_$1"
+  case "$1" in
+    pages) python3 "$source/tests/sdk/guide_test.py" check || fail "the guide" ;;
+    mistakes) python3 "$source/tests/sdk/guide_mistakes_test.py" "$prefix" "$compiler" || fail "the test of the guide" ;;
+    *) page "$1" ;;
+  esac
 }
 
 # python_with MODULES: the first Python that has them, or nothing; that of the path may lack what the system's has.
@@ -271,9 +233,7 @@ python_part() {
   done
   if grep -rlF "$prefix" fresh/lib/python*/site-packages/burn*; then fail "these files name the folder of the build"; fi
   fresh/bin/python "$source/sdk/python/examples/mnist.py" 128 64 1 ndarray || fail "training in a fresh environment"
-  awk '/^```python$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/sdk/guide/python.md" >page.py
-  [ "$(wc -l <page.py)" -ge 40 ] || fail "the guide page has lost its code"
-  fresh/bin/python page.py || fail "the code of the guide page"
+  GUIDE_PYTHON=$PWD/fresh/bin/python page python
   beside/bin/python "$source/tests/sdk/python_test.py" "$prefix/share/burn/burn.json" "$source/sdk/python/examples" result run || fail "its tests"
 }
 
@@ -319,12 +279,11 @@ case "$part" in
   bindings_zig) zig_bindings_part ;;
   install) install_part ;;
   app) app_part ;;
-  backend | decorator | kernels) guide_part "$part" ;;
+  backend | decorator | kernels) plugin_part "$part" ;;
   program) program_part ;;
   readme) readme_part ;;
   rust) rust_part ;;
   cpp) cpp_part ;;
-  capture) capture_part ;;
-  debugging) debugging_part ;;
+  guide_*) guide_part "${part#guide_}" ;;
   *) fail "there is no part '$part'" ;;
 esac
