@@ -50,6 +50,24 @@ holds "$(number half save_load.out) > 0 && $(number half save_load.out) < 0.01" 
 grep -q '^a model with a layer more: .*extra' save_load.out || fail "what is missing is not named: $(cat save_load.out)"
 "$bin/burn" inspect saved/model.bpk | grep -q 'norm' || fail "burn inspect does not read saved/model.bpk"
 
+# A table: the error of flats comes near the noise in their prices, and infer makes of the file what validation has seen.
+run csv --artifact flats --epochs 20
+holds "$(number valid_unexplained csv.out) < 0.02" || fail "csv: $(cat csv.out)"
+[ "$(head -n 1 flats/houses.csv)" = area,rooms,age,distance,floor,garden,price ] || fail "the table begins with: $(head -n 1 flats/houses.csv)"
+error=$(number valid_rmse csv.out)
+run csv infer --artifact flats --data flats/houses.csv
+holds "$(number rmse csv.out) < 1.2 * $error" || fail "infer has an error of $(number rmse csv.out), validation of $error"
+[ "$(sed -n '2,6p' csv.out | wc -w)" = 10 ] || fail "no five rows are shown: $(cat csv.out)"
+# A law with numbers of very different size, 5 + 3000 x - y / 1000, is met only by what is normalised; another delimiter, columns that do not count.
+awk 'BEGIN { print "\"no\";\"x\";\"y; large\";\"law\""
+  for (i = 0; i < 300; i++) { x = (i * 7 % 101) / 1e4; y = (i * 13 % 97) * 1e4; print i ";" x ";" y ";" 5 + 3000 * x - y / 1000 } }' >law.csv
+run csv --data law.csv --delimiter ';' --first x --features 2 --target law --artifact law
+holds "$(number valid_unexplained csv.out) < 0.001" || fail "csv of a law: $(cat csv.out)"
+"$bin/csv" --data law.csv --first z --delimiter ';' --artifact none >out 2>err && fail "a column that is not there passes"
+grep -q 'law.csv: line 1: no column "z" in the header' err || fail "$(cat err)"
+"$bin/csv" infer --artifact flats >out 2>err && fail "infer without a file passes"
+grep -q 'csv: give the file with --data' err || fail "$(cat err)"
+
 # CartPole: an untrained agent falls within seconds, one that has learned for a while does much better; the same by seed.
 run dqn --steps 1 --judge 20 --artifact first
 holds "$(number mean_return dqn.out) < 150" || fail "an untrained agent: $(cat dqn.out)"
