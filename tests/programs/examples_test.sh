@@ -68,6 +68,35 @@ grep -q 'law.csv: line 1: no column "z" in the header' err || fail "$(cat err)"
 "$bin/csv" infer --artifact flats >out 2>err && fail "infer without a file passes"
 grep -q 'csv: give the file with --data' err || fail "$(cat err)"
 
+# Pictures of a folder: crops and flips are the same by seed with any number of workers; a file that is no picture is told or left out.
+# It is not built where there is no burn_datasets, and has nothing to read where that is built without libpng.
+if [ ! -x "$bin/image_folder" ]; then
+  echo "image_folder: left out, it was not built"
+elif "$bin/image_folder" --artifact pictures --items 400 --epochs 6 --workers 0 >image_folder.out 2>err; then
+  holds "$(number valid_accuracy image_folder.out) > 0.5" || fail "image_folder: $(cat image_folder.out)"
+  [ "$(number classes image_folder.out) $(number pictures image_folder.out)" = "10 320" ] || fail "$(cat image_folder.out)"
+  loss=$(number train_loss image_folder.out)
+  run image_folder infer --artifact pictures --image "$(find pictures/pictures/3 -name '*.png' | sort | head -n 1)"
+  grep -q '"class":"3"' image_folder.out || fail "a digit that was learned is not known: $(cat image_folder.out)"
+  options="--data pictures/pictures --artifact again --epochs 6"
+  # shellcheck disable=SC2086
+  run image_folder $options --workers 2
+  [ "$(number train_loss image_folder.out)" = "$loss" ] || fail "the loss is $loss without workers, $(number train_loss image_folder.out) with two"
+  # shellcheck disable=SC2086
+  run image_folder $options --flip 0.5
+  [ "$(number train_loss image_folder.out)" != "$loss" ] || fail "pictures are not turned"
+  echo 'no picture' >pictures/pictures/3/0.png
+  # shellcheck disable=SC2086
+  "$bin/image_folder" $options >out 2>err && fail "a file that is no picture passes"
+  grep -q 'image_folder: .*pictures/pictures/3/0.png' err || fail "$(cat err)"
+  # shellcheck disable=SC2086
+  run image_folder $options --skip-bad
+  [ "$(number pictures image_folder.out)" = 320 ] || fail "$(number pictures image_folder.out) pictures are left"
+else
+  grep -q 'libpng' err || fail "image_folder: $(cat err)"
+  echo "image_folder: left out, there is no libpng"
+fi
+
 # CartPole: an untrained agent falls within seconds, one that has learned for a while does much better; the same by seed.
 run dqn --steps 1 --judge 20 --artifact first
 holds "$(number mean_return dqn.out) < 150" || fail "an untrained agent: $(cat dqn.out)"
