@@ -7,7 +7,7 @@
  *   mnist --no-dashboard lines on stderr, also where it is a terminal
  *   mnist infer          predictions of a saved model */
 #define _POSIX_C_SOURCE 200809L
-#include "model.h"
+#include "load.h"
 #include "report.h"
 
 #include "../common/arguments.h"
@@ -85,32 +85,11 @@ static BurnStatus show_predictions(const Model *model, BurnDevice *device,
   return status;
 }
 
-/* Builds the model of config.json in the artifact folder and loads its
- * weights. */
-static BurnStatus load_model(const char *artifact, BurnDevice *device,
-                             TrainingConfig *config, Model *model) {
-  char *config_path = path_in(artifact, "config.json");
-  char *model_path = path_in(artifact, "model");
-  BurnStatus status = config_path && model_path ? BURN_OK : no_path();
-  if (status == BURN_OK) {
-    status = burn_config_load(burn_config(TrainingConfig, config), config_path);
-  }
-  if (status == BURN_OK) {
-    *model = model_init(&config->model, device);
-    status = burn_record_load(burn_module(Model, model), model_path, NULL);
-  }
-  free(config_path);
-  free(model_path);
-  return status;
-}
-
 static BurnStatus infer_on(const Options *options, BurnDevice *device) {
   TrainingConfig config;
-  memset(&config, 0, sizeof config);
   Model model;
-  memset(&model, 0, sizeof model);
   BurnDataset *test = NULL;
-  BurnStatus status = load_model(options->artifact, device, &config, &model);
+  BurnStatus status = model_load(options->artifact, device, &config, &model);
   if (status == BURN_OK && options->data) {
     snprintf(config.data.text, sizeof config.data.text, "%s", options->data);
   }
@@ -372,12 +351,10 @@ static BurnStatus train_run(const Options *options, BurnDevice *device,
 static BurnStatus show_saved(const Options *options, BurnDevice *device) {
   BurnDevice *inner = burn_device_inner(device);
   TrainingConfig config;
-  memset(&config, 0, sizeof config);
   Model model;
-  memset(&model, 0, sizeof model);
   size_t right = 0;
   BurnDataset *test = NULL;
-  BurnStatus status = load_model(options->artifact, inner, &config, &model);
+  BurnStatus status = model_load(options->artifact, inner, &config, &model);
   if (status == BURN_OK) test = mnist_data(&config, BURN_MNIST_TEST, &status);
   if (status == BURN_OK && !options->json && options->show > 0) {
     printf("loaded %s/model.mpk; the first test digits:\n\n",

@@ -1,11 +1,9 @@
-/* judge.h - real digits, and a classifier that learns them and then says how
+/* judge.h - real digits, and the model of the example mnist, which says how
  * many of other images are digits for it. */
 #ifndef WGAN_JUDGE_H
 #define WGAN_JUDGE_H
 
-#include <burn/burn.h>
-#include <burn/nn.h>
-#include <burn/train.h>
+#include "../mnist/model.h"
 
 enum { CLASSES = 10 };
 
@@ -17,25 +15,19 @@ BurnLoader *digits_loader(const char *folder, uint32_t split, size_t items,
 /* takes "image" -> [batch, PIXELS] of 0..1 */
 BurnTensor *pixels_of(BurnTensor *image);
 
-#define JUDGE_FIELDS(X)                           \
-  X(BurnConv2d, conv1, "1 -> 16 channels, 12x12") \
-  X(BurnConv2d, conv2, "16 -> 32 channels, 4x4")  \
-  X(BurnLinear, fc, "32 * 4 * 4 -> digits")
-BURN_MODULE(Judge, JUDGE_FIELDS);
-
-/* Learns from `data` on a device for training. */
-BurnStatus judge_learn(Judge *m, BurnLoader *data, BurnDevice *device);
+/* The model that mnist has left in an artifact folder, without gradients. The
+ * caller's to release, also on failure. */
+BurnStatus judge_load(const char *artifact, BurnDevice *device, Model *judge);
 
 /* What a judge makes of images. */
 typedef struct Verdict {
-  double confident;      /* share with a probability above 0.9 */
+  double confident;      /* share with a probability of 0.8 or more */
   double share[CLASSES]; /* of each digit */
   double right;          /* share that is its label; NaN without labels */
 } Verdict;
 
-/* Takes images [n, PIXELS] and their labels [n], or NULL; m is below
- * autodiff. */
-BurnStatus judge_images(const Judge *m, BurnTensor *images, BurnTensor *labels,
-                        Verdict *verdict);
+/* Takes images [n, PIXELS] and their labels [n], or NULL. */
+BurnStatus judge_images(const Model *judge, BurnTensor *images,
+                        BurnTensor *labels, Verdict *verdict);
 
 #endif

@@ -2,7 +2,8 @@
  * held near slope 1 by a gradient penalty (WGAN-GP, Gulrajani et al. 2017).
  *
  *   wgan                 train, save the generator, draw digits.pgm
- *   wgan --evaluate      let a classifier judge the digits of the saved one */
+ *   wgan --evaluate      let the model of the example mnist judge the digits
+ *                        of the saved one */
 #include "judge.h"
 #include "pictures.h"
 #include "wgan_model.h"
@@ -18,7 +19,7 @@
 enum { CRITIC_STEPS = 5, TOLD_STEPS = 250, JUDGED = 2000, PATH_BYTES = 1024 };
 
 typedef struct Options {
-  const char *data, *artifact, *backend;
+  const char *data, *artifact, *judge, *backend;
   size_t steps, batch_size, items, seed;
   double learning_rate;
   bool evaluate, json;
@@ -168,7 +169,7 @@ static BurnStatus train(const Options *options, BurnDevice *device) {
 
 /* The judge's verdict on real digits that it has not seen, and on generated
  * ones. */
-static BurnStatus compare(const Options *options, const Judge *judge,
+static BurnStatus compare(const Options *options, const Model *judge,
                           BurnDevice *device, Verdict *real, Verdict *fake) {
   char path[PATH_BYTES];
   BurnBatch batch;
@@ -212,21 +213,17 @@ static void print_verdict(const Options *options, const Verdict *real,
       json_number(rarest).text);
 }
 
+/* The device below autodiff, as nothing is learned. */
 static BurnStatus evaluate(const Options *options, BurnDevice *device) {
-  Judge judge = {0}, valid = {0};
+  Model judge;
+  memset(&judge, 0, sizeof judge);
   Verdict real = {0}, fake = {0};
-  BurnStatus status = BURN_OK;
-  BurnLoader *data =
-      loader_of(options, BURN_MNIST_TRAIN, options->items, &status);
-  if (status == BURN_OK) status = judge_learn(&judge, data, device);
+  BurnStatus status = judge_load(options->judge, device, &judge);
   if (status == BURN_OK) {
-    valid = Judge_valid(&judge);
-    status = compare(options, &valid, burn_device_inner(device), &real, &fake);
+    status = compare(options, &judge, device, &real, &fake);
   }
   if (status == BURN_OK) print_verdict(options, &real, &fake);
-  burn_loader_destroy(data);
-  Judge_release(&valid);
-  Judge_release(&judge);
+  Model_release(&judge);
   return status;
 }
 
@@ -238,8 +235,8 @@ static int run_command(const Options *options) {
   burn_device_seed(device, options->seed);
   burn_device_seed(burn_device_inner(device), options->seed);
   if (status == BURN_OK) {
-    status =
-        options->evaluate ? evaluate(options, device) : train(options, device);
+    status = options->evaluate ? evaluate(options, burn_device_inner(device))
+                               : train(options, device);
   }
   if (status != BURN_OK) {
     fprintf(stderr, "wgan: %s\n", burn_status_message(status));
@@ -250,6 +247,7 @@ static int run_command(const Options *options) {
 
 int main(int argc, char **argv) {
   Options options = {.artifact = "artifacts/wgan",
+                     .judge = "artifacts/mnist",
                      .steps = 5000,
                      .batch_size = 64,
                      .items = 20000,
@@ -272,7 +270,9 @@ int main(int argc, char **argv) {
       {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
        "such as ndarray; default: BURN_BACKEND or the best"},
       {"evaluate", ARGUMENT_FLAG, &options.evaluate, NULL,
-       "judge the saved generator by a classifier that learns real digits"},
+       "judge what the saved generator draws by the model of mnist"},
+      {"judge", ARGUMENT_TEXT, &options.judge, "DIR",
+       "artifact folder of mnist, for --evaluate"},
       {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
   };
   static const char usage[] =
