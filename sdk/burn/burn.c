@@ -20,6 +20,9 @@ static const struct {
     {"inspect", command_inspect, "what a record file holds (.mpk, .json, .bpk, ..): tensors, statistics, metadata"},
     {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
     {"report", command_report, "a run as one HTML file: curves, summary, config, from its artifact folder"},
+#if defined(BURN_COMMAND_RUN)
+    {"run", command_run, "a trained model on pictures or arrays, from its artifact folder and its library"},
+#endif
     {"new", command_new, "write out a new backend, decorator or kernel pack"},
 #if defined(BURN_COMMAND_CONFORM)
     {"conform", command_conform, "is a plugin right? Its ops, laws, gradients, error paths against the reference"},

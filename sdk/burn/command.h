@@ -19,6 +19,7 @@ int command_inspect(int argc, char **argv);
 int command_new(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_run(int argc, char **argv);
 int command_conform(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_version(int argc, char **argv);

@@ -172,6 +172,12 @@ app_part() {
   for file in config.json model.mpk checkpoint/learner-3.mpk valid/epoch-3/Accuracy.log; do
     [ -s "artifacts/$file" ] || fail "artifacts/$file is missing"
   done
+  if [ -x "$prefix/bin/image_folder" ] && "$prefix/bin/image_folder" --items 200 --epochs 1 --artifact digits >output 2>err; then
+    burn run --model b/reader_model.so --csv artifacts digits/pictures >output || fail "burn run"
+    awk -F, 'NR > 1 { split($1, path, "/"); right += path[3] == $2 } END { exit !(NR == 201 && right > 160) }' output || fail "burn run: $(cat output)"
+  else
+    echo "burn run: left out, there is no libpng"
+  fi
   if b/reader walk 2>err; then fail "an unknown command passes"; fi
   grep -q '^usage: ' err || fail "$(cat err)"
 }

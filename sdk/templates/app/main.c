@@ -88,9 +88,9 @@ typedef struct Options {
   bool resume;
 } Options;
 
-static const char *path_in(const Options *options, const char *name,
+static const char *path_in(const char *artifact, const char *name,
                            char path[1024]) {
-  snprintf(path, 1024, "%.900s/%.100s", options->artifact, name);
+  snprintf(path, 1024, "%.900s/%.100s", artifact, name);
   return path;
 }
 
@@ -122,7 +122,8 @@ static BurnStatus fit(const Options *options, BurnDevice *device,
   if (status != BURN_OK) return status;
   printf("accuracy in validation: %.2f %%\n",
          100 * burn_epoch_metric(&result.last, "Accuracy", BURN_SPLIT_VALID));
-  return burn_record_save(module, path_in(options, "model", path), NULL);
+  return burn_record_save(module, path_in(options->artifact, "model", path),
+                          NULL);
 }
 
 static BurnStatus train(const Options *options) {
@@ -171,21 +172,72 @@ static BurnStatus name_digits(const MyAppModel *model, BurnDevice *device) {
   return status;
 }
 
-static BurnStatus infer(const Options *options) {
+/* The model that a run has left in its folder; to be released, also on failure.
+ */
+static BurnStatus load_model(const char *artifact, BurnDevice *device,
+                             MyAppModel *model) {
   char path[1024];
   MyAppConfig config = MyAppConfig_defaults();
+  memset(model, 0, sizeof *model);
   BurnStatus status = burn_config_load(burn_config(MyAppConfig, &config),
-                                       path_in(options, "config.json", path));
+                                       path_in(artifact, "config.json", path));
   if (status != BURN_OK) return status;
+  *model = MyAppModel_init(&config, device);
+  return burn_record_load(burn_module(MyAppModel, model),
+                          path_in(artifact, "model", path), NULL);
+}
+
+static BurnStatus infer(const Options *options) {
+  MyAppModel model;
   BurnDevice *device = burn_device_open(NULL);
-  MyAppModel model = MyAppModel_init(&config, device);
-  status = burn_record_load(burn_module(MyAppModel, &model),
-                            path_in(options, "model", path), NULL);
+  BurnStatus status = load_model(options->artifact, device, &model);
   if (status == BURN_OK) status = name_digits(&model, device);
   MyAppModel_release(&model);
   burn_device_close(device);
   return status;
 }
+
+/* -- library --------------------------------------------------------------- */
+
+/* This file is also built as a library, by which `burn run` runs the model on
+ * pictures and arrays. */
+
+static void end_model(void *model) {
+  MyAppModel_release(model);
+  free(model);
+}
+
+static BurnStatus begin_model(const char *artifact, BurnDevice *device,
+                              void **model) {
+  MyAppModel *made = malloc(sizeof *made);
+  if (!made) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  const BurnStatus status = load_model(artifact, device, made);
+  if (status == BURN_OK) {
+    *model = made;
+  } else {
+    end_model(made);
+  }
+  return status;
+}
+
+static BurnTensor *run_model(const void *model, BurnTensor *images) {
+  return MyAppModel_forward(model, images);
+}
+
+static const char *const class_names[CLASSES] = {"0", "1", "2", "3", "4",
+                                                 "5", "6", "7", "8", "9"};
+static const BurnModelLibrary library = {
+    .bytes = sizeof library,
+    .name = "my_app",
+    .input = {3, {1, SIDE, SIDE}},
+    .mean = {0.1307f}, /* as burn_dataset_mnist_normalize has them */
+    .deviation = {0.3081f},
+    .classes = class_names,
+    .class_count = CLASSES,
+    .load = begin_model,
+    .forward = run_model,
+    .destroy = end_model};
+BURN_MODEL_LIBRARY(library)
 
 /* -- program --------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <burn/train/loader.h>
 #include <burn/train/logger.h>
 #include <burn/train/metric.h>
+#include <burn/train/model_library.h>
 #include <burn/train/optimizer.h>
 #include <burn/train/renderer.h>
 #include <burn/train/report.h>
