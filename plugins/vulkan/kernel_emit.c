@@ -23,6 +23,7 @@ static void list_definitions(const KernelTarget *target, const char **names) {
   if (target->fused_f32) names[count++] = "BURN_FUSED_F32";
   if (target->fused_f64) names[count++] = "BURN_FUSED_F64";
   if (target->exact_halves) names[count++] = "BURN_EXACT_HALVES";
+  if (target->keeps_halves) names[count++] = "BURN_KEEPS_HALVES";
   names[count] = NULL;
 }
 

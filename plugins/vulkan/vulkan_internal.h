@@ -38,6 +38,9 @@ typedef enum VulkanMatrices { VULKAN_MATRICES_NEVER, VULKAN_MATRICES_AUTO, VULKA
 /* Whether kernels of an earlier run are compiled in a thread: never, on GPUs, always. */
 typedef enum VulkanWarmUp { VULKAN_WARM_UP_NEVER, VULKAN_WARM_UP_AUTO, VULKAN_WARM_UP_ALWAYS } VulkanWarmUp;
 
+/* How kernels round to f16: as the self-test says; by integers where they go on with the result; always by integers. */
+typedef enum VulkanHalves { VULKAN_HALVES_AUTO, VULKAN_HALVES_ROUND_TRIPS, VULKAN_HALVES_BITS } VulkanHalves;
+
 /* What the user may say; see vulkan_plugin.c. */
 typedef struct VulkanSettings {
   uint64_t memory_limit, wait_seconds;
@@ -45,6 +48,7 @@ typedef struct VulkanSettings {
   bool subgroups, float_controls;                                     /* false: not used though they are there */
   bool cache, primitives, all_barriers;
   bool kernels_of_gpus; /* on processors, too */
+  uint32_t halves;      /* VulkanHalves */
   uint32_t matrices;    /* VulkanMatrices */
   uint32_t matrix_tile; /* 0: auto; else that of plugins/gpu/gpu_matrices.c + 1 */
   uint32_t precision;   /* GpuPrecision */

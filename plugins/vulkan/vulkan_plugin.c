@@ -32,6 +32,8 @@
   X(THREADS, "thread_limit", "256..4294967295", "", BURN_OPTION_HARMLESS, "as if a workgroup had no more threads") \
   X(ALLOCATION, "allocation_limit", "bytes, 64MiB, 2GiB", "", BURN_OPTION_HARMLESS,                                \
     "as if the driver gave no more memory at once")                                                                \
+  X(HALVES, "halves", "auto|round_trips|bits", "auto", BURN_OPTION_HARMLESS,                                       \
+    "what goes by integers though the device may be right: round trips through f16, or all its conversions")       \
   X(KERNELS, "kernels", "auto|gpu", "auto", BURN_OPTION_HARMLESS,                                                  \
     "gpu: those of GPUs, also where the device is a processor")                                                    \
   X(MATRICES, "matrices", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                       \
@@ -91,6 +93,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   settings->all_barriers = barriers == 1;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_KERNELS, &kernels);
   settings->kernels_of_gpus = kernels == 1;
+  if (status == BURN_OK) status = burn_common_word(&given, OPTION_HALVES, &settings->halves);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_MATRICES, &settings->matrices);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_TILE, &settings->matrix_tile);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_PRECISION, &settings->precision);

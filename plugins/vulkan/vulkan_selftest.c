@@ -23,6 +23,8 @@ typedef struct Case {
 typedef struct Answer {
   float fused, quotient, reciprocal, root, sum, widened;
   uint32_t half, rounds;
+  float through, lost; /* b rounded to f16 and back, and what that took away */
+  uint32_t order, reserved;
   double wide_fused, wide_quotient, wide_root;
   int64_t product, divided, remainder;
 } Answer;
@@ -103,6 +105,7 @@ static float widen(uint32_t half) {
 }
 
 static void answer(const Case *x, Answer *out) {
+  const float through = widen(half_of(x->b));
   *out = (Answer){.fused = fmaf(x->a, x->b, x->c),
                   .quotient = x->a / x->b,
                   .reciprocal = 1.0f / x->b,
@@ -110,6 +113,11 @@ static void answer(const Case *x, Answer *out) {
                   .sum = x->a + x->c,
                   .widened = widen(x->half),
                   .half = half_of(x->b),
+                  .through = through,
+                  .lost = through - x->b,
+                  .order = through < x->b   ? 1u
+                           : through > x->b ? 2u
+                                            : 0u,
                   .wide_fused = fma(x->wide_a, x->wide_b, x->wide_c),
                   .wide_quotient = x->wide_a / x->wide_b,
                   .wide_root = sqrt(x->wide_a),
@@ -121,7 +129,7 @@ static void answer(const Case *x, Answer *out) {
 /* -- what is right ---------------------------------------------------------------------------- */
 
 typedef struct Findings {
-  bool fused, exact, halves, subnormals, sums;
+  bool fused, exact, halves, round_trips, subnormals, sums;
   bool wide_fused, wide_quotient, wide_root, product, division;
   char first[120]; /* of divisions of integers that are wrong */
 } Findings;
@@ -146,6 +154,8 @@ static void compare(const Case *x, const Answer *got, Findings *found) {
     found->sums = found->sums && is_sum;
   }
   found->halves = found->halves && got->half == right.half && same_float(got->widened, right.widened);
+  found->round_trips = found->round_trips && same_float(got->through, right.through) &&
+                       same_float(got->lost, right.lost) && got->order == right.order;
   found->wide_fused = found->wide_fused && same_double(got->wide_fused, right.wide_fused);
   found->wide_quotient = found->wide_quotient && same_double(got->wide_quotient, right.wide_quotient);
   found->wide_root = found->wide_root && same_double(got->wide_root, right.wide_root);
@@ -179,12 +189,14 @@ static BurnStatus refuse_wrong(Vulkan *vulkan, const Findings *found) {
 /* The kernel is emitted for a device that does everything right, so that it asks the device itself. */
 static void hope(Vulkan *vulkan) {
   const VulkanCaps *caps = &vulkan->caps;
+  const uint32_t halves = vulkan->settings.halves;
   const bool is_wide = caps->least_subgroup >= 32 || (caps->may_ask_size && caps->most_subgroup >= 32);
   vulkan->target = (KernelTarget){.has_warps = caps->has_shuffle && is_wide && vulkan->settings.subgroups,
                                   .fused_f32 = true,
                                   .fused_f64 = true,
                                   .exact_f32 = true,
-                                  .exact_halves = caps->features.v12.shaderFloat16 != 0,
+                                  .exact_halves = caps->features.v12.shaderFloat16 != 0 && halves != VULKAN_HALVES_BITS,
+                                  .keeps_halves = true,
                                   .is_processor = caps->is_cpu};
   for (uint32_t width = 0; width < VULKAN_WIDTHS; width++) {
     vulkan->target.keeps_subnormals[width] = caps->controls[width].preserve;
@@ -225,7 +237,7 @@ static bool goes_on(const VulkanBuffer *buffer) {
 }
 
 static Findings look_at(const VulkanBuffer *buffer) {
-  Findings found = {true, true, true, true, true, true, true, true, true, true, ""};
+  Findings found = {true, true, true, true, true, true, true, true, true, true, true, ""};
   const Case *cases = (const Case *)(const void *)buffer->mapped;
   const Answer *answers = (const Answer *)(const void *)(buffer->mapped + CASES * sizeof(Case));
   for (uint32_t i = 0; i < CASES; i++) compare(&cases[i], &answers[i], &found);
@@ -233,12 +245,14 @@ static Findings look_at(const VulkanBuffer *buffer) {
 }
 
 static void tell(const Vulkan *vulkan, const Findings *found) {
-  char line[240];
+  char line[280];
   if (!vulkan->gpu.host->log_enabled(BURN_LOG_INFO)) return;
-  (void)snprintf(line, sizeof line, "%.100s: fma of f32 %s, of f64 %s; division %s; halves %s; subnormals %s; warps %s",
-                 vulkan->caps.name, found->fused ? "fused" : "emulated", found->wide_fused ? "fused" : "emulated",
-                 found->exact ? "exact" : "by f64", found->halves ? "by the device" : "by bits",
-                 found->subnormals ? "kept" : "flushed", vulkan->target.has_warps ? "are subgroups" : "emulated");
+  (void)snprintf(
+      line, sizeof line, "%.100s: fma of f32 %s, of f64 %s; division %s; halves %s; subnormals %s; warps %s",
+      vulkan->caps.name, found->fused ? "fused" : "emulated", found->wide_fused ? "fused" : "emulated",
+      found->exact ? "exact" : "by f64",
+      found->halves ? found->round_trips ? "by the device" : "by the device, there and back by bits" : "by bits",
+      found->subnormals ? "kept" : "flushed", vulkan->target.has_warps ? "are subgroups" : "emulated");
   vulkan->gpu.host->log(BURN_LOG_INFO, vulkan->gpu.name, line);
 }
 
@@ -262,6 +276,7 @@ BurnStatus burn__vulkan_selftest(Vulkan *vulkan) {
     vulkan->target.fused_f64 = found.wide_fused;
     vulkan->target.exact_f32 = found.exact;
     vulkan->target.exact_halves = vulkan->target.exact_halves && found.halves;
+    vulkan->target.keeps_halves = found.round_trips && vulkan->settings.halves == VULKAN_HALVES_AUTO;
     vulkan->gpu.most_rounds = goes_on(&buffer) ? 0 : LLVMPIPES_ROUNDS;
     tell(vulkan, &found);
   }

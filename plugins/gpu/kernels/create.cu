@@ -37,7 +37,7 @@ static __device__ inline void burn_make(Four &out, const GpuCreate &p, int64_t i
     burn_put(out.at[k], (T)(int64_t)((uint64_t)p.first.integer + (uint64_t)(i + k) * (uint64_t)p.second.integer));
 }
 #elif BURN_VARIANT == 2
-/* Rounding to a half may reach the end, which is outside: then it is the beginning. */
+/* What reaches the end, or would by rounding to a half, is the beginning: for floats, numbers from that of `threshold` on. */
 static __device__ inline void burn_uniform(f64_t &out, uint32_t word, const GpuCreate &p) {
   const double low = p.first.real, high = p.second.real, scaled = ((double)word + 0.5) * (1.0 / 4294967296.0) * (high - low);
   out = low + scaled < high ? low + scaled : low;
@@ -46,8 +46,7 @@ template <class S> static __device__ inline void burn_uniform(S &out, uint32_t w
   if (Element<S>::is_float) {
     const float low = (float)p.first.real, high = (float)p.second.real;
     const float scaled = (float)(word >> 8) * (1.0f / 16777216.0f) * (high - low), sum = low + scaled;
-    burn_put(out, sum < high ? sum : low);
-    if (!((float)burn_get(out) < high)) burn_put(out, low);
+    burn_put(out, sum < burn_from_bits_f32((uint32_t)p.threshold) ? sum : low);
     return;
   }
   const uint64_t range = p.second.integer > p.first.integer ? (uint64_t)p.second.integer - (uint64_t)p.first.integer : 0;

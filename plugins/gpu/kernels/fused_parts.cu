@@ -57,7 +57,7 @@ static __device__ inline float fused_quotient(float x, float s, uint64_t recipro
 }
 
 /* A step's result as its dtype has it. */
-static __device__ inline float fused_round_f16_t(float x) { return burn_half_to_f32(burn_f32_to_half(x)); }
+static __device__ inline float fused_round_f16_t(float x) { return burn_through_half(x); }
 static __device__ inline float fused_round_bf16_t(float x) { return burn_brain_to_f32(burn_f32_to_brain(x)); }
 
 /* How reductions join two numbers, as kernels/join.cu does; NaN stays. */

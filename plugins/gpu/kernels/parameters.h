@@ -37,8 +37,8 @@ typedef struct GpuElementwise {
 typedef struct GpuCreate {
   uint64_t out;
   int64_t count;
-  GpuNumber first, second; /* low and high, mean and deviation, start and step */
-  uint64_t seed, offset, threshold;
+  GpuNumber first, second;          /* low and high, mean and deviation, start and step */
+  uint64_t seed, offset, threshold; /* threshold: of bernoulli's words; of uniform's sums, the bits of an f32 */
 } GpuCreate;
 
 /* [outer, size, inner] to [outer, inner], or to [outer, parts, inner] of a first pass. `second`: where the second of

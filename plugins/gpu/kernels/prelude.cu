@@ -92,6 +92,9 @@ static __device__ inline uint16_t burn_f32_to_brain(float x) {
   return bits;
 }
 #endif
+#if !defined(BURN_SPIRV)
+static __device__ inline float burn_through_half(float x) { return burn_half_to_f32(burn_f32_to_half(x)); }
+#endif
 static __device__ inline float burn_brain_to_f32(uint16_t bits) { return __uint_as_float((uint32_t)bits << 16); }
 /* From f64 in one rounding: to f32 by rounding to odd first, whose second rounding then is that of the exact number. */
 static __device__ inline float burn_f64_to_odd(double x) {

@@ -6,6 +6,7 @@
  *
  *   BURN_FUSED_F32, BURN_FUSED_F64   the device's multiply-add is rounded once
  *   BURN_EXACT_HALVES                its conversions of f16 round to nearest even and keep subnormal numbers and NaN
+ *   BURN_KEEPS_HALVES                it rounds also where the way back to f32 stands in the same kernel
  *   BURN_HAS_WARPS                   burn_shuffle and burn_ballot are there; else memory of the workgroup takes their
  *                                    place, so that all threads of a workgroup come to a word of warps together */
 typedef signed char int8_t;
@@ -112,20 +113,8 @@ static __device__ inline double __ll2double_rz(int64_t x) {
   return x < 0 ? -cut : cut;
 }
 
-#if BURN_EXACT_HALVES
-static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_native_half_to_float(bits); }
-static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_native_float_to_half(x); }
-#else
-/* Below 2^-14 a half is an integer times 2^-24. */
-static __device__ inline float burn_half_to_f32(uint16_t bits) {
-  const uint32_t sign = ((uint32_t)bits & 0x8000u) << 16, size = (uint32_t)bits & 0x7fffu;
-  const uint32_t subnormal = burn_bitcast_u32((float)size * 5.9604644775390625e-8f);
-  const uint32_t normal = (size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u);
-  return burn_bitcast_f32(sign | (size < 0x400u ? subnormal : normal));
-}
-
 /* To nearest even, by integers: 65520 and more is infinity, 2^-25 and less is 0. */
-static __device__ inline uint16_t burn_f32_to_half(float x) {
+static __device__ inline uint16_t burn_round_to_half(float x) {
   const uint32_t bits = burn_bitcast_u32(x), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
   if (size > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (size >> 13 & 0x3ffu));
   if (size >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
@@ -135,7 +124,28 @@ static __device__ inline uint16_t burn_f32_to_half(float x) {
   const uint32_t cut = fraction >> shift, half = 1u << (shift - 1u);
   return (uint16_t)(sign | (fraction + (half - 1u) + (cut & 1u)) >> shift);
 }
+
+#if BURN_EXACT_HALVES
+static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_native_half_to_float(bits); }
+static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_native_float_to_half(x); }
+#else
+static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_round_to_half(x); }
+/* Below 2^-14 a half is an integer times 2^-24. */
+static __device__ inline float burn_half_to_f32(uint16_t bits) {
+  const uint32_t sign = ((uint32_t)bits & 0x8000u) << 16, size = (uint32_t)bits & 0x7fffu;
+  const uint32_t subnormal = burn_bitcast_u32((float)size * 5.9604644775390625e-8f);
+  const uint32_t normal = (size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u);
+  return burn_bitcast_f32(sign | (size < 0x400u ? subnormal : normal));
+}
 #endif
+/* Rounded to f16. A compiler that takes the way there and back for nothing knows no way there by integers. */
+static __device__ inline float burn_through_half(float x) {
+#if BURN_KEEPS_HALVES
+  return burn_half_to_f32(burn_f32_to_half(x));
+#else
+  return burn_half_to_f32(burn_round_to_half(x));
+#endif
+}
 static __device__ inline uint16_t burn_f32_to_brain(float x) {
   const uint32_t bits = burn_bitcast_u32(x);
   if (x != x) return (uint16_t)(bits >> 16 | 0x40u);

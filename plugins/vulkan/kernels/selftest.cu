@@ -10,6 +10,8 @@ struct Case {
 struct Answer {
   float fused, quotient, reciprocal, root, sum, widened;
   uint32_t half, rounds;
+  float through, lost;
+  uint32_t order, reserved;
   double wide_fused, wide_quotient, wide_root;
   int64_t product, divided, remainder;
 };
@@ -31,6 +33,11 @@ extern "C" __global__ void __launch_bounds__(64) kernel(Parameters p) {
   to->sum = x->a + x->c;
   to->widened = burn_half_to_f32((uint16_t)x->half);
   to->half = burn_f32_to_half(x->b);
+  const float through = burn_through_half(x->b);
+  to->through = through;
+  to->lost = through - x->b;
+  to->order = through < x->b ? 1u : through > x->b ? 2u : 0u;
+  to->reserved = 0u;
   to->wide_fused = BURN_FMA_F64(x->wide_a, x->wide_b, x->wide_c);
   to->wide_quotient = x->wide_a / x->wide_b;
   to->wide_root = sqrt(x->wide_a);

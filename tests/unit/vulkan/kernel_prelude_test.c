@@ -86,6 +86,8 @@ static void test_every_half_is_read(void **state) {
 static void expect_half(float x, uint32_t bits) {
   assert_int_equal(words_f32_to_half(x), bits);
   assert_int_equal(words_f32_to_half(-x), bits | 0x8000u);
+  const float through = words_through_half(x), expected = bits < 0x7c00u ? (float)value_of(bits) : HUGE_VALF;
+  assert_true(through == expected && !signbit(through) && words_through_half(-x) == -expected);
 }
 
 /* Every half, what lies half way to the next one (to the even one), and an f32 to both sides of it. */

@@ -82,6 +82,7 @@ namespace everything {
 #define BURN_FUSED_F32 1
 #define BURN_FUSED_F64 1
 #define BURN_EXACT_HALVES 1
+#define BURN_KEEPS_HALVES 1
 #define BURN_HAS_WARPS 1
 #include "prelude_spirv.cu"
 }  // namespace everything
@@ -90,10 +91,12 @@ namespace nothing {
 #undef BURN_FUSED_F32
 #undef BURN_FUSED_F64
 #undef BURN_EXACT_HALVES
+#undef BURN_KEEPS_HALVES
 #undef BURN_HAS_WARPS
 #define BURN_FUSED_F32 0
 #define BURN_FUSED_F64 0
 #define BURN_EXACT_HALVES 0
+#define BURN_KEEPS_HALVES 0
 #define BURN_HAS_WARPS 0
 #include "prelude_spirv.cu"
 #include "math.cu"
@@ -105,6 +108,7 @@ float words_fma_f32(float a, float b, float c) { return nothing::BURN_FMA(a, b, 
 double words_fma_f64(double a, double b, double c) { return nothing::BURN_FMA_F64(a, b, c); }
 float words_half_to_f32(uint16_t bits) { return nothing::burn_half_to_f32(bits); }
 uint16_t words_f32_to_half(float x) { return nothing::burn_f32_to_half(x); }
+float words_through_half(float x) { return nothing::burn_through_half(x); }
 uint16_t words_f32_to_brain(float x) { return nothing::burn_f32_to_brain(x); }
 float words_f64_to_f32_toward_zero(double x) { return nothing::__double2float_rz(x); }
 double words_i64_to_f64_toward_zero(int64_t x) { return nothing::__ll2double_rz(x); }

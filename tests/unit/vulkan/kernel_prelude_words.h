@@ -12,6 +12,7 @@ float words_fma_f32(float a, float b, float c);
 double words_fma_f64(double a, double b, double c);
 float words_half_to_f32(uint16_t bits);
 uint16_t words_f32_to_half(float x);
+float words_through_half(float x);
 uint16_t words_f32_to_brain(float x);
 float words_f64_to_f32_toward_zero(double x);
 double words_i64_to_f64_toward_zero(int64_t x);
