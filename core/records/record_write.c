@@ -48,7 +48,9 @@ BurnStatus burn__record_config(const BurnRecordConfig *config, BurnRecordConfig 
   if (chosen.format >= sizeof formats / sizeof formats[0]) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record format %u is unknown", chosen.format);
   }
-  if (chosen.precision >= sizeof precisions / sizeof precisions[0]) {
+  if (chosen.precision == BURN_PRECISION_AS_IS && chosen.format != BURN_RECORD_BPK)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "only a .bpk keeps the dtypes of its tensors");
+  if (chosen.precision != BURN_PRECISION_AS_IS && chosen.precision >= sizeof precisions / sizeof precisions[0]) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "record precision %u is unknown", chosen.precision);
   }
   *out = chosen;
@@ -138,7 +140,7 @@ const char *burn__record_dtype_label(BurnDType dtype) {
 
 BurnDType burn__record_dtype(const BurnHostTensor *tensor, uint32_t precision) {
   const uint32_t kind = burn_dtype_kind(tensor->dtype);
-  if (tensor->is_quantized) return tensor->dtype;
+  if (tensor->is_quantized || precision == BURN_PRECISION_AS_IS) return tensor->dtype;
   if (kind == BURN_KIND_FLOAT) return precisions[precision].float_dtype;
   return kind == BURN_KIND_INT ? precisions[precision].int_dtype : tensor->dtype;
 }

@@ -29,7 +29,9 @@ enum {
   BURN_RECORD_BIN = 5,     /* .bin: BinFileRecorder */
   BURN_RECORD_BIN_GZ = 6   /* .bin.gz: BinGzFileRecorder */
 };
-enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2 }; /* f32/i32, f16/i16, f64/i64 */
+/* f32 and i32, f16 and i16, f64 and i64; or each tensor in its own dtype, as Burn's stores write it: for a .bpk alone,
+ * the others being refused (INVALID_ARGUMENT), as their metadata name one of the first three. */
+enum { BURN_PRECISION_FULL = 0, BURN_PRECISION_HALF = 1, BURN_PRECISION_DOUBLE = 2, BURN_PRECISION_AS_IS = 3 };
 
 /* What a record file is like. */
 typedef struct BurnRecordConfig {

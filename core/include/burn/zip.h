@@ -44,8 +44,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_zip_read(const BurnZip *zip, size_t ind
 /* Where the bytes of member `index` lie in the archive if it is stored, without a copy and without a look at its
  * checksum: *bytes is the archive's, NULL for a deflated one. All that the member claims to have are there. */
 BURN_API BURN_USE_RESULT BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **bytes);
-/* The first bytes of member `index`, unpacked, at most `count` of them, to `out`; *got says how many. Enough to see what
- * a member is before memory is made for all of it; its checksum is not looked at. */
+/* The first bytes of member `index`, unpacked, at most `count` of them, to `out`; *got says how many. Enough to see
+ * what a member is before memory is made for all of it; its checksum is not looked at. */
 BURN_API BURN_USE_RESULT BurnStatus burn_zip_peek(const BurnZip *zip, size_t index, uint8_t *out, size_t count,
                                                   size_t *got);
 

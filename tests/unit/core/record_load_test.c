@@ -238,6 +238,26 @@ static void test_tensors_of_elsewhere(void **state) {
   Pair_release(&pair);
 }
 
+/* A .bpk may keep all dtypes; the metadata of the others name one. */
+static void test_dtypes_as_they_are(void **state) {
+  Fixture *fixture = *state;
+  Pair pair = pair_make(fixture->plain, 1), other = pair_make(fixture->plain, 2);
+  burn_param_set(&pair.conv1.weight, burn_cast(ramp(fixture->plain, 1, BURN_SHAPE(2, 3)), BURN_DTYPE_BF16));
+  Saved saved = save(burn_module(Pair, &pair), BURN_RECORD_BPK, BURN_PRECISION_AS_IS);
+  assert_ok(
+      burn_record_from_bytes_with(burn_module(Pair, &other), saved.bytes, saved.count, &saved.config, NULL, NULL));
+  assert_int_equal(burn_dtype(other.conv1.weight.value), BURN_DTYPE_BF16);
+  assert_int_equal(burn_dtype(other.conv1.bias.value), BURN_DTYPE_F32);
+  const BurnRecordConfig refused = {BURN_RECORD_MPK, BURN_PRECISION_AS_IS};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  assert_string_equal(burn_status_message(burn_record_to_bytes(burn_module(Pair, &pair), &refused, &bytes, &count)),
+                      "save to bytes: only a .bpk keeps the dtypes of its tensors");
+  free(saved.bytes);
+  Pair_release(&pair);
+  Pair_release(&other);
+}
+
 /* An integer for a float is no cast that anybody meant. */
 static void test_other_kinds(void **state) {
   Fixture *fixture = *state;
@@ -345,6 +365,7 @@ int main(void) {
       cmocka_unit_test(test_missing_and_unused),
       cmocka_unit_test(test_other_shapes),
       cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_dtypes_as_they_are),
       cmocka_unit_test(test_tensors_of_elsewhere),
       cmocka_unit_test(test_other_kinds),
       cmocka_unit_test(test_kept_ids_are_compared),
