@@ -1,5 +1,5 @@
-/* store_apply.c - a store into a module: every tensor of the module looks for its own in the file, by its path and by what
- * the file's maker would call it; core does the rest (burn_record_load_tensors). */
+/* store_apply.c - a store into a module: every tensor of the module looks for its own in the file, by its path and by
+ * what the file's maker would call it; core does the rest (burn_record_load_tensors). */
 #include "store_adapter.h"
 #include "store_format.h"
 #include "store_names.h"

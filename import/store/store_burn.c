@@ -1,5 +1,5 @@
-/* store_burn.c - Burn's own records, by core's readers (record.h): a tree of fields becomes a list of paths. A record is
- * decoded as a whole, so one that is compressed may take up to what burn_unpack_limit allows. */
+/* store_burn.c - Burn's own records, by core's readers (record.h): a tree of fields becomes a list of paths. A record
+ * is decoded as a whole, so one that is compressed may take up to what burn_unpack_limit allows. */
 #include "store_format.h"
 
 #include <stdio.h>

@@ -212,3 +212,17 @@ const BurnStoreNamed *burn__store_name_find(const BurnStoreNameList *list, const
   const BurnStoreNamed wanted = {(char *)(uintptr_t)name, 0};
   return list->count ? bsearch(&wanted, list->items, list->count, sizeof wanted, compare_named) : NULL;
 }
+
+BurnStatus burn_store_select(const BurnStore *store, const BurnStoreNames *names, bool *chosen) {
+  BurnStoreRules rules;
+  BurnStatus status = burn__store_rules(names, &rules);
+  const size_t length = names->top_level ? strlen(names->top_level) : 0;
+  for (size_t i = 0; i < burn_store_count(store) && status == BURN_OK; i++) {
+    const char *name = burn_store_entry(store, i)->name;
+    const bool is_below = length == 0 || (strncmp(name, names->top_level, length) == 0 && name[length] == '.');
+    chosen[i] = is_below && burn__store_is_included(&rules, name);
+    status = rules.status;
+  }
+  burn__store_rules_end(&rules);
+  return burn_status_annotate(status, "store");
+}

@@ -53,8 +53,8 @@ static bool is_npz(const uint8_t *bytes, size_t count) {
   return count >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || memcmp(bytes, "PK\5\6", 4) == 0);
 }
 
-/* The header of a member, of which only its beginning is unpacked: burn_npy_header reads no further than the header, whose
- * length is compared with what is there. */
+/* The header of a member, of which only its beginning is unpacked: burn_npy_header reads no further than the header,
+ * whose length is compared with what is there. */
 static BurnStatus read_header(const BurnZip *zip, size_t index, BurnNpyHeader *header) {
   uint8_t *first = malloc(HEADER_LIMIT);
   size_t got = 0;

@@ -1,5 +1,5 @@
-/* store_pattern_pcre2.c - regular expressions of names, by PCRE2, byte by byte. A pattern may come from a user and a name
- * from a file, so how long they try, and how much memory they take, is bounded. */
+/* store_pattern_pcre2.c - regular expressions of names, by PCRE2, byte by byte. A pattern may come from a user and a
+ * name from a file, so how long they try, and how much memory they take, is bounded. */
 #include "store_pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -75,8 +75,8 @@ typedef struct BurnStoreRename {
 } BurnStoreRename;
 
 /* What becomes of the names of tensors on their way, in this order; zeros: nothing. A pattern that is no regular
- * expression is INVALID_ARGUMENT, one that tries for too long OUT_OF_RANGE; two tensors that get one name are refused. A
- * build without PCRE2 refuses patterns (UNIMPLEMENTED). */
+ * expression is INVALID_ARGUMENT, one that tries for too long OUT_OF_RANGE; two tensors that get one name are refused.
+ * A build without PCRE2 refuses patterns (UNIMPLEMENTED). */
 typedef struct BurnStoreNames {
   const char *top_level; /* only the tensors below this key, "state_dict", which is cut off; NULL: all */
   const BurnStoreRename *renames;
@@ -89,9 +89,15 @@ typedef struct BurnStoreNames {
 
 /* Whose habits a file has, beside names that are renamed. PyTorch's: the weight of a Linear is [out, in], which is
  * transposed; scales and shifts of norms are weight and bias, which are gamma and beta here (the slope of a PRelu is
- * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; and places of a list
- * are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and fc.1. */
+ * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; and places of a
+ * list are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and
+ * fc.1. */
 enum { BURN_STORE_AS_IT_IS = 0, BURN_STORE_PYTORCH = 1 };
+
+/* chosen[i], for every tensor of the store: whether it is below the top level and its name is let through; renames do
+ * nothing here. */
+BURN_API BURN_USE_RESULT BurnStatus burn_store_select(const BurnStore *store, const BurnStoreNames *names,
+                                                      bool *chosen);
 
 /* -- into a module ---------------------------------------------------------------------------- */
 
@@ -110,6 +116,31 @@ typedef struct BurnStoreApply {
  * burn_record_load_with; of a tensor whose dtype is refused UNIMPLEMENTED, unless it is left out. */
 BURN_API BURN_USE_RESULT BurnStatus burn_store_apply(const BurnStore *store, BurnModule module,
                                                      const BurnStoreApply *options, BurnRecordReport *report);
+
+/* -- into a file ------------------------------------------------------------------------------ */
+
+/* How a file is written. Zeros: by the extension of the path, names and dtypes as they are. */
+typedef struct BurnStoreSave {
+  const char *format;   /* "safetensors", "bpk" (Burnpack), "npz", or "pt": the zip archive of torch.save, of a state
+                           dict that torch.load(weights_only=True) reads; NULL: by the extension, which may also be
+                           .pth or .bin */
+  BurnStoreNames names; /* of the module or store; include and exclude see those of before */
+  uint32_t adapter;     /* BURN_STORE_PYTORCH: names and weights as PyTorch has them; for a module only */
+  BurnDType floats;     /* what floats are cast to; BURN_DTYPE_DEFAULT: nothing */
+  const BurnValue *metadata; /* a map of texts for a safetensors file; NULL: none, or with PyTorch's habits
+                                {"format": "pt"}, which its libraries ask for */
+  bool overwrite;            /* an existing file is no error */
+} BurnStoreSave;
+
+/* Writes the parameters and buffers of a module as a file, as a whole (burn_file_write). Quantized parameters are
+ * floats in it, adapters merged (burn_param_value). `options` NULL: zeros. FAILED_PRECONDITION: the file is there
+ * already; UNIMPLEMENTED: the format has no such dtype. All of the file is in memory before it is written. */
+BURN_API BURN_USE_RESULT BurnStatus burn_store_save(BurnModule module, const char *path, const BurnStoreSave *options);
+
+/* Writes the tensors of a store as another file, by the same rules; those whose dtype is refused make it fail, unless
+ * they are left out. Casts need the backend ndarray. */
+BURN_API BURN_USE_RESULT BurnStatus burn_store_convert(const BurnStore *store, const char *path,
+                                                       const BurnStoreSave *options);
 
 BURN_EXTERN_C_END
 
