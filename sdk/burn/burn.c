@@ -30,6 +30,7 @@ static const struct {
 #if defined(BURN_COMMAND_BENCH)
     {"bench", command_bench, "how fast are backends here? Ops and models on several stacks in turns"},
 #endif
+    {"weights", command_weights, "weights in files of any format: list, convert, compare"},
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

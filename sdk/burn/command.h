@@ -23,6 +23,7 @@ int command_run(int argc, char **argv);
 int command_conform(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_version(int argc, char **argv);
+int command_weights(int argc, char **argv);
 
 /* arguments_parse with the exit status that follows: COMMAND_OK to go on; else `*exit_status` is set and false
  * returned. */
