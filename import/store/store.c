@@ -138,9 +138,11 @@ static BurnStatus unknown_format(const BurnStoreFile *file) {
 }
 
 /* Everything but the store's memory itself, so that a failed one ends alike. */
-static BurnStatus read_content(BurnStore *store) {
+static BurnStatus read_content(BurnStore *store, bool is_part) {
   store->format = format_of(&store->file);
   if (!store->format) return unknown_format(&store->file);
+  if (is_part && store->format == &burn__store_index)
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "a part of a model that is an index itself");
   store->metadata = burn_value_map();
   if (!store->metadata) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a map");
   BurnStatus status = store->format->open(store);
@@ -172,22 +174,35 @@ static BurnStatus find_file(const char *path, char **found) {
                           names[3]);
 }
 
+/* Takes `file`, the path of a file, which may be NULL. */
+static BurnStatus open_file(BurnStore *store, char *file, bool is_part) {
+  if (!store || !file) {
+    free(file);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a store");
+  }
+  store->file.path = file;
+  const BurnStatus status = burn__store_map(file, &store->file);
+  return status == BURN_OK ? read_content(store, is_part) : status;
+}
+
 BurnStore *burn_store_open(const char *path, BurnStatus *status) {
   if (status && *status != BURN_OK) return NULL;
   char *found = NULL;
-  BurnStore *store = calloc(1, sizeof *store);
   BurnStatus result = find_file(path, &found);
-  if (result == BURN_OK && !store) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a store");
-  if (result == BURN_OK) {
-    store->file.path = found;
-    found = NULL;
-    result = burn__store_map(store->file.path, &store->file);
-  }
-  if (result == BURN_OK) result = read_content(store);
-  free(found);
+  BurnStore *store = result == BURN_OK ? calloc(1, sizeof *store) : NULL;
+  if (result == BURN_OK) result = open_file(store, found, false);
   if (result == BURN_OK) return store;
   burn_store_close(store);
   if (status) *status = burn_status_annotate(result, "store: %s", path);
+  return NULL;
+}
+
+BurnStore *burn__store_open_part(const char *path, BurnStatus *status) {
+  BurnStore *store = calloc(1, sizeof *store);
+  *status = open_file(store, strdup(path), true);
+  if (*status == BURN_OK) return store;
+  burn_store_close(store);
+  *status = burn_status_annotate(*status, "%s", path);
   return NULL;
 }
 
@@ -197,7 +212,7 @@ BurnStore *burn_store_open_bytes(const void *bytes, size_t count, BurnStatus *st
   BurnStatus result = store ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a store");
   if (result == BURN_OK) {
     store->file = (BurnStoreFile){.bytes = bytes, .count = count};
-    result = read_content(store);
+    result = read_content(store, false);
   }
   if (result == BURN_OK) return store;
   burn_store_close(store);

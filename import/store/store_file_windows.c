@@ -6,6 +6,8 @@
 #include <io.h>
 #include <windows.h>
 
+const bool burn__store_has_drives = true;
+
 BurnStatus burn__store_map(const char *path, BurnStoreFile *file) {
   FILE *opened = NULL;
   uint64_t bytes = 0;

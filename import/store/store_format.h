@@ -76,5 +76,11 @@ BurnStatus burn__store_map(const char *path, BurnStoreFile *file);
 void burn__store_unmap(BurnStoreFile *file);
 /* True if `path` is a folder. */
 bool burn__store_is_folder(const char *path);
+/* Whether backslashes separate the steps of a path, too. */
+extern const bool burn__store_has_drives;
+
+/* burn_store_open for a part of a model: a folder or an index is refused, so that files cannot name each other without
+ * end. */
+BurnStore *burn__store_open_part(const char *path, BurnStatus *status);
 
 #endif

@@ -40,12 +40,9 @@ static bool is_plain_name(const char *name) {
 }
 
 static BurnStore *open_part(const char *index_path, const char *name, BurnStatus *status) {
-  const char *slash = strrchr(index_path, '/');
-#if defined(_WIN32)
-  const char *backslash = strrchr(index_path, '\\');
-  if (backslash && (!slash || backslash > slash)) slash = backslash;
-#endif
-  const size_t folder = slash ? (size_t)(slash - index_path) + 1 : 0, bytes = folder + strlen(name) + 1;
+  const char *slash = strrchr(index_path, '/'), *backslash = strrchr(index_path, '\\');
+  const char *last = backslash && (!slash || backslash > slash) && burn__store_has_drives ? backslash : slash;
+  const size_t folder = last ? (size_t)(last - index_path) + 1 : 0, bytes = folder + strlen(name) + 1;
   char *path = malloc(bytes);
   if (!path) {
     *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a path");
@@ -53,13 +50,8 @@ static BurnStore *open_part(const char *index_path, const char *name, BurnStatus
   }
   memcpy(path, index_path, folder);
   memcpy(path + folder, name, bytes - folder);
-  BurnStore *part = burn_store_open(path, status);
+  BurnStore *part = burn__store_open_part(path, status);
   free(path);
-  if (part && part->format == &burn__store_index) {
-    *status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "part %s is an index again", name);
-    burn_store_close(part);
-    part = NULL;
-  }
   return part;
 }
 

@@ -280,6 +280,40 @@ def numpys():
     yield "deflated", npz(zipfile.ZIP_DEFLATED, x=x, y=y)
 
 
+def safetensors(header, data=b""):
+    header = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
+def safetensors_linear():
+    return safetensors({"__metadata__": {"format": "pt"}, "bias": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                        "weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [8, 32]}}, bytes(32))
+
+
+def store_safetensors():
+    yield "linear", safetensors_linear()
+    for name, size in (("BOOL", 1), ("U8", 1), ("I8", 1), ("F8_E4M3", 1), ("I16", 2), ("U16", 2), ("F16", 2), ("BF16", 2), ("U32", 4),
+                       ("F64", 8), ("U64", 8)):
+        yield name, safetensors({"x": {"dtype": name, "shape": [2], "data_offsets": [0, 2 * size]}}, bytes(range(2 * size)))
+    yield "scalar", safetensors({"x": {"dtype": "I64", "shape": [], "data_offsets": [0, 8]}}, bytes(8))
+    yield "empty", safetensors({"x": {"dtype": "F32", "shape": [0, 3], "data_offsets": [0, 0]}})
+    yield "escapes", safetensors(b'{"\\u00e9\\ud83d\\ude00\\n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   ', b"1")
+    yield "wraps", safetensors({"x": {"dtype": "F32", "shape": [1 << 32, 1 << 32], "data_offsets": [0, 0]}})
+
+
+def store_burn():
+    yield from ((name, data) for name, data in records() if len(data) < 4000)
+    yield from ((name, data) for name, data in burnpacks() if len(data) < 4000)
+
+
+def store_index():
+    index = b'{"metadata":{"total_size":32},"weight_map":{"weight":"one","bias":"one","x":"two"}}'
+    two = safetensors({"x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}}, b"1")
+    yield "two", index + b"<|>" + safetensors_linear() + b"<|>" + two
+    yield "itself", b'{"weight_map":{"weight":"index.json"}}<|><|>'
+    yield "above", b'{"weight_map":{"weight":"../one"}}<|><|>'
+
+
 def golden(*names):
     """Files of other tools, from data_golden.h."""
     text = (CORPUS.parents[1] / "golden/data_golden.h").read_text()
@@ -472,7 +506,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "report": report(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "report": report(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
