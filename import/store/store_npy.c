@@ -1,4 +1,4 @@
-/* store_npy.c - NumPy's files: one array, whose name is "array", and archives of several, by core's readers (numpy.h). */
+/* store_npy.c - NumPy's files: one array, called "array", and archives of several, by core's readers (numpy.h). */
 #include "store_format.h"
 
 #include <burn/numpy.h>
@@ -81,7 +81,8 @@ static BurnStatus add_member(BurnStore *store, const BurnZip *zip, size_t index)
   if (length <= 4 || strcmp(name + length - 4, ".npy") != 0)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "no name that ends with .npy");
   BurnStatus status = read_header(zip, index, &header);
-  char *stem = strndup(name, length - 4);
+  char *stem = calloc(length, 1);
+  if (stem) memcpy(stem, name, length - 4);
   if (status == BURN_OK && !stem) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a name");
   if (status == BURN_OK) status = add_array(store, stem, &header, index);
   free(stem);

@@ -68,7 +68,7 @@ BURN_API BURN_GIVES BurnTensor *burn_store_tensor(const BurnStore *store, const 
 
 /* -- names ------------------------------------------------------------------------------------ */
 
-/* Every match of `pattern`, a regular expression of PCRE2, becomes `replacement`, in which $1 and ${name} are groups. */
+/* Every match of `pattern`, a regular expression of PCRE2, becomes `replacement`; $1 and ${name} in it are groups. */
 typedef struct BurnStoreRename {
   const char *pattern;     /* "^features\\.(\\d+)" */
   const char *replacement; /* "blocks.$1" */

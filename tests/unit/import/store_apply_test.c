@@ -134,6 +134,7 @@ static const Made two_layers[] = {
 /* In this order, every match, with groups. */
 static void test_renames(void **state) {
   const Fixture *fixture = *state;
+  need_patterns();
   static MadeFile file;
   BurnStore *store = made_store(&file, two_layers, 3);
   BurnLinear linear = burn_linear_new(3, 2, fixture->device);
@@ -162,6 +163,7 @@ static void test_renames(void **state) {
 /* include and exclude see the module's paths; what they leave out is skipped on both sides. */
 static void test_filters(void **state) {
   const Fixture *fixture = *state;
+  need_patterns();
   static MadeFile file;
   BurnStore *store = made_store(&file, two_layers, 3);
   BurnLinear linear = burn_linear_new(3, 2, fixture->device);
@@ -194,6 +196,7 @@ static void assert_pattern(const BurnStore *store, BurnModule module, BurnStoreR
 /* Patterns that are wrong, too slow, or make one name of two. */
 static void test_bad_patterns(void **state) {
   const Fixture *fixture = *state;
+  need_patterns();
   static MadeFile file;
   const Made slow[] = {{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", 1, {2}, 1}, {"b", 1, {2}, 1}};
   BurnStore *store = made_store(&file, slow, 2);

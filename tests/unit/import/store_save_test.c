@@ -124,6 +124,7 @@ static void test_there_and_back(void **state) {
 /* Names, filters, metadata, and a tensor without axes, from one file into another. */
 static void test_convert(void **state) {
   const Fixture *fixture = *state;
+  need_patterns();
   static MadeFile file;
   const Made tensors[] = {{"model.a.weight", 2, {2, 2}, 1},
                           {"model.a.scale", 0, {0}, 7},
@@ -163,6 +164,7 @@ static void assert_not_saved(BurnModule module, const char *path, const BurnStor
 
 static void test_refusals(void **state) {
   const Fixture *fixture = *state;
+  need_patterns();
   const Path there = path_in(fixture, "there.pt"), none = path_in(fixture, "x");
   Net net = net_make(fixture->device);
   const BurnModule module = burn_module(Net, &net);

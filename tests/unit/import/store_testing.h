@@ -68,6 +68,21 @@ BURN_UNUSED static Path data_path(const char *name) {
   return path;
 }
 
+/* Ends the test with a message where the library has no regular expressions. */
+BURN_UNUSED static void need_patterns(void) {
+  static const uint8_t none[] = {2, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
+  const char *const pattern[] = {"x"};
+  bool chosen;
+  BurnStatus status = BURN_OK;
+  BurnStore *store = burn_store_open_bytes(none, sizeof none, &status);
+  assert_ok(status);
+  status = burn_store_select(store, &(BurnStoreNames){.include = pattern, .include_count = 1}, &chosen);
+  burn_store_close(store);
+  if (burn_status_code(status) != BURN_STATUS_UNIMPLEMENTED) return;
+  printf("skipped: %s\n", burn_status_message(status));
+  skip();
+}
+
 /* Asserts that bytes are refused with this message. */
 BURN_UNUSED static void assert_refused(const void *bytes, size_t count, const char *message) {
   BurnStatus status = BURN_OK;
