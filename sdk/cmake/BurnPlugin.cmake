@@ -13,7 +13,8 @@
 #
 #   BURN_STATIC                   makes static libraries with the entry burn_static_query_NAME instead, for Burn's own static build
 #
-# `cmake --install` puts it into lib/burn/plugins, which is searched when the prefix is that of Burn.
+# `cmake --install` puts it into lib/burn/plugins, which is searched when the prefix is that of Burn. With -DCMAKE_INSTALL_LIBDIR=FOLDER it is
+# FOLDER/burn/plugins, as in packages of Debian, whose libraries lie in lib/x86_64-linux-gnu or its like.
 function(burn_add_plugin name)
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "burn_add_plugin: '${name}' is no plugin name; it has a-z, 0-9 and _, and starts with a letter")
@@ -50,5 +51,9 @@ function(burn_add_plugin name)
   if(MINGW) # needs no DLL of the compiler; DLLs cannot have undefined symbols anyway
     target_link_options(burn_${name} PRIVATE -static)
   endif()
-  install(TARGETS burn_${name} LIBRARY DESTINATION lib/burn/plugins)
+  set(libraries lib)
+  if(CMAKE_INSTALL_LIBDIR)
+    set(libraries "${CMAKE_INSTALL_LIBDIR}")
+  endif()
+  install(TARGETS burn_${name} LIBRARY DESTINATION "${libraries}/burn/plugins")
 endfunction()
