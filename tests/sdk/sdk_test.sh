@@ -27,6 +27,12 @@ install_part() {
     if grep -rlF "$folder" "$prefix/lib/cmake" "$prefix/lib/pkgconfig" "$prefix/share" "$prefix/include"; then
       fail "these files name $folder"
     fi
+    # Nor does any program or library, but in what is there for debuggers and sanitizers.
+    [ -z "$SDK_SANITIZE" ] || continue
+    for file in "$prefix"/bin/* "$prefix"/lib/*.so "$prefix"/lib/*.a "$prefix"/lib/burn/burn_probe "$prefix"/lib/burn/plugins/*; do
+      strip -g -o "$work/stripped" "$file" || fail "strip $file"
+      if grep -qF "$folder" "$work/stripped"; then fail "$file names $folder"; fi
+    done
   done
   # Shared libraries know what they need: whoever links them needs none of it.
   if grep -rnE 'PkgConfig|msgpack|cjson|ZLIB|Threads|burn_options' "$prefix/lib/cmake/Burn" "$prefix/lib/pkgconfig"; then
