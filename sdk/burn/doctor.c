@@ -69,17 +69,9 @@ static void add_variable(cJSON *list, const char *name, const char *meaning) {
 
 static cJSON *environment(void) {
   static const SystemVariable known[] = {
-      {"BURN_BACKEND", "the stack, before any burn.json"},
-      {"BURN_PLUGIN_PATH", "folders with plugins, searched first"},
-      {"BURN_PLUGIN_PATH_ONLY", "1: search no other folders"},
-      {"BURN_PROBE", "child or in-process: where plugins are looked at"},
-      {"BURN_PROBE_SECONDS", "time limit for looking at one plugin, 5 where not set"},
-      {"BURN_CUDA_LIBS", "folders with NVRTC, cuBLASLt and cuDNN, before all others"},
-      {"BURN_VULKAN_LOADER", "another file than the system's loader of Vulkan"},
-      {"VK_DRIVER_FILES", "the drivers that Vulkan's loader may use, as their .json files"},
-      {"VK_INSTANCE_LAYERS", "layers of Vulkan; VK_LAYER_KHRONOS_validation checks every call"},
-      {"BURN_THREADS", "threads for work on the processor"},
-      {"BURN_LOG", "off, error, warn, info or debug"},
+#define VARIABLE(name, meaning) {#name, meaning},
+#include "environment.def"
+#undef VARIABLE
   };
   cJSON *list = cJSON_CreateArray();
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) add_variable(list, known[i].name, known[i].meaning);
