@@ -1,11 +1,14 @@
 #!/bin/sh
-# fresh.sh SUITE - a bare Debian SUITE (minbase and git) under build-fresh/SUITE, a clean clone of HEAD in it, and inside.sh run there.
-# The bare system is kept as build-fresh/SUITE.tar and unpacked again each time. Called by ./dev test-fresh.
+# fresh.sh SUITE [SCRIPT [FOLDER]] - a bare Debian SUITE (minbase and git) under build-fresh/SUITE, a clean clone of HEAD in it, and SCRIPT of
+# this folder, inside.sh, run there; FOLDER is copied to /root/files before. The bare system is kept as build-fresh/SUITE.tar and
+# unpacked again each time. Called by ./dev test-fresh, and with packages.sh by ./dev package try.
 #
 # Mirror, certificates and apt's settings are those of this machine, read when it runs. Exit status 77: not possible here.
 set -eu
 cd "$(dirname "$0")/../.."
 suite=$1
+script=${2:-inside.sh}
+files=${3:-}
 folder=$PWD/build-fresh
 root=$folder/$suite
 bare=$folder/$suite.tar
@@ -103,6 +106,7 @@ settle() {
   done
   sources_of_suite >"$root/etc/apt/sources.list"
   git clone -q "file://$PWD" "$root/root/checkout"
+  [ -z "$files" ] || cp -r "$files" "$root/root/files"
 }
 
 [ "$(id -u)" = 0 ] || impossible "it needs root"
@@ -123,5 +127,5 @@ settle
 # The compilers of this machine's own distribution are those that ./dev check has here.
 compilers=clang
 [ "$suite" != "$codename" ] || compilers=""
-step "all of it" in_root "sh tests/fresh/inside.sh $compilers" || die "the system is left in $root: chroot $root"
+step "all of it" in_root "sh tests/fresh/$script $compilers" || die "the system is left in $root: chroot $root"
 remove_root

@@ -164,7 +164,7 @@ else
 fi
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/*.sh tests/bench/run.sh \
-    tests/sdk/*.sh sdk/pages/make_pages.sh tests/abi/keep tests/abi/update .ci/run || die "shellcheck"
-  say "shellcheck: dev, the scripts of tests/ and sdk/pages"
+    tests/sdk/*.sh sdk/pages/make_pages.sh packaging/package.sh tests/abi/keep tests/abi/update .ci/run || die "shellcheck"
+  say "shellcheck: dev, the scripts of tests/ and those that make packages"
 fi
 say "all passed"

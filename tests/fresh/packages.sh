@@ -1,0 +1,88 @@
+#!/bin/sh
+# packages.sh - what ./dev package try does in the bare system: the packages are built there, or those in /root/files are taken; installed
+# by apt, used as their users do, removed. fresh.sh has made the system. Every step says how long it took.
+set -eu
+cd "$(dirname "$0")/../.."
+export DEBIAN_FRONTEND=noninteractive
+debs=/root/files
+work=/tmp/packages
+mkdir -p $work
+
+# shellcheck disable=SC1091
+say() { printf '%s\n' "packages $(. /etc/os-release && echo "$VERSION_CODENAME"): $*" >&2; }
+fail() { say "FAILED: $*"; exit 1; }
+
+step() {
+  text=$1
+  shift
+  started=$(date +%s)
+  "$@" >$work/step.log 2>&1 || { tail -n 40 $work/step.log >&2; fail "$text"; }
+  say "$text: $(($(date +%s) - started)) s"
+}
+# has FILE TEXT: the last step, or a program, has said it.
+has() { grep -qF -- "$2" "$1" || { cat "$1" >&2; fail "no word of '$2'"; }; }
+
+apt() { apt-get -y -q --no-install-recommends "$@"; }
+everything() { find / -xdev \( -path /proc -o -path /sys -o -path /root -o -path /tmp -o -path /var \) -prune -o -print | sort; }
+
+# What control.in asks for, but libtorch, which is large.
+build() {
+  apt install dpkg-dev lintian xz-utils &&
+    mkdir -p $work/wanted/debian && sed 's/@MAINTAINER@/a <a@b.c>/' packaging/debian/control.in >$work/wanted/debian/control &&
+    (cd $work/wanted && apt build-dep -P pkg.burn-c.notorch ./) && DEB_BUILD_PROFILES=pkg.burn-c.notorch ./dev package deb &&
+    debs=$PWD/build-package/out/deb
+}
+has_debs() { ls $debs/*.deb >/dev/null 2>&1; }
+
+# A first program of a user, by both ways of finding the libraries.
+programs() {
+  mkdir -p $work/program && cd $work/program
+  awk '/^```c$/ { on = 1; next } /^```$/ { if (on) exit } on' "$OLDPWD/README.md" >mlp.c
+  awk '/^```cmake$/ { on = 1; next } /^```$/ { if (on) exit } on' "$OLDPWD/README.md" >CMakeLists.txt
+  # shellcheck disable=SC2046
+  cc -std=c11 -Wall -Wextra -Werror mlp.c -o mlp $(pkg-config --cflags --libs burn)
+  ./mlp | tee $work/pkg-config.txt
+  cmake -B b && cmake --build b && ./b/mlp | tee $work/cmake.txt
+  cd "$OLDPWD"
+}
+# A plugin of a user, from the template, into a package's folder.
+plugin() {
+  mkdir -p $work/plugin && cd $work/plugin && burn new backend demo && cmake -B b && cmake --build b &&
+    BURN_PLUGIN_PATH=b burn conform demo --op matmul && cd "$OLDPWD"
+}
+
+step "apt-get update" apt-get -q update
+has_debs || step "packages built here" build
+# The lists of what is needed come first: what they leave behind is none of our packages'.
+step "compiler, CMake, man" apt install gcc g++ libc6-dev make cmake pkgconf man-db
+everything >$work/before
+step "libraries and the plugins that they recommend, by apt" \
+  apt install $debs/libburn0_*.deb $debs/burn-plugin-ndarray_*.deb $debs/burn-plugin-autodiff_*.deb $debs/burn-plugin-fusion_*.deb $debs/burn-tools_*.deb
+step "burn doctor --need train" burn doctor --need train
+has $work/step.log "autodiff<ndarray>"
+step "burn backends" burn backends
+has $work/step.log "/burn/plugins/burn_ndarray.so"
+burn version | grep -qF "burn $(sed -n 's/^project(burn VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)," || fail "burn version: $(burn version)"
+# shellcheck disable=SC2046
+step "all other packages" apt install $(find $debs -name '*.deb' ! -name '*-dbgsym_*')
+step "burn conform 'autodiff<fusion<ndarray>>'" burn conform 'autodiff<fusion<ndarray>>' --op matmul,relu,sum
+for page in burn burn-conform burn-plugins; do man -w "$page" >/dev/null || fail "there is no manual page $page"; done
+step "a program by pkg-config and by CMake trains" programs
+for file in pkg-config.txt cmake.txt; do has $work/$file "step 100: loss 0.0"; done
+step "a plugin from the template" plugin
+
+step "burn-plugin-autodiff removed" apt remove burn-plugin-autodiff
+if (cd $work/program && ./mlp) >$work/without.txt 2>&1; then fail "a program trains without autodiff"; fi
+has $work/without.txt "autodiff"
+say "it says: $(head -n 2 $work/without.txt | tr '\n' ' ')"
+if burn doctor --need train >$work/without.txt 2>&1; then fail "burn doctor --need train is content without autodiff"; fi
+
+dpkg-query -W -f '${Package}\n' | grep -E '^(lib)?burn' >$work/ours
+# shellcheck disable=SC2046
+step "all purged" apt purge $(cat $work/ours)
+step "what came with them purged" apt autoremove --purge
+everything >$work/after
+grep -E '/(lib)?burn[^/]*(/|$)' $work/after | grep -vFxf $work/before >$work/left || true
+[ ! -s $work/left ] || { cat $work/left >&2; fail "these files stay"; }
+if dpkg-query -W -f '${Package} ${db:Status-Status}\n' | grep -E '^(lib)?burn'; then fail "these packages stay"; fi
+say "nothing of $(wc -l <$work/ours) packages stays"
