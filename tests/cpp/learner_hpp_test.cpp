@@ -170,6 +170,8 @@ static void test_metrics_of_the_framework() {
   EXPECT(last.train("IterationSpeed") > 0);
   learner.metrics({train::HammingScore()});
   EXPECT(has(message_of([&] { learner.fit(s.device, s.data); }), "hamming_score: output [8,2] and targets [8]"));
+  learner.metrics({train::Psnr(), train::Ssim(train::SsimConfig().kernel_size(5))});
+  EXPECT(has(message_of([&] { learner.fit(s.device, s.data); }), "psnr: output [8,2] and targets [8]"));
   learner.metrics({train::CharErrorRate(), train::WordErrorRate(train::TokenConfig().pad_token(3))});
   EXPECT(std::isnan(learner.fit(s.device, s.data).last.train("CER"))); /* nothing for it in these steps */
 }

@@ -116,6 +116,8 @@ BURN_CPP_CONFIG(TopKAccuracyConfig, BurnTopKAccuracyConfig, BURN_TOP_K_ACCURACY_
 BURN_CPP_CONFIG_OPTIONAL(ConfusionConfig, BurnConfusionConfig, BURN_CONFUSION_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(AurocConfig, BurnAurocConfig, BURN_AUROC_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(HammingScoreConfig, BurnHammingScoreConfig, BURN_HAMMING_SCORE_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(PsnrConfig, BurnPsnrConfig, BURN_PSNR_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(SsimConfig, BurnSsimConfig, BURN_SSIM_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(TokenConfig, BurnTokenConfig, BURN_TOKEN_CONFIG);
 
 /* What a metric gets to see of a step. */
@@ -233,6 +235,8 @@ BURN_INTERNAL_CPP_METRIC_OPTIONAL(Precision, ConfusionConfig, burn_metric_precis
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Recall, ConfusionConfig, burn_metric_recall);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Auroc, AurocConfig, burn_metric_auroc);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(HammingScore, HammingScoreConfig, burn_metric_hamming_score);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Psnr, PsnrConfig, burn_metric_psnr);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Ssim, SsimConfig, burn_metric_ssim);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Perplexity, TokenConfig, burn_metric_perplexity);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(CharErrorRate, TokenConfig, burn_metric_cer);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(WordErrorRate, TokenConfig, burn_metric_wer);

@@ -141,6 +141,26 @@ BURN_API BurnMetric burn_metric_cer(const BurnTokenConfig *config);
 /* "WER": the same, but a sequence ends at its first pad. */
 BURN_API BurnMetric burn_metric_wer(const BurnTokenConfig *config);
 
+#define BURN_PSNR_CONFIG(REQ, OPT)                                            \
+  OPT(BurnF64, max_pixel_value, 1, "the largest value that a pixel can have") \
+  OPT(BurnF64, eps, 1e-10, "a mean squared error below it counts as this")
+BURN_CONFIG_OPTIONAL(BurnPsnrConfig, BURN_PSNR_CONFIG);
+/* "PSNR", in decibels: 10 log10(max_pixel_value^2 / mean squared error) of each picture, of "output" and "targets"
+ * [n, ..] of one shape; the mean over the pictures. As in Burn. */
+BURN_API BurnMetric burn_metric_psnr(const BurnPsnrConfig *config);
+
+#define BURN_SSIM_CONFIG(REQ, OPT)                                                       \
+  OPT(BurnF64, pixel_range, 1, "the largest difference that pixels can have")            \
+  OPT(BurnF64, k1, 0.01, "against division by nothing: of means, times the pixel range") \
+  OPT(BurnF64, k2, 0.03, "the same of variances")                                        \
+  OPT(BurnSize, kernel_size, 11, "side of a window, odd")                                \
+  OPT(BurnF64, sigma, 1.5, "deviation of its Gaussian weights, in pixels")
+BURN_CONFIG_OPTIONAL(BurnSsimConfig, BURN_SSIM_CONFIG);
+/* "SSIM": the structural similarity (Wang et al. 2004) of "output" and "targets" [n, channels, height, width] in all
+ * windows that lie within the picture, without padding: 1 for equal pictures. The mean over windows, channels and
+ * pictures. */
+BURN_API BurnMetric burn_metric_ssim(const BurnSsimConfig *config);
+
 /* "IterationSpeed": steps per second. */
 BURN_API BurnMetric burn_metric_iteration_speed(void);
 /* "CpuUse": how much of the machine's processors all processes use, looked at every 200 ms. Without value where the

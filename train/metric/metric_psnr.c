@@ -1,0 +1,22 @@
+/* metric_psnr.c - Burn's PSNR: the peak signal-to-noise ratio of pictures, in decibels. */
+#include <math.h>
+
+#include "metric_images.h"
+
+/* 10 log10(peak^2 / mean squared error) of each picture: the device has natural logarithms. */
+static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
+  const BurnPsnrConfig *config = context;
+  BurnTensor *output = NULL, *targets = NULL;
+  BurnMeasured measured = burn__metric_images("psnr", input, 2, &output, &targets);
+  if (measured.numbers || measured.weight <= 0) return measured;
+  BurnTensor *error = burn_square(burn_sub(output, targets));
+  error = burn_mean_dim(burn_flatten(error, 1, (int)burn_rank(error) - 1), 1);
+  error = burn_log(burn_clamp_min(error, config->eps));
+  const double decibels = 10 / log(10), peak = 2 * log(config->max_pixel_value);
+  measured.numbers = burn_mul_scalar(burn_sum(burn_add_scalar(burn_neg(error), peak)), decibels);
+  return measured;
+}
+
+static const BurnMetricInterface psnr_metric = {.name = "PSNR", .unit = "dB", .scale = 1, .measure = measure};
+
+BurnMetric burn_metric_psnr(const BurnPsnrConfig *config) { return (BurnMetric){&psnr_metric, config, NULL}; }
