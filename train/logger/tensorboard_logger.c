@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event_file.h"
+#include "hparams.h"
 #include "learner_internal.h"
 #include "logger_files.h"
 
@@ -14,8 +15,14 @@ enum { BINS = 30 };
 
 struct BurnTensorboard {
   BurnEventFile splits[BURN_SPLITS];
+  BurnEventFile session;   /* in the folder itself: what belongs to all splits */
   bool begun[BURN_SPLITS]; /* the first value of a metric is written */
 };
+
+static void close_file(BurnEventFile *file) {
+  if (file->file && fclose(file->file) != 0) burn__train_warn("cannot close the events in %s", file->folder);
+  free(file->folder);
+}
 
 static BurnStatus open_file(BurnEventFile *file) {
   if (file->file) return BURN_OK;
@@ -67,6 +74,16 @@ BurnStatus burn_tensorboard_text(BurnTensorboard *board, const char *tag, size_t
   return add(board, BURN_SPLIT_TRAIN, step, &value);
 }
 
+/* In the folder above the splits, so that their scalars are metrics of this session. */
+static BurnStatus add_hparams(BurnTensorboard *board, BurnConfig config) {
+  BurnTextBuilder value = BURN_TEXT_BUILDER;
+  BurnStatus status = burn__hparams_value(config, &value);
+  if (status == BURN_OK) status = open_file(&board->session);
+  if (status == BURN_OK) return burn__event_file_add(&board->session, 0, &value);
+  burn__text_release(&value);
+  return status;
+}
+
 /* Four spaces before each line make a block of code in Markdown. */
 BurnStatus burn_tensorboard_config(BurnTensorboard *board, BurnConfig config) {
   char *json = burn_config_text(config), *text;
@@ -81,7 +98,7 @@ BurnStatus burn_tensorboard_config(BurnTensorboard *board, BurnConfig config) {
                                  : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tensorboard: no memory for the config");
   free(json);
   free(text);
-  return status;
+  return status == BURN_OK ? add_hparams(board, config) : status;
 }
 
 /* -- histograms ------------------------------------------------------------------------------- */
@@ -182,6 +199,9 @@ BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status)
       if (i != BURN_SPLIT_TEST) *status = burn_folder_make(path); /* that one where there is something to write */
     }
   }
+  char *path = board ? board->session.folder = malloc(bytes) : NULL;
+  if (path) (void)snprintf(path, bytes, "%s", folder);
+  if (*status == BURN_OK && !path) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tensorboard: out of memory");
   if (*status == BURN_OK) return board;
   burn_tensorboard_destroy(board);
   return NULL;
@@ -191,10 +211,7 @@ BurnLogger burn_tensorboard_logger(BurnTensorboard *board) { return (BurnLogger)
 
 void burn_tensorboard_destroy(BurnTensorboard *board) {
   if (!board) return;
-  for (int i = 0; i < BURN_SPLITS; i++) {
-    BurnEventFile *file = &board->splits[i];
-    if (file->file && fclose(file->file) != 0) burn__train_warn("cannot close the events in %s", file->folder);
-    free(file->folder);
-  }
+  for (int i = 0; i < BURN_SPLITS; i++) close_file(&board->splits[i]);
+  close_file(&board->session);
   free(board);
 }

@@ -1,6 +1,6 @@
 """What logger_test.c has written, read by others: logger_read.py WHAT FOLDER EXPECTED.
 
-WHAT is json_lines, tensorboard, again, prometheus or histograms. EXPECTED has the loss of training and the accuracy of validation of each epoch:
+WHAT is json_lines, tensorboard, again, prometheus, histograms or hparams. EXPECTED has the loss of training and the accuracy of validation of each epoch:
 "0.5,90;0.25,95;". Exits 77 where Python lacks the reader.
 """
 import json
@@ -55,6 +55,18 @@ def read_again(folder, _):
     train = accumulator(folder, "train")
     assert [(e.step, e.value) for e in train.Scalars("Loss/batch")] == [(1, 1), (2, 2), (3, 3), (4, 14), (5, 15), (6, 16), (7, 17)]
     assert train.Tensors("note")[-1].tensor_proto.string_val[0] == b"second"
+
+
+def read_hparams(folder, _):
+    from google.protobuf.json_format import MessageToDict
+    from tensorboard.plugins.hparams import metadata, plugin_data_pb2
+    session = accumulator(folder, ".")
+    content = session.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    assert session.SummaryMetadata("_hparams_/session_start_info").plugin_data.plugin_name == metadata.PLUGIN_NAME
+    info = metadata.parse_session_start_info_plugin_data(content)
+    assert isinstance(info, plugin_data_pb2.SessionStartInfo) and info.start_time_secs > 1.6e9
+    values = {name: MessageToDict(value) for name, value in info.hparams.items()}
+    assert values == {"layers": 3.0, "rate": 0.0625, "name": "d\u00e9j\u00e0 \"vu\"", "adam.nesterov": True, "adam.sizes": "[2,3]"}, values
 
 
 def read_histograms(folder, _):

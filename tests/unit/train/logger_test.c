@@ -243,6 +243,36 @@ static void histograms_are_read(void **state) {
   folder_remove(folder.path);
 }
 
+/* Every kind of field; an absent number is left out. */
+#define HPARAMS_INNER(REQ, OPT)     \
+  REQ(BurnSize2, sizes, "")         \
+  OPT(BurnBool, nesterov, true, "") \
+  OPT(BurnOptionF64, limit, BURN_ABSENT, "")
+BURN_CONFIG(HparamsInner, HPARAMS_INNER);
+#define HPARAMS(REQ, OPT)     \
+  REQ(BurnSize, layers, "")   \
+  REQ(BurnText, name, "")     \
+  REQ(HparamsInner, adam, "") \
+  OPT(BurnF64, rate, 0.0625, "")
+BURN_CONFIG(Hparams, HPARAMS);
+
+static void hyperparameters_are_read(void **state) {
+  (void)state;
+  const Folder folder = folder_make();
+  BurnStatus status;
+  BurnTensorboard *board = burn_tensorboard_create(file_in(&folder, "tensorboard"), &status);
+  check_status(status);
+  Hparams config =
+      Hparams_defaults(3, (BurnText){"d\303\251j\303\240 \"vu\""}, HparamsInner_defaults((BurnSize2){{2, 3}}));
+  check_status(burn_tensorboard_config(board, burn_config(Hparams, &config)));
+  const BurnLogger logger = burn_tensorboard_logger(board);
+  const BurnLogEntry entry = entry_of(BURN_SPLIT_VALID, 1, 7, 0.25, true);
+  check_status(logger.log(logger.context, &entry));
+  burn_tensorboard_destroy(board);
+  expect_read("hparams", &folder, "");
+  folder_remove(folder.path);
+}
+
 /* -- failures --------------------------------------------------------------------------------- */
 
 static BurnStatus count_entry(void *context, const BurnLogEntry *entry) {
@@ -283,6 +313,7 @@ int main(void) {
                                      cmocka_unit_test(the_checksum_is_castagnolis),
                                      cmocka_unit_test(tensorboard_leaves_out_what_is_done_again),
                                      cmocka_unit_test(histograms_are_read),
+                                     cmocka_unit_test(hyperparameters_are_read),
                                      cmocka_unit_test(every_logger_hears_of_every_entry),
                                      cmocka_unit_test(what_cannot_be_written_is_told)};
   return cmocka_run_group_tests_name("logger", tests, NULL, NULL);

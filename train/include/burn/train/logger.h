@@ -87,7 +87,8 @@ BURN_API BurnLogger burn_tensorboard_logger(BurnTensorboard *board);
 /* A text, in Markdown, on the page of texts; of the training. */
 BURN_API BURN_USE_RESULT BurnStatus burn_tensorboard_text(BurnTensorboard *board, const char *tag, size_t step,
                                                           const char *text);
-/* A config as a text, "config". */
+/* A config as a text, "config", and as hyperparameters on the page HPARAMS: fields by their paths, "optimizer.beta_1",
+ * beside which that page lists the metrics of the run. It compares runs whose folders lie in one. */
 BURN_API BURN_USE_RESULT BurnStatus burn_tensorboard_config(BurnTensorboard *board, BurnConfig config);
 /* A histogram of all elements of a tensor (taken), of any dtype but bool, in 30 bins of one width between its smallest
  * and largest. What is not finite is left out. Reads the tensor, so it waits for the device. */
