@@ -7,24 +7,32 @@
 
 /* -- calls ------------------------------------------------------------------------------------- */
 
+static bool is_attention(uint32_t op) {
+  return op == BURN_OP_attention || op == BURN_OP_attention_backward || op == BURN_OP_attention_with_logsumexp ||
+         op == BURN_OP_attention_with_logsumexp_backward;
+}
+
 static uint32_t BURN_API_CALL op_support(void *self, uint32_t op) {
   const Gpu *gpu = self;
   if (op >= BURN_OP_LIMIT || !gpu->rows[op]) return BURN_SUPPORT_NO;
   if (burn__gpu_is_of_volumes(op))
     return gpu->libraries && gpu->libraries->takes_volumes ? BURN_SUPPORT_ASK : BURN_SUPPORT_NO;
-  return op == BURN_OP_quantized_matmul ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
+  const bool is_asked = op == BURN_OP_quantized_matmul || (gpu->composes_f64_attention && is_attention(op));
+  return is_asked ? BURN_SUPPORT_ASK : BURN_SUPPORT_YES;
 }
 
 /* For the ops that some calls of are decomposed. */
 static int32_t BURN_API_CALL supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
   const bool is_product = call->op == BURN_OP_quantized_matmul, is_of_volumes = burn__gpu_is_of_volumes(call->op);
-  const bool suits = is_product      ? burn__gpu_takes_quantized(call)
-                     : is_of_volumes ? burn__gpu_takes_volumes(self, call)
-                                     : true;
+  const bool suits = is_product               ? burn__gpu_takes_quantized(call)
+                     : is_of_volumes          ? burn__gpu_takes_volumes(self, call)
+                     : is_attention(call->op) ? call->inputs[0]->dtype != BURN_DTYPE_F64
+                                              : true;
   if (suits || why_bytes == 0) return suits;
   (void)snprintf(why, why_bytes, "%s",
-                 is_product ? "only i8 with one scale along the axis that is summed over is multiplied as it is"
-                            : "the device's library has no algorithm for it");
+                 is_product      ? "only i8 with one scale along the axis that is summed over is multiplied as it is"
+                 : is_of_volumes ? "the device's library has no algorithm for it"
+                                 : "drivers compile its kernel of f64 for many seconds");
   return 0;
 }
 

@@ -197,7 +197,12 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
   if (!instance) return BURN_COMMON_FAIL(host, FAILED_PRECONDITION, "vulkan", "%s", why);
   Vulkan *vulkan = host->allocate(sizeof *vulkan);
   if (!vulkan) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "vulkan", "no memory of the host");
-  *vulkan = (Vulkan){.gpu = {.host = host, .backend = &functions, .owner = owner, .index = index, .has_f64 = true},
+  *vulkan = (Vulkan){.gpu = {.host = host,
+                             .backend = &functions,
+                             .owner = owner,
+                             .index = index,
+                             .has_f64 = true,
+                             .composes_f64_attention = true},
                      .instance = instance,
                      .settings = settings};
   (void)snprintf(vulkan->gpu.name, sizeof vulkan->gpu.name, "vulkan:%u", index);

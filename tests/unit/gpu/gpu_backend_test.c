@@ -95,6 +95,26 @@ static void test_support(void **state) {
   close_test_gpu(test);
 }
 
+/* Drivers of Vulkan compile its kernels of f64 for long, those of CUDA do not. */
+static void test_attention_of_f64_may_be_composed(void **state) {
+  char why[100] = "";
+  BurnBackend table;
+  TestGpu *test = open_table(&table);
+  BurnPrimitive x = {.dtype = BURN_DTYPE_F64, .rank = 4}, *inputs[] = {&x, &x, &x, NULL, NULL};
+  const BurnOpCall call = {
+      .struct_size = (uint32_t)sizeof call, .op = BURN_OP_attention, .input_count = 5, .inputs = inputs};
+  (void)state;
+  assert_int_equal(table.op_support(table.self, BURN_OP_attention_backward), BURN_SUPPORT_YES);
+  test->gpu.composes_f64_attention = true;
+  assert_int_equal(table.op_support(table.self, BURN_OP_attention_backward), BURN_SUPPORT_ASK);
+  assert_int_equal(table.op_support(table.self, BURN_OP_attention_with_logsumexp), BURN_SUPPORT_ASK);
+  assert_int_equal(table.supports(table.self, &call, why, sizeof why), 0);
+  assert_non_null(strstr(why, "f64"));
+  x.dtype = BURN_DTYPE_F32;
+  assert_int_equal(table.supports(table.self, &call, why, sizeof why), 1);
+  close_test_gpu(test);
+}
+
 static void test_launches(void **state) {
   TestGpu *test = open_test_gpu(1, 1, -1);
   (void)state;
@@ -140,9 +160,13 @@ static void test_complaints_are_told_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create_and_read), cmocka_unit_test(test_ops),
-      cmocka_unit_test(test_support),         cmocka_unit_test(test_launches),
-      cmocka_unit_test(test_recording),       cmocka_unit_test(test_complaints_are_told_once),
+      cmocka_unit_test(test_create_and_read),
+      cmocka_unit_test(test_ops),
+      cmocka_unit_test(test_support),
+      cmocka_unit_test(test_attention_of_f64_may_be_composed),
+      cmocka_unit_test(test_launches),
+      cmocka_unit_test(test_recording),
+      cmocka_unit_test(test_complaints_are_told_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
