@@ -86,7 +86,10 @@ static BurnStatus locate(Export *export, BurnPrimitive *x, const int64_t *stream
     return BURN_OK;
   }
   if (!dlpack || !dlpack->locate)
-    return BURN_FAIL(UNIMPLEMENTED, "to_dlpack: memory of '%s' has no address", backend->name);
+    return BURN_FAIL(
+        UNIMPLEMENTED,
+        "to_dlpack: memory of '%s' has no address; burn_to_device to a device of ndarray makes a copy that has one",
+        backend->name);
   return dlpack->locate(self, x, tensor);
 }
 

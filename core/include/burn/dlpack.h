@@ -18,7 +18,8 @@ struct DLManagedTensor;
 /* Takes x; *out is its elements where they lie, of the shape, dtype and strides of x, on DLPack's device (CPU, or CUDA
  * for backends over it), version 1.0, flag READ_ONLY. Waits for work on the device. Call out's deleter when done, from
  * any thread; the device stays open until then. Strides that are negative (a reversed slice) are packed first, with
- * flag IS_COPIED. Fails for a failed tensor, and with UNIMPLEMENTED where the backend's memory has no address. */
+ * flag IS_COPIED. Fails for a failed tensor, and with UNIMPLEMENTED where the backend's memory has no address
+ * (vulkan): burn_to_device to a device of ndarray makes a copy that has one. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_to_dlpack(BurnTensor *x, struct DLManagedTensorVersioned **out);
 
 /* The same for a consumer that goes on in a stream of the device: what it puts there afterwards comes after the work

@@ -234,13 +234,82 @@ static void test_functions_that_are_missing_are_named(void **state) {
   expect_without("vkDestroyDevice", "the driver has no vkDestroyDevice");
 }
 
-/* -- late failures ---------------------------------------------------------------------------- */
+/* -- two devices ------------------------------------------------------------------------------ */
 
 static BurnDevice *open_device(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
   CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
   return device;
 }
+
+enum { ROWS = 37, COLUMNS = 53 };
+
+/* There and back, with work before and behind that nobody has waited for; x is turned, so that its lines do not lie one
+ * after the other. */
+static BurnTensor *to_and_fro(BurnTensor *x, BurnDevice *here, BurnDevice *there) {
+  BurnTensor *turned = burn_add_scalar(burn_transpose(x), 1.0);
+  BurnTensor *away = burn_mul_scalar(burn_to_device(burn_transpose(turned), there), 2.0);
+  return burn_sub_scalar(burn_to_device(away, here), 2.0);
+}
+
+static void copy_between(void *context) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_F64, BURN_DTYPE_I64};
+  static float numbers[ROWS * COLUMNS], got[ROWS * COLUMNS];
+  (void)context;
+  alarm(120);
+  BurnDevice *first = open_device("vulkan:0"), *second = open_device("vulkan:1");
+  for (int i = 0; i < ROWS * COLUMNS; i++) numbers[i] = (float)(i % 1001);
+  for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
+    BurnTensor *x = burn_cast(burn_tensor_f32(first, numbers, BURN_SHAPE(ROWS, COLUMNS)), dtypes[d]);
+    BurnTensor *none = burn_to_device(burn_zeros(first, BURN_SHAPE(0, 3), dtypes[d]), second);
+    CHECK(burn_element_count(none) == 0, "a copy of no elements has some");
+    burn_drop(none);
+    x = burn_cast(to_and_fro(x, first, second), BURN_DTYPE_F32);
+    const BurnStatus status = burn_read_f32(x, got, ROWS * COLUMNS);
+    CHECK(status == BURN_OK, "%s", burn_status_message(status));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+      CHECK(got[i] == 2 * numbers[i], "dtype %d, element %d: %g", (int)dtypes[d], i, (double)got[i]);
+  }
+  CHECK(burn_device_memory(second).live_tensors == 0, "tensors are left");
+  burn_device_close(first);
+  burn_device_close(second);
+  CHECK(number_of("fake_vulkan_complaints") == 0, "the library has complained, see above");
+}
+
+static void test_tensors_go_from_device_to_device(void **state) {
+  (void)state;
+  if (!has_driver) skip();
+  setenv("BURN_FAKE_VULKAN_DEVICE", "many_devices,discrete", 1);
+  forked(copy_between, NULL);
+  setenv("BURN_FAKE_VULKAN_LATE", "1", 1);
+  forked(copy_between, NULL);
+  unsetenv("BURN_FAKE_VULKAN_LATE");
+}
+
+static void no_memory_crosses(void *context) {
+  struct DLManagedTensorVersioned *out = NULL;
+  (void)context;
+  BurnDevice *device = open_device("vulkan"), *host = open_device("ndarray");
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(2, 3), BURN_DTYPE_F32);
+  const BurnStatus status = burn_to_dlpack(burn_clone(x), &out);
+  CHECK(burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED, "memory of Vulkan crosses to others");
+  check_contains(burn_status_message(status), "burn_to_device");
+  CHECK(burn_to_dlpack(burn_to_device(x, host), &out) == BURN_OK, "the way round is shut");
+  BurnTensor *back = burn_from_dlpack(out, device);
+  float sum = 0;
+  CHECK(burn_read_f32(burn_sum(back), &sum, 1) == BURN_OK && sum == 6, "the sum is %g", (double)sum);
+  burn_device_close(device);
+  burn_device_close(host);
+}
+
+static void test_dlpack_goes_by_the_host(void **state) {
+  (void)state;
+  if (!has_driver) skip();
+  setenv("BURN_FAKE_VULKAN_DEVICE", "", 1);
+  forked(no_memory_crosses, NULL);
+}
+
+/* -- late failures ---------------------------------------------------------------------------- */
 
 static void check_sum(BurnDevice *device) {
   float sum = 0;
@@ -323,6 +392,8 @@ int main(void) {
                                      cmocka_unit_test(test_long_loops_are_made_or_refused),
                                      cmocka_unit_test(test_refusals_name_what_is_missing),
                                      cmocka_unit_test(test_functions_that_are_missing_are_named),
+                                     cmocka_unit_test(test_tensors_go_from_device_to_device),
+                                     cmocka_unit_test(test_dlpack_goes_by_the_host),
                                      cmocka_unit_test(test_an_index_outside_is_told),
                                      cmocka_unit_test(test_a_lost_device_is_told_and_the_process_goes_on)};
   return cmocka_run_group_tests(tests, set_up, NULL);
