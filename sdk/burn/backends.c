@@ -116,10 +116,10 @@ static int backends_json(void) {
   return command_print_json(root);
 }
 
-/* A text in a cell of a table: the bars between values would end it. */
+/* A text in a cell of a table: the bars between values would end it, and < would begin a tag of HTML. */
 static void print_cell(const char *text) {
   printf(" ");
-  for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
+  for (; *text; text++) printf(*text == '|' || *text == '<' ? "\\%c" : "%c", *text);
   printf(" |");
 }
 
