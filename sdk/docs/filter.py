@@ -1,10 +1,13 @@
 """Doxygen's INPUT_FILTER: our comments, /* .. */ before a declaration or after it, as those that Doxygen reads; configs and modules, which are made
-by macros from rows, as the structs that they become. Titles are left out: the pages have their own order."""
+by macros from rows, as the structs that they become; enums whose rows are a .def file with its constants. Titles are left out: the pages have their
+own order. Pages of Markdown are those of pages.py."""
 import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/lint"))
+from pages import ROOT, markdown  # noqa: E402
 from headers import Declaration, comment_end, declarations  # noqa: E402
 
 ROW = re.compile(r"\b(REQ|OPT|X)\((\w+),\s*(\w+),(.*?)\"\s*\)(?=\s|$|\\)", re.S)
@@ -17,7 +20,8 @@ def plain(comment):
 
 
 def escaped(text):
-    return re.sub(r"^(?=\.)|([\\@<>#&*_`])", lambda m: "\\" + m.group(0) if m.group(0) else "\u200b", text)
+    text = re.sub(r"^(?=\.)|([\\@<>#&*_`])", lambda m: "\\" + m.group(0) if m.group(0) else "\u200b", text)
+    return re.sub(r"(?<= )\.\.$", r"\\.\\.", text)  # a point by itself would end a list
 
 
 def doxygen(text, head="", mark="/**"):
@@ -41,6 +45,32 @@ def members(body):
         out.append(body[at:match.start()] + doxygen(plain(match.group(0)), mark="/**<" if line.strip() else "/**"))
         at = match.end()
     return "".join(out) + body[at:]
+
+
+def arguments_of(text):
+    """What stands between the commas of the outermost level."""
+    out, depth, quoted = [""], 0, False
+    for char in text:
+        quoted ^= char == '"'
+        depth += (char in "([{") - (char in ")]}") if not quoted else 0
+        if char == "," and depth == 0 and not quoted:
+            out.append("")
+        else:
+            out[-1] += char
+    return [argument.strip() for argument in out]
+
+
+def from_lists(text):
+    """The constants that `#define ROW(..) ..`, `#include <list.def>` and `#undef ROW` make; in functions these lines are left out."""
+    def constants(match):
+        macro, parameters, body, file = match.groups()
+        rows = re.sub(r"/\*.*?\*/", "", (ROOT / "plugin-api/include" / file).read_text(), flags=re.S)
+        out = []
+        for row in re.findall(rf"^{macro}\((.*?)\)$(?=\n(?:{macro}|\s*$|#))", rows, re.M | re.S):
+            values = dict(zip(arguments_of(parameters), arguments_of(row)))
+            out.append(re.sub(r"(?:##)?\b(\w+)\b", lambda word: values.get(word.group(1), word.group(0)), body.replace("\\\n", " ")))
+        return "\n".join(out) if text.lstrip().startswith(("enum", "typedef enum")) else ""
+    return re.sub(r"^#define (\w+)\((.*?)\) ?((?:.*\\\n)*.*)\n#include <(.*\.def)>\n#undef \1$", constants, text, flags=re.M)
 
 
 def rows_of(text):
@@ -67,6 +97,7 @@ def emit(item, rows):
     if made and made.group(3) in rows:
         return struct_of(made.group(2), rows[made.group(3)], item.comment or
                          ("/* Config: made by " + made.group(2) + "_defaults. */" if "CONFIG" in made.group(1) else "/* Module. */"))
+    item.text = from_lists(item.text)
     comment = doxygen(plain(item.comment)) + "\n" if item.comment and not item.text.startswith(("#if", "#el", "#end", "#include")) else ""
     is_body = re.match(r"(typedef )?(struct|union|enum)\b", item.text) and "{" in item.text
     if item.text.startswith("enum {"):
@@ -77,7 +108,7 @@ def emit(item, rows):
 def main(path):
     text = path.read_text()
     if path.suffix != ".h":
-        print(text)
+        print(markdown(path))
         return
     lines, rows = text.split("\n"), {}
     if lines[0].startswith("/*"):

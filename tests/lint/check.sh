@@ -167,4 +167,11 @@ if command -v shellcheck >/dev/null 2>&1; then
     tests/sdk/*.sh sdk/pages/make_pages.sh packaging/package.sh tests/abi/keep tests/abi/update .ci/run || die "shellcheck"
   say "shellcheck: dev, the scripts of tests/ and those that make packages"
 fi
+# 11. The book and the headers as HTML, without a warning.
+if command -v doxygen >/dev/null 2>&1 && [ -n "$python" ]; then
+  ./dev docs || die "./dev docs"
+  say "docs: no warnings"
+else
+  say "docs: skipped, no doxygen"
+fi
 say "all passed"
