@@ -41,6 +41,7 @@ PAGES = [
     (fence("c", "int main(void) { return x; }", "file p.c"), "undeclared"),
     (fence("c", "int unused;", "file p.c") + fence("c", "int main(void) { return 0 }", "file p.c"), "expected"),
     (fence("c", LEAK), "tensors are left over"),
+    (fence("c", LEAK, "built") + fence("sh", "./leak"), "tensors are left over"),
     (fence("c", "int main(void) { return 0; }"), "no comment in its first line"),
     (fence("sh", "mkdir d; cd d; x=1; export x; unset y") + fence("sh", 'test "$x" = 1; test "${PWD##*/}" = d'), None),
     (fence("sh", "false; true"), "ends with 1"),

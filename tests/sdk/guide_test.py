@@ -192,7 +192,7 @@ class Run:
 
     def __init__(self, prefix, compiler, folder, update=False):
         self.prefix, self.start, self.update, self.shown = pathlib.Path(prefix).resolve(), folder, update, {}
-        self.printed, self.scripts, self.counts = "", "", {"run": 0, "not run": 0, "compared": 0}
+        self.printed, self.scripts, self.built, self.counts = "", "", False, {"run": 0, "not run": 0, "compared": 0}
         tools = self.start / "tools"
         tools.mkdir(exist_ok=True)
         flags = FLAGS + ([f"-fsanitize={os.environ['SDK_SANITIZE']}"] if os.environ.get("SDK_SANITIZE") else [])
@@ -242,10 +242,15 @@ class Run:
         compiler = "c++" if file.endswith(".cpp") else "cc"
         name = file.rpartition(".")[0]
         self.shell(block, f"{compiler} -g -O1 {file}{more} $(pkg-config --cflags --libs burn) -lm -o {name}\n")
-        if "built" not in block.clauses:
+        if "built" in block.clauses:
+            self.built = True
+        else:
             self.shell(block, f"./{name}\n", "fails" in block.clauses, BURN_GUARDS="1")
-            if "closed with" in self.printed:
-                raise Wrong(f"line {block.line}: tensors are left over:\n{self.printed}")
+            self.look_for_leaks(block)
+
+    def look_for_leaks(self, block):
+        if "closed with" in self.printed:
+            raise Wrong(f"line {block.line}: tensors are left over:\n{self.printed}")
 
     def file(self, block, name, text, last):
         path = self.folder / name
@@ -287,7 +292,10 @@ class Run:
             text = "".join(part.text for part in same[:next(i for i, part in enumerate(same) if part is block) + 1])
             self.file(block, block.file, text, same[-1] is block)
         elif block.language == "sh":
-            self.shell(block, block.text, "fails" in block.clauses)
+            guarded = "BURN_GUARDS=1; export BURN_GUARDS\n" if self.built else ""  # commands that run programs of the page
+            self.shell(block, guarded + block.text, "fails" in block.clauses)
+            if self.built:
+                self.look_for_leaks(block)
         elif block.language == "python":
             self.python(block)
         elif not shows(block, self.printed):
