@@ -12,16 +12,11 @@
 
 #include <cmocka.h>
 
+#include "file_testing.h"
+
 #include "data_golden.h"
 
 static const char npy[] = "numpy_test.npy", npz[] = "numpy_test.npz";
-
-static void file_write(const char *path, const void *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
-}
 
 static BurnDevice *device;
 

@@ -12,18 +12,13 @@
 
 #include <cmocka.h>
 
-static const char path[] = "csv_test.csv";
+#include "file_testing.h"
 
-static void file_write(const char *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
-}
+static const char path[] = "csv_test.csv";
 
 static BurnDataset *read_text(const char *text, const BurnColumn *columns, size_t count, const BurnCsvConfig *config,
                               BurnStatus *status) {
-  file_write(text, strlen(text));
+  file_write(path, text, strlen(text));
   *status = BURN_OK;
   return burn_dataset_csv(path, columns, count, config, status);
 }
@@ -172,7 +167,7 @@ static void bad_files_are_refused(void **state) {
   refuse("x,x2,y\n1,2,3\n1,2,\"3\n4,5,6\n", "csv: csv_test.csv: line 3: a quote is not closed");
   static const char zero[] = "x,x2,y\n1,2\0,3\n";
   BurnStatus status = BURN_OK;
-  file_write(zero, sizeof zero - 1);
+  file_write(path, zero, sizeof zero - 1);
   assert_null(burn_dataset_csv(path, pair, 2, NULL, &status));
   assert_string_equal(burn_status_message(status), "csv: csv_test.csv: line 2: a zero byte");
   status = BURN_OK;
@@ -231,13 +226,13 @@ static void gzipped_files_are_read(void **state) {
   BurnStatus status = BURN_OK;
   float x[2];
   uint8_t y = 0;
-  file_write((const char *)bytes, sizeof bytes);
+  file_write(path, (const char *)bytes, sizeof bytes);
   BurnDataset *dataset = burn_dataset_csv(path, pair, 2, NULL, &status);
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
   assert_true(burn_dataset_get(dataset, 0, (void *const[]){x, &y}) == BURN_OK);
   assert_true(x[0] == 1 && x[1] == 2 && y == 3);
   burn_dataset_drop(dataset);
-  file_write((const char *)bytes, sizeof bytes - 9);
+  file_write(path, (const char *)bytes, sizeof bytes - 9);
   assert_null(burn_dataset_csv(path, pair, 2, NULL, &status));
   assert_string_equal(burn_status_message(status), "csv: csv_test.csv: gzip stream truncated in its checksum");
 }
@@ -248,7 +243,7 @@ static void lines_are_items(void **state) {
   (void)state;
   static const char text[] = "one\r\n\ntwo \xc3\xa9\nthree, which is long";
   BurnStatus status = BURN_OK;
-  file_write(text, sizeof text - 1);
+  file_write(path, text, sizeof text - 1);
   assert_null(burn_dataset_text_lines(path, &(BurnTextConfig){.bytes = 8}, &status));
   assert_string_equal(burn_status_message(status), "text_lines: csv_test.csv: line 4: 20 bytes, at most 8 expected");
   size_t skipped = 0;

@@ -12,18 +12,13 @@
 
 #include <cmocka.h>
 
-static const char path[] = "json_lines_test.jsonl";
+#include "file_testing.h"
 
-static void file_write(const char *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
-}
+static const char path[] = "json_lines_test.jsonl";
 
 static BurnDataset *read_text(const char *text, const BurnColumn *columns, size_t count, const BurnReadConfig *config,
                               BurnStatus *status) {
-  file_write(text, strlen(text));
+  file_write(path, text, strlen(text));
   *status = BURN_OK;
   return burn_dataset_json_lines(path, columns, count, config, status);
 }
@@ -120,7 +115,7 @@ static void zero_bytes_are_refused(void **state) {
   (void)state;
   const char bytes[] = "{\"x\":[1,2],\"y\":3}\0{\"x\":[1,2],\"y\":3}\n";
   BurnStatus status = BURN_OK;
-  file_write(bytes, sizeof bytes - 1);
+  file_write(path, bytes, sizeof bytes - 1);
   assert_null(burn_dataset_json_lines(path, pair, 2, NULL, &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_CORRUPT_DATA);
 }

@@ -10,16 +10,11 @@
 
 #include <cmocka.h>
 
+#include "file_testing.h"
+
 #include "data_golden.h"
 
 static const char npy[] = "numpy_dataset_test.npy", npz[] = "numpy_dataset_test.npz";
-
-static void file_write(const char *path, const void *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
-}
 
 static void arrays_are_columns(void **state) {
   (void)state;

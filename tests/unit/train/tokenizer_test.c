@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "file_testing.h"
+
 #include "data_golden.h"
 
 static const char vocab[] = "tokenizer_test.json", merges[] = "tokenizer_test.txt";
@@ -20,13 +22,6 @@ static const BurnSpecialTokens specials = {special_texts, 1};
 
 static void check(BurnStatus status) {
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
-static void file_write(const char *path, const void *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
 }
 
 static void file_check(const char *path, const unsigned char *bytes, size_t count) {

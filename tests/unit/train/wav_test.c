@@ -11,14 +11,9 @@
 
 #include <cmocka.h>
 
-static const char path[] = "wav_test.wav", other_path[] = "wav_test_other.wav";
+#include "file_testing.h"
 
-static void file_write(const void *bytes, size_t count) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, count, file), count);
-  assert_int_equal(fclose(file), 0);
-}
+static const char path[] = "wav_test.wav", other_path[] = "wav_test_other.wav";
 
 static void check_status(BurnStatus status) {
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
@@ -34,7 +29,7 @@ enum { STEREO_BYTES = sizeof stereo, FMT = 20, LIST = 36, DATA = 48, SAMPLES = 5
 static void bytes_become_samples(void **state) {
   (void)state;
   BurnWav sound;
-  file_write(stereo, sizeof stereo);
+  file_write(path, stereo, sizeof stereo);
   check_status(burn_wav_read(path, &sound));
   assert_true(sound.frames == 2 && sound.channels == 2 && sound.sample_rate == 8000);
   assert_int_equal(sound.format, BURN_WAV_PCM_16);
@@ -121,7 +116,7 @@ static void bad_files_are_refused(void **state) {
     BurnWav sound;
     memcpy(bytes, stereo, sizeof bytes);
     bytes[cases[i].at] = cases[i].value;
-    file_write(bytes, cases[i].bytes);
+    file_write(path, bytes, cases[i].bytes);
     const BurnStatus status = burn_wav_read(path, &sound);
     snprintf(message, sizeof message, "wav: %s: %s", path, cases[i].message);
     assert_int_equal(burn_status_code(status), BURN_STATUS_CORRUPT_DATA);
@@ -168,7 +163,7 @@ static void items_are_cut_or_filled_up(void **state) {
   const char *const paths[] = {path, other_path};
   const int64_t labels[] = {7, 9};
   BurnStatus status = BURN_OK;
-  file_write(stereo, sizeof stereo);
+  file_write(path, stereo, sizeof stereo);
   check_status(burn_wav_write(other_path, &(BurnWav){five, 2, 2, 16000, BURN_WAV_F32}));
   BurnDataset *dataset =
       burn_dataset_wav(paths, 2, &(BurnWavConfig){.frames = 3, .channels = 2, .labels = labels}, &status);
