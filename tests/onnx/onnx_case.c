@@ -1,33 +1,13 @@
 /* onnx_case.c - reads a case, applies the mapping of its node, and compares. */
 #include "onnx_case.h"
 
+#include "onnx_operators.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* -- the table -------------------------------------------------------------------------------- */
-
-typedef struct Operator {
-  const char *name;
-  void (*map)(OnnxNode *node); /* NULL: not here */
-  const char *reason;
-} Operator;
-
-static const Operator operators[] = {
-#define ONNX_OP(name) {#name, onnx_##name, NULL},
-#define ONNX_OP_OF(domain, name) {domain "::" #name, onnx_##name, NULL},
-#define ONNX_ABSENT(name, reason) {name, NULL, reason},
-#include "onnx_ops.def"
-};
-
-static const Operator *find_operator(const char *name) {
-  for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-    if (strcmp(operators[i].name, name) == 0) return &operators[i];
-  }
-  return NULL;
-}
 
 /* -- files ------------------------------------------------------------------------------------ */
 
@@ -77,9 +57,7 @@ static bool read_model(Case *c) {
     return false;
   }
   c->node = c->model->graph->node[0];
-  const bool of_domain = c->node->domain && c->node->domain[0] && strcmp(c->node->domain, "ai.onnx") != 0;
-  snprintf(c->outcome.op, sizeof c->outcome.op, "%s%s%s", of_domain ? c->node->domain : "", of_domain ? "::" : "",
-           c->node->op_type);
+  onnx_operator_name(c->node, c->outcome.op, sizeof c->outcome.op);
   return true;
 }
 
@@ -120,8 +98,8 @@ static bool values_exist(Case *c, Onnx__ValueInfoProto *const *values, size_t co
   return true;
 }
 
-static const Operator *mappable(Case *c) {
-  const Operator *op = find_operator(c->outcome.op);
+static const OnnxOperator *mappable(Case *c) {
+  const OnnxOperator *op = onnx_find_operator(c->outcome.op);
   if (!op) {
     end(c, ONNX_FAILED, "operator %s is not in onnx_ops.def", c->outcome.op);
     return NULL;
@@ -251,7 +229,7 @@ OnnxOutcome onnx_case_run(BurnDevice *device, const char *folder, const char *na
   Case c = {.outcome = {.result = ONNX_PASSED}};
   OnnxNode node = {.device = device};
   snprintf(c.folder, sizeof c.folder, "%s/%s", folder, name);
-  const Operator *op = read_model(&c) ? mappable(&c) : NULL;
+  const OnnxOperator *op = read_model(&c) ? mappable(&c) : NULL;
   if (op) {
     node.proto = c.node;
     node.opset = opset_of(&c);

@@ -117,7 +117,7 @@ static void write_report(FILE *file, const Counts *counts, const char *stack) {
       "more),\n"
       "shapes and dtypes exactly, outputs drawn at random by shape and dtype only. Rank 0 is [1] here.\n\n"
       "The test `onnx_cases_test` writes this page with `--report` and compares it with `--page`; the mappings are in\n"
-      "`tests/onnx`.\n\n");
+      "`import/onnx`.\n\n");
   fprintf(file, "| operator | cases | pass | differ | fail | not mapped |\n|---|--:|--:|--:|--:|--:|\n");
   for (size_t i = 0; i < counts->op_count; i++) {
     const Count *c = &counts->ops[i];

@@ -13,7 +13,7 @@ MAP(Reshape) {
   if (onnx_int(node, "allowzero", 0)) {
     for (size_t i = 0; i < count; i++) dims[i] = dims[i] == 0 ? -1 : dims[i];
   }
-  onnx_give(node, 0, onnx_reshape(onnx_input(node, 0), dims, count));
+  onnx_give_rank(node, 0, onnx_reshape(onnx_input(node, 0), dims, count), count == 0 ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 MAP(Flatten) {
@@ -21,7 +21,7 @@ MAP(Flatten) {
   const int axis = onnx_axis(onnx_int(node, "axis", 1), burn_rank(x));
   int64_t dims[] = {1, 1};
   for (int i = 0; i < (int)burn_rank(x); i++) dims[i >= axis] *= burn_dim(x, i);
-  onnx_give(node, 0, onnx_reshape(x, dims, 2));
+  onnx_give_rank(node, 0, onnx_reshape(x, dims, 2), ONNX_RANK_MORE);
 }
 
 MAP(Transpose) {
@@ -40,7 +40,10 @@ MAP(Squeeze) {
   size_t count = onnx_input_ints(node, 1, axes);
   if (count == 0) count = onnx_ints(node, "axes", axes);
   for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) dims[i] = (int)axes[i];
-  onnx_give(node, 0, burn_squeeze_dims(onnx_input(node, 0), dims, (uint32_t)count));
+  const bool all = count == onnx_input_rank(node, 0) || (count == 0 && onnx_input_size(node, 0) == 1);
+  BurnTensor *x =
+      all ? onnx_reshape(onnx_input(node, 0), NULL, 0) : burn_squeeze_dims(onnx_input(node, 0), dims, (uint32_t)count);
+  onnx_give_rank(node, 0, x, all ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 /* Axes of the result in any order; ours wants them ascending. */
@@ -50,12 +53,13 @@ MAP(Unsqueeze) {
   bool added[2 * BURN_MAX_RANK] = {false};
   size_t count = onnx_input_ints(node, 1, axes);
   if (count == 0) count = onnx_ints(node, "axes", axes);
-  const uint32_t rank = burn_rank(x) + (uint32_t)count;
+  const uint32_t rank = (node->scalar[0] ? 0 : burn_rank(x)) + (uint32_t)count;
   for (size_t i = 0; i < count && rank <= BURN_MAX_RANK; i++) added[onnx_axis(axes[i], rank)] = true;
-  for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK; i++) {
+  for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK && !node->scalar[0]; i++) {
     if (added[i]) x = burn_unsqueeze_dim(x, (int)i);
   }
-  onnx_give(node, 0, x);
+  if (node->scalar[0]) x = onnx_to_rank(x, rank);
+  onnx_give_rank(node, 0, x, count == 0 && node->scalar[0] ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 /* Broadcast both ways: an axis of size 1 in the shape keeps that of x. */
@@ -66,7 +70,7 @@ MAP(Expand) {
   const uint32_t more = burn_rank(x) - (uint32_t)count;
   BurnShape shape = burn_shape(x);
   for (size_t i = 0; i < count; i++) shape.dims[i + more] = dims[i] == 1 ? shape.dims[i + more] : dims[i];
-  onnx_give(node, 0, burn_expand(x, shape));
+  onnx_give_rank(node, 0, burn_expand(x, shape), count == 0 && node->scalar[0] ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high) {
@@ -79,12 +83,12 @@ MAP(Shape) {
   int64_t start = onnx_int(node, "start", 0), end = onnx_int(node, "end", rank);
   start = clamp(start < 0 ? start + rank : start, 0, rank);
   end = clamp(end < 0 ? end + rank : end, start, rank);
-  onnx_give(node, 0, onnx_i64s(node->device, shape.dims + start, (size_t)(end - start)));
+  onnx_give_rank(node, 0, onnx_i64s(node->device, shape.dims + start, (size_t)(end - start)), ONNX_RANK_MORE);
 }
 
 MAP(Size) {
-  const int64_t count = burn_element_count(node->inputs[0]);
-  onnx_give(node, 0, onnx_i64s(node->device, &count, 1));
+  const int64_t count = onnx_input_size(node, 0);
+  onnx_give_rank(node, 0, onnx_i64s(node->device, &count, 1), ONNX_RANK_0);
 }
 
 /* -- parts and joins -------------------------------------------------------------------------- */
@@ -213,10 +217,25 @@ MAP(Trilu) {
 
 /* -- create ----------------------------------------------------------------------------------- */
 
+/* One number, or a list of them. */
+static bool constant_of_numbers(OnnxNode *node) {
+  const Onnx__AttributeProto *i = onnx_attribute(node, "value_int"), *is = onnx_attribute(node, "value_ints");
+  const Onnx__AttributeProto *f = onnx_attribute(node, "value_float"), *fs = onnx_attribute(node, "value_floats");
+  if (i) onnx_give_rank(node, 0, onnx_i64s(node->device, &i->i, 1), ONNX_RANK_0);
+  if (is) onnx_give_rank(node, 0, onnx_i64s(node->device, is->ints, is->n_ints), ONNX_RANK_MORE);
+  if (f) onnx_give_rank(node, 0, burn_tensor_f32(node->device, &f->f, BURN_SHAPE(1)), ONNX_RANK_0);
+  if (fs) {
+    onnx_give_rank(node, 0, burn_tensor_f32(node->device, fs->floats, BURN_SHAPE((int64_t)fs->n_floats)),
+                   ONNX_RANK_MORE);
+  }
+  return i || is || f || fs;
+}
+
 MAP(Constant) {
   const Onnx__AttributeProto *value = onnx_attribute(node, "value");
+  if (constant_of_numbers(node)) return;
   if (value && value->t) {
-    onnx_give(node, 0, onnx_tensor(node->device, value->t));
+    onnx_give_rank(node, 0, onnx_tensor(node->device, value->t), value->t->n_dims ? ONNX_RANK_MORE : ONNX_RANK_0);
   } else {
     onnx_not_mapped(node, "the constant is no tensor");
   }
@@ -233,7 +252,8 @@ MAP(ConstantOfShape) {
     dtype = burn_dtype(x);
     if (burn_read_scalar(x, &value) != BURN_OK) onnx_not_mapped(node, "the value is not one number");
   }
-  onnx_give(node, 0, burn_full(node->device, onnx_shape(dims, count), dtype, value));
+  onnx_give_rank(node, 0, burn_full(node->device, onnx_shape(dims, count), dtype, value),
+                 count == 0 ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 /* Ones on diagonal k of a matrix of any shape: our mask is false there. */
@@ -251,5 +271,5 @@ MAP(Range) {
   const double delta = onnx_input_number(node, 2, 1), count = ceil((limit - start) / delta);
   BurnTensor *x = burn_arange(node->device, 0, count > 0 ? (int64_t)count : 0, 1);
   x = burn_cast(x, burn_dtype(node->inputs[0]));
-  onnx_give(node, 0, burn_add_scalar(burn_mul_scalar(x, delta), start));
+  onnx_give_rank(node, 0, burn_add_scalar(burn_mul_scalar(x, delta), start), ONNX_RANK_MORE);
 }

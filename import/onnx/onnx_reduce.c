@@ -33,7 +33,8 @@ static void reduce(OnnxNode *node, BurnTensor *(*before)(BurnTensor *), Reduce *
   if (before) x = before(x);
   if (count > 0) x = apply(x, dims, count);
   if (after) x = after(x);
-  onnx_give(node, 0, onnx_int(node, "keepdims", 1) ? x : without(x, dims, count));
+  const bool kept = onnx_int(node, "keepdims", 1), none_left = !kept && count == onnx_input_rank(node, 0);
+  onnx_give_rank(node, 0, kept ? x : without(x, dims, count), none_left ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 static BurnTensor *any_dims(BurnTensor *x, const int *dims, uint32_t count) {

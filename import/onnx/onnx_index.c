@@ -8,8 +8,10 @@ MAP(Gather) {
   BurnTensor *x = onnx_input(node, 0);
   const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
   BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
+  const bool one = node->scalar[1] && burn_rank(x) == 1;
   x = burn_take(x, axis, indices);
-  onnx_give(node, 0, node->scalar[1] ? burn_squeeze_dim(x, axis) : x);
+  if (node->scalar[1] && !one) x = burn_squeeze_dim(x, axis);
+  onnx_give_rank(node, 0, x, one ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
 MAP(GatherElements) {

@@ -8,18 +8,43 @@
 
 #include <burn/burn.h>
 
-#include "onnx_subset.pb-c.h"
+#include "onnx.pb-c.h"
 
-enum { ONNX_MAX_VALUES = 16, ONNX_REASON = 160, ONNX_INTS = 64 };
+enum { ONNX_MAX_VALUES = 256, ONNX_REASON = 160, ONNX_INTS = 64 };
+
+/* A sequence of ONNX: tensors that several values may share. */
+typedef struct OnnxList {
+  size_t references;
+  size_t count;
+  BurnTensor **items; /* [count] */
+  bool *scalar;       /* [count] rank 0 in ONNX */
+} OnnxList;
+
+/* What a name of a graph stands for: a tensor, a list, or nothing (an optional that is empty). */
+typedef struct OnnxValue {
+  BurnTensor *tensor;
+  bool scalar; /* rank 0 in ONNX */
+  OnnxList *list;
+} OnnxValue;
+
+/* Whether a result of one element is rank 0 in ONNX: said by the mapping (onnx_give_rank), or as its inputs are. */
+typedef enum OnnxRank { ONNX_RANK_OF_INPUTS, ONNX_RANK_0, ONNX_RANK_MORE } OnnxRank;
+
+typedef struct OnnxFrame OnnxFrame; /* a graph that runs: onnx_run.c */
 
 typedef struct OnnxNode {
   BurnDevice *device;
   const Onnx__NodeProto *proto;
   int64_t opset;                       /* of the node's domain */
-  BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent */
+  BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent, or a list */
   bool scalar[ONNX_MAX_VALUES];        /* rank 0 in ONNX */
+  OnnxList *lists[ONNX_MAX_VALUES];    /* inputs that are sequences */
   BurnTensor *outputs[ONNX_MAX_VALUES];
+  OnnxList *output_lists[ONNX_MAX_VALUES];
+  OnnxRank output_rank[ONNX_MAX_VALUES];
+  OnnxFrame *frame;         /* the graph that the node belongs to; NULL for a node by itself */
   char reason[ONNX_REASON]; /* why it is not mapped; "" if it is */
+  BurnStatus status;        /* what onnx_fail was told */
 } OnnxNode;
 
 #define ONNX_OP(name) void onnx_##name(OnnxNode *node);
@@ -56,6 +81,7 @@ size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
 BurnTensor *onnx_input(const OnnxNode *node, size_t i);
 bool onnx_has_input(const OnnxNode *node, size_t i);
 uint32_t onnx_input_rank(const OnnxNode *node, size_t i);
+int64_t onnx_input_size(const OnnxNode *node, size_t i); /* elements */
 int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim);
 /* Elements of an input on the host: numbers that ONNX gives as tensors and we as arguments. */
 size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values);
@@ -63,7 +89,29 @@ int64_t onnx_input_int(OnnxNode *node, size_t i, int64_t otherwise);
 double onnx_input_number(OnnxNode *node, size_t i, double otherwise);
 bool onnx_wants_output(const OnnxNode *node, size_t i);
 void onnx_give(OnnxNode *node, size_t i, BurnTensor *x); /* drops x if output i is not wanted */
+/* The same, with what rank it has in ONNX: of x with one element, rank 0 (ours is [1]) or more. */
+void onnx_give_rank(OnnxNode *node, size_t i, BurnTensor *x, OnnxRank rank);
 void onnx_not_mapped(OnnxNode *node, const char *format, ...) BURN_PRINTF(2, 3);
+
+/* -- lists ------------------------------------------------------------------------------------- */
+
+/* A list with room for `count` items, which are NULL, and one reference; NULL without memory. */
+OnnxList *onnx_list_new(size_t count);
+/* Another reference, or one less; NULL is allowed. */
+OnnxList *onnx_list_retain(OnnxList *list);
+void onnx_list_release(OnnxList *list);
+void onnx_give_list(OnnxNode *node, size_t i, OnnxList *list); /* takes the reference */
+void onnx_value_release(OnnxValue *value);                     /* the tensor and the list */
+
+/* -- subgraphs --------------------------------------------------------------------------------- */
+
+/* Runs a graph attribute of the node: If's branches, the bodies of Loop and Scan. Takes the contents of `inputs` (as
+ * many as `graph` has, else a failure), and gives as many outputs as `graph` has (room for `output_count`, which must
+ * be that number). Names of the graphs around it are seen by the subgraph. A failed status names the node inside. */
+BURN_USE_RESULT BurnStatus onnx_run_subgraph(OnnxNode *node, const Onnx__GraphProto *graph, OnnxValue *inputs,
+                                             size_t input_count, OnnxValue *outputs, size_t output_count);
+/* What a mapping cannot put into a tensor: the node fails with this status. */
+void onnx_fail(OnnxNode *node, BurnStatus status);
 
 /* -- small steps; all take their tensors ------------------------------------------------------ */
 

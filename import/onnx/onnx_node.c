@@ -115,6 +115,7 @@ BurnTensor *onnx_input(const OnnxNode *node, size_t i) {
   return onnx_has_input(node, i) ? burn_clone(node->inputs[i]) : NULL;
 }
 uint32_t onnx_input_rank(const OnnxNode *node, size_t i) { return burn_rank(node->inputs[i]); }
+int64_t onnx_input_size(const OnnxNode *node, size_t i) { return burn_element_count(node->inputs[i]); }
 int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim) { return burn_dim(node->inputs[i], dim); }
 
 size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values) {
@@ -141,7 +142,7 @@ double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
 }
 
 bool onnx_wants_output(const OnnxNode *node, size_t i) {
-  return i < node->proto->n_output && node->proto->output[i][0];
+  return i < ONNX_MAX_VALUES && i < node->proto->n_output && node->proto->output[i][0];
 }
 
 void onnx_give(OnnxNode *node, size_t i, BurnTensor *x) {
@@ -150,6 +151,15 @@ void onnx_give(OnnxNode *node, size_t i, BurnTensor *x) {
   } else {
     burn_drop(x);
   }
+}
+
+void onnx_give_rank(OnnxNode *node, size_t i, BurnTensor *x, OnnxRank rank) {
+  onnx_give(node, i, x);
+  if (onnx_wants_output(node, i)) node->output_rank[i] = rank;
+}
+
+void onnx_fail(OnnxNode *node, BurnStatus status) {
+  if (node->status == BURN_OK) node->status = status;
 }
 
 void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
