@@ -1,0 +1,372 @@
+/* onnx_recurrent.c - ONNX operators of recurrent layers: RNN, GRU, LSTM in both directions, with every attribute.
+ *
+ * What does not depend on the state is one product for all steps; the loop of a usual LSTM is one op, others are a few
+ * calls a step. All is laid out [batch, steps, ..] here. Rows of unequal length run to the end; what comes after their
+ * own end is cleared, and their last state is picked. A reversed row is its own steps backwards. */
+#include "onnx_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUNCTIONS = 3 };
+
+typedef struct Function {
+  BurnTensor *(*apply)(BurnTensor *x, double alpha, double beta);
+  double alpha, beta;
+} Function;
+
+/* One direction of a layer. */
+typedef struct Layer {
+  OnnxNode *node;
+  int64_t gates; /* per element of the state: 1, 3 or 4 */
+  int64_t batch, steps, hidden;
+  bool batch_first, reversed;
+  size_t direction;
+  Function functions[FUNCTIONS];
+  double clip;              /* of what goes into a function; 0: none */
+  BurnTensor *lengths;      /* [batch] i64, or NULL: all have every step */
+  BurnTensor *inputs;       /* [batch, steps, gates * hidden]: the product of all steps, with the biases */
+  BurnTensor *weight;       /* [hidden, gates * hidden]: of the state */
+  BurnTensor *hidden_bias;  /* GRU with linear_before_reset: [hidden], else NULL */
+  BurnTensor *peepholes;    /* LSTM: [3 * hidden] for i, o, f, or NULL */
+  BurnTensor *state, *cell; /* [batch, hidden] */
+  BurnTensor *outputs;      /* [batch, steps, hidden] */
+  BurnTensor *last_state;   /* [batch, hidden] */
+  BurnTensor *last_cell;    /* [batch, hidden]; LSTM */
+} Layer;
+
+static BurnTensor *copy(const BurnTensor *x) { return burn_clone(x); }
+
+/* -- functions --------------------------------------------------------------------------------- */
+
+#define PLAIN(name, call)                                             \
+  static BurnTensor *name(BurnTensor *x, double alpha, double beta) { \
+    (void)alpha;                                                      \
+    (void)beta;                                                       \
+    return call;                                                      \
+  }
+PLAIN(apply_relu, burn_relu(x))
+PLAIN(apply_tanh, burn_tanh(x))
+PLAIN(apply_sigmoid, burn_sigmoid(x))
+PLAIN(apply_softsign, burn_softsign(x))
+PLAIN(apply_softplus, burn_softplus(x, 1))
+PLAIN(apply_leaky_relu, burn_leaky_relu(x, alpha))
+PLAIN(apply_thresholded_relu, burn_thresholded_relu(x, alpha))
+PLAIN(apply_elu, burn_elu(x, alpha))
+PLAIN(apply_hard_sigmoid, burn_hard_sigmoid(x, alpha, beta))
+PLAIN(apply_affine, burn_add_scalar(burn_mul_scalar(x, alpha), beta))
+PLAIN(apply_scaled_tanh, burn_mul_scalar(burn_tanh(burn_mul_scalar(x, beta)), alpha))
+
+/* The functions that ONNX names, how many of alpha and beta they read, and the values where none are given. */
+static const struct {
+  const char *name;
+  Function function;
+  int numbers;
+} functions[] = {{"Relu", {apply_relu, 0, 0}, 0},
+                 {"Tanh", {apply_tanh, 0, 0}, 0},
+                 {"Sigmoid", {apply_sigmoid, 0, 0}, 0},
+                 {"Softsign", {apply_softsign, 0, 0}, 0},
+                 {"Softplus", {apply_softplus, 0, 0}, 0},
+                 {"LeakyRelu", {apply_leaky_relu, 0.01, 0}, 1},
+                 {"ThresholdedRelu", {apply_thresholded_relu, 1, 0}, 1},
+                 {"Elu", {apply_elu, 1, 0}, 1},
+                 {"HardSigmoid", {apply_hard_sigmoid, 0.2, 0.5}, 2},
+                 {"Affine", {apply_affine, 1, 0}, 2},
+                 {"ScaledTanh", {apply_scaled_tanh, 1, 1}, 2}};
+enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
+
+static int lower(int c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+/* Names are compared without regard to case, as ONNX says. */
+static size_t find_function(const uint8_t *name, size_t length) {
+  for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+    size_t k = 0;
+    if (strlen(functions[i].name) != length) continue;
+    while (k < length && lower(name[k]) == lower(functions[i].name[k])) k++;
+    if (k == length) return i;
+  }
+  return FUNCTION_COUNT;
+}
+
+/* Value `i` of a list of numbers, or the given one. */
+static double listed(const OnnxNode *node, const char *name, size_t i, double otherwise) {
+  const Onnx__AttributeProto *list = onnx_attribute(node, name);
+  return list && i < list->n_floats ? (double)list->floats[i] : otherwise;
+}
+
+/* Reads `count` functions of the direction; alphas and betas are listed for the functions that have them, in order. */
+static void read_functions(Layer *l, const char *const *otherwise, size_t count) {
+  const Onnx__AttributeProto *names = onnx_attribute(l->node, "activations");
+  size_t alphas = 0, betas = 0;
+  for (size_t i = 0; i < count * (l->direction + 1); i++) {
+    const char *usual = otherwise[i % count];
+    const bool given = names && i < names->n_strings;
+    const size_t at = given ? find_function(names->strings[i].data, names->strings[i].len)
+                            : find_function((const uint8_t *)usual, strlen(usual));
+    if (at == FUNCTION_COUNT) {
+      onnx_not_mapped(l->node, "there is no activation %.*s for recurrent layers", (int)names->strings[i].len,
+                      (const char *)names->strings[i].data);
+      return;
+    }
+    Function function = functions[at].function;
+    if (functions[at].numbers > 0) function.alpha = listed(l->node, "activation_alpha", alphas++, function.alpha);
+    if (functions[at].numbers > 1) function.beta = listed(l->node, "activation_beta", betas++, function.beta);
+    l->functions[i % count] = function;
+  }
+}
+
+static bool is_usual(const Layer *l) {
+  return l->clip == 0 && !l->peepholes && !onnx_int(l->node, "input_forget", 0) &&
+         l->functions[0].apply == apply_sigmoid && l->functions[1].apply == apply_tanh &&
+         l->functions[2].apply == apply_tanh;
+}
+
+static BurnTensor *activate(const Layer *l, size_t function, BurnTensor *x) {
+  if (l->clip > 0) x = burn_clamp(x, -l->clip, l->clip);
+  return l->functions[function].apply(x, l->functions[function].alpha, l->functions[function].beta);
+}
+
+/* -- rows of unequal length -------------------------------------------------------------------- */
+
+/* The steps of every row backwards; the same again is the way back. */
+static BurnTensor *reversed(const Layer *l, BurnTensor *x) {
+  const int steps = 1;
+  if (!l->lengths) return burn_flip(x, &steps, 1);
+  const BurnShape shape = burn_shape(x);
+  BurnTensor *at = burn_reshape(burn_arange(l->node->device, 0, l->steps, 1), BURN_SHAPE(1, l->steps));
+  BurnTensor *lengths = burn_reshape(copy(l->lengths), BURN_SHAPE(l->batch, 1));
+  at = burn_expand(at, BURN_SHAPE(l->batch, l->steps));
+  BurnTensor *inside = burn_lower(copy(at), copy(lengths));
+  BurnTensor *mirrored = burn_sub(burn_sub_scalar(lengths, 1), copy(at));
+  at = burn_unsqueeze_dim(burn_mask_where(at, inside, mirrored), 2);
+  return burn_gather(x, 1, burn_expand(at, shape));
+}
+
+/* 0 after the end of each row. */
+static BurnTensor *cleared(const Layer *l, BurnTensor *x) {
+  if (!l->lengths) return x;
+  BurnTensor *at = burn_reshape(burn_arange(l->node->device, 0, l->steps, 1), BURN_SHAPE(1, l->steps, 1));
+  BurnTensor *lengths = burn_reshape(copy(l->lengths), BURN_SHAPE(l->batch, 1, 1));
+  return burn_mask_fill(x, burn_greater_equal(at, lengths), 0);
+}
+
+/* [batch, steps, hidden] -> [batch, hidden] at the last step of each row. */
+static BurnTensor *last_of(const Layer *l, const BurnTensor *x) {
+  if (!l->lengths) return burn_select_dim(copy(x), 1, l->steps - 1);
+  BurnTensor *at = burn_clamp_min(burn_sub_scalar(copy(l->lengths), 1), 0);
+  at = burn_expand(burn_reshape(at, BURN_SHAPE(l->batch, 1, 1)), BURN_SHAPE(l->batch, 1, l->hidden));
+  return burn_squeeze_dim(burn_gather(copy(x), 1, at), 1);
+}
+
+/* -- one direction ----------------------------------------------------------------------------- */
+
+/* Part `direction` of input i along its first axis, or of a state along the axis that the layout gives. */
+static BurnTensor *of_direction(const Layer *l, size_t i, int axis) {
+  return onnx_has_input(l->node, i) ? burn_select_dim(onnx_input(l->node, i), axis, (int64_t)l->direction) : NULL;
+}
+
+static BurnTensor *first_state(const Layer *l, size_t i) {
+  BurnTensor *given = of_direction(l, i, l->batch_first ? 1 : 0);
+  return given ? given : burn_zeros(l->node->device, BURN_SHAPE(l->batch, l->hidden), burn_dtype(l->node->inputs[0]));
+}
+
+static BurnTensor *block(const Layer *l, BurnTensor *x, int axis, int64_t first, int64_t count) {
+  return burn_slice_dim(x, axis, BURN_RANGE(first * l->hidden, (first + count) * l->hidden));
+}
+
+/* Both biases as one; that of a GRU's candidate stays apart where the reset gate multiplies it. */
+static BurnTensor *bias_of(Layer *l, bool apart) {
+  BurnTensor *both = of_direction(l, 3, 0);
+  if (!both) return NULL;
+  BurnTensor *of_state = block(l, copy(both), 0, l->gates, l->gates);
+  BurnTensor *of_input = block(l, both, 0, 0, l->gates);
+  if (!apart) return burn_add(of_input, of_state);
+  l->hidden_bias = block(l, copy(of_state), 0, 2, 1);
+  BurnTensor *parts[] = {block(l, of_state, 0, 0, 2),
+                         burn_zeros(l->node->device, BURN_SHAPE(l->hidden), burn_dtype(of_input))};
+  return burn_add(of_input, burn_cat(parts, 2, 0));
+}
+
+/* The gates i, o, f, c of ONNX in the order of our op: i, f, c, o. */
+static BurnTensor *in_our_order(const Layer *l, BurnTensor *x) {
+  if (!x) return NULL;
+  BurnTensor *parts[] = {block(l, copy(x), 0, 0, 1), block(l, copy(x), 0, 2, 2), block(l, copy(x), 0, 1, 1)};
+  burn_drop(x);
+  return burn_cat(parts, 3, 0);
+}
+
+/* Makes what the loop reads; the weights in the order of our op if `usual`. */
+static void prepare(Layer *l, bool usual, bool apart) {
+  BurnTensor *x = onnx_input(l->node, 0), *weight = of_direction(l, 1, 0), *recurrent = of_direction(l, 2, 0);
+  BurnTensor *bias = bias_of(l, apart);
+  if (!l->batch_first) x = burn_swap_dims(x, 0, 1);
+  if (l->reversed) x = reversed(l, x);
+  if (usual) {
+    weight = in_our_order(l, weight);
+    recurrent = in_our_order(l, recurrent);
+    bias = in_our_order(l, bias);
+  }
+  l->inputs = burn_linear(x, burn_transpose(weight), bias);
+  l->weight = burn_transpose(recurrent);
+  l->state = first_state(l, 5);
+}
+
+static void finish(Layer *l) {
+  l->outputs = cleared(l, l->outputs);
+  l->last_state = last_of(l, l->outputs);
+  if (l->reversed) l->outputs = reversed(l, l->outputs);
+  burn_drop(l->inputs);
+  burn_drop(l->weight);
+  burn_drop(l->hidden_bias);
+  burn_drop(l->peepholes);
+  burn_drop(l->lengths);
+}
+
+/* -- steps: gates [batch, gates * hidden] of one step; the state becomes that after it ------------ */
+
+typedef void Step(Layer *l, BurnTensor *gates);
+
+static void rnn_step(Layer *l, BurnTensor *gates) {
+  l->state = activate(l, 0, burn_add(gates, burn_matmul(l->state, copy(l->weight))));
+}
+
+static void gru_step(Layer *l, BurnTensor *gates) {
+  const bool after = onnx_int(l->node, "linear_before_reset", 0);
+  BurnTensor *inputs = block(l, copy(gates), 1, 2, 1), *of_state = NULL, *both;
+  if (after) {
+    of_state = burn_matmul(copy(l->state), copy(l->weight));
+    both = block(l, copy(of_state), 1, 0, 2);
+    of_state = block(l, of_state, 1, 2, 1);
+    if (l->hidden_bias) of_state = onnx_broadcast(burn_add, of_state, copy(l->hidden_bias));
+  } else {
+    both = burn_matmul(copy(l->state), block(l, copy(l->weight), 1, 0, 2));
+  }
+  both = activate(l, 0, burn_add(block(l, gates, 1, 0, 2), both));
+  BurnTensor *update = block(l, copy(both), 1, 0, 1), *reset = block(l, both, 1, 1, 1);
+  if (after) {
+    of_state = burn_mul(reset, of_state);
+  } else {
+    of_state = burn_matmul(burn_mul(reset, copy(l->state)), block(l, copy(l->weight), 1, 2, 1));
+  }
+  BurnTensor *candidate = activate(l, 1, burn_add(inputs, of_state));
+  l->state = burn_add(candidate, burn_mul(update, burn_sub(l->state, copy(candidate))));
+}
+
+/* x plus what peephole `first` sees of the cell. */
+static BurnTensor *peeping(const Layer *l, BurnTensor *x, int64_t first, const BurnTensor *cell) {
+  if (!l->peepholes) return x;
+  BurnTensor *seen = onnx_broadcast(burn_mul, copy(cell), block(l, copy(l->peepholes), 0, first, 1));
+  return burn_add(x, seen);
+}
+
+static void lstm_step(Layer *l, BurnTensor *gates) {
+  gates = burn_add(gates, burn_matmul(l->state, copy(l->weight)));
+  BurnTensor *input = activate(l, 0, peeping(l, block(l, copy(gates), 1, 0, 1), 0, l->cell));
+  BurnTensor *forget = onnx_int(l->node, "input_forget", 0)
+                           ? burn_scalar_sub(1, copy(input))
+                           : activate(l, 0, peeping(l, block(l, copy(gates), 1, 2, 1), 2, l->cell));
+  BurnTensor *candidate = activate(l, 1, block(l, copy(gates), 1, 3, 1));
+  l->cell = burn_add(burn_mul(forget, l->cell), burn_mul(input, candidate));
+  BurnTensor *output = activate(l, 0, peeping(l, block(l, gates, 1, 1, 1), 1, l->cell));
+  const Function *h = &l->functions[2];
+  l->state = burn_mul(output, h->apply(copy(l->cell), h->alpha, h->beta));
+}
+
+/* Runs all steps; every state, and every cell if there is one, is kept. */
+static void run_steps(Layer *l, Step *step) {
+  const size_t steps = (size_t)l->steps;
+  BurnTensor **states = calloc(2 * steps + 1, sizeof(BurnTensor *)), **cells = states ? states + steps : NULL;
+  for (size_t t = 0; states && t < steps; t++) {
+    step(l, burn_select_dim(copy(l->inputs), 1, (int64_t)t));
+    states[t] = copy(l->state);
+    cells[t] = copy(l->cell);
+  }
+  l->outputs = states ? burn_stack(states, steps, 1)
+                      : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu steps", steps));
+  if (l->cell && states) {
+    BurnTensor *all = cleared(l, burn_stack(cells, steps, 1));
+    l->last_cell = last_of(l, all);
+    burn_drop(all);
+  }
+  free(states);
+  burn_drop(l->state);
+  burn_drop(l->cell);
+}
+
+static void run_lstm(Layer *l) {
+  const bool usual = is_usual(l);
+  prepare(l, usual, false);
+  l->cell = first_state(l, 6);
+  if (!usual) {
+    run_steps(l, lstm_step);
+    return;
+  }
+  BurnTensor *cells = NULL;
+  l->outputs = burn_lstm(copy(l->inputs), l->state, l->cell, copy(l->weight), &cells);
+  cells = cleared(l, cells);
+  l->last_cell = last_of(l, cells);
+  burn_drop(cells);
+}
+
+static void run_gru(Layer *l) {
+  prepare(l, false, onnx_int(l->node, "linear_before_reset", 0) && onnx_has_input(l->node, 3));
+  run_steps(l, gru_step);
+}
+
+static void run_rnn(Layer *l) {
+  prepare(l, false, false);
+  run_steps(l, rnn_step);
+}
+
+/* -- both directions --------------------------------------------------------------------------- */
+
+static void read_layer(Layer *l, OnnxNode *node, int64_t gates, bool reversed) {
+  const bool batch_first = onnx_int(node, "layout", 0);
+  *l = (Layer){.node = node, .gates = gates, .batch_first = batch_first, .reversed = reversed};
+  l->batch = onnx_input_dim(node, 0, batch_first ? 0 : 1);
+  l->steps = onnx_input_dim(node, 0, batch_first ? 1 : 0);
+  l->hidden = onnx_input_dim(node, 2, 2);
+  l->clip = onnx_float(node, "clip", 0);
+}
+
+/* Results of all directions as one: [steps, directions, batch, hidden], or the batch first. */
+static void give_outputs(OnnxNode *node, const Layer *layers, size_t count) {
+  BurnTensor *outputs[2], *states[2], *cells[2];
+  const int to_steps_first[] = {1, 2, 0, 3};
+  const bool batch_first = layers[0].batch_first;
+  for (size_t i = 0; i < count; i++) {
+    outputs[i] = layers[i].outputs;
+    states[i] = layers[i].last_state;
+    cells[i] = layers[i].last_cell;
+  }
+  BurnTensor *y = burn_stack(outputs, count, 2);
+  onnx_give(node, 0, batch_first ? y : burn_permute(y, to_steps_first));
+  onnx_give(node, 1, burn_stack(states, count, batch_first ? 1 : 0));
+  if (layers[0].last_cell) onnx_give(node, 2, burn_stack(cells, count, batch_first ? 1 : 0));
+}
+
+static void run_layers(OnnxNode *node, int64_t gates, const char *const *usual, size_t functions_each,
+                       void (*run)(Layer *l)) {
+  Layer layers[2];
+  const bool both = onnx_is(node, "direction", "forward", "bidirectional");
+  const bool reverse = onnx_is(node, "direction", "forward", "reverse");
+  const size_t count = both ? 2 : 1;
+  for (size_t i = 0; i < count; i++) {
+    read_layer(&layers[i], node, gates, reverse || i == 1);
+    layers[i].direction = i;
+    read_functions(&layers[i], usual, functions_each);
+  }
+  if (node->reason[0]) return;
+  for (size_t i = 0; i < count; i++) {
+    Layer *l = &layers[i];
+    if (onnx_has_input(node, 4)) l->lengths = burn_cast(onnx_input(node, 4), BURN_DTYPE_I64);
+    if (gates == 4) l->peepholes = of_direction(l, 7, 0);
+    run(l);
+    finish(l);
+  }
+  give_outputs(node, layers, count);
+}
+
+MAP(RNN) { run_layers(node, 1, (const char *const[]){"Tanh"}, 1, run_rnn); }
+MAP(GRU) { run_layers(node, 3, (const char *const[]){"Sigmoid", "Tanh"}, 2, run_gru); }
+MAP(LSTM) { run_layers(node, 4, (const char *const[]){"Sigmoid", "Tanh", "Tanh"}, 3, run_lstm); }
