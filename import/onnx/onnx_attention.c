@@ -129,6 +129,53 @@ MAP(FlexAttention) {
   onnx_give(node, 0, burn_attention(onnx_input(node, 0), k, v, NULL, NULL, options));
 }
 
+/* -- linear attention: a state per head of keys that every step changes --------------------------- */
+
+/* Decays or strengths as [batch, heads or 1, steps, 1 or d]. */
+static BurnTensor *by_step(OnnxNode *node, size_t i, int64_t heads) {
+  return split_heads(onnx_input(node, i), onnx_input_dim(node, i, 2) == 1 ? 1 : heads);
+}
+
+static BurnTensor *step_of(const BurnTensor *x, int64_t step) { return burn_narrow(copy(x), 2, step, 1); }
+
+/* The state after one step: decayed, then with the key times the value, of which what it would answer is taken. */
+static BurnTensor *linear_step(BurnTensor *state, BurnTensor *key, BurnTensor *value, BurnTensor *decay,
+                               BurnTensor *beta) {
+  if (decay) state = burn_mul(state, burn_transpose(burn_exp(decay)));
+  if (beta) value = burn_mul(burn_sub(value, burn_matmul(copy(key), copy(state))), beta);
+  return burn_add(state, burn_matmul(burn_transpose(key), value));
+}
+
+/* In f32, as ONNX computes it. */
+MAP(LinearAttention) {
+  const int64_t query_heads = onnx_int(node, "q_num_heads", 1), heads = onnx_int(node, "kv_num_heads", 1);
+  const BurnDType dtype = burn_dtype(node->inputs[0]);
+  const BurnDType kept = onnx_has_input(node, 3) ? burn_dtype(node->inputs[3]) : dtype;
+  BurnTensor *q = burn_cast(split_heads(onnx_input(node, 0), query_heads), BURN_DTYPE_F32);
+  BurnTensor *k = burn_cast(split_heads(onnx_input(node, 1), heads), BURN_DTYPE_F32);
+  BurnTensor *v = burn_cast(split_heads(onnx_input(node, 2), heads), BURN_DTYPE_F32);
+  BurnTensor *decay = onnx_has_input(node, 4) ? burn_cast(by_step(node, 4, heads), BURN_DTYPE_F32) : NULL;
+  BurnTensor *beta = onnx_has_input(node, 5) ? burn_cast(by_step(node, 5, heads), BURN_DTYPE_F32) : NULL;
+  const BurnShape s = burn_shape(q);
+  const double given = onnx_float(node, "scale", 0), scale = given != 0 ? given : 1 / sqrt((double)s.dims[3]);
+  const BurnShape shape = BURN_SHAPE(s.dims[0], heads, s.dims[3], burn_dim(v, 3));
+  BurnTensor *state = onnx_has_input(node, 3) ? burn_cast(onnx_input(node, 3), BURN_DTYPE_F32)
+                                              : burn_zeros(node->device, shape, BURN_DTYPE_F32);
+  BurnTensor *outputs = NULL;
+  for (int64_t i = 0; i < s.dims[2]; i++) {
+    state = linear_step(state, step_of(k, i), step_of(v, i), decay ? step_of(decay, i) : NULL,
+                        beta ? step_of(beta, i) : NULL);
+    BurnTensor *both[] = {outputs, burn_matmul(step_of(q, i), repeat_heads(copy(state), query_heads))};
+    outputs = outputs ? burn_cat(both, 2, 2) : both[1];
+  }
+  BurnTensor *all[] = {q, k, v, decay, beta};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) burn_drop(all[i]);
+  onnx_give(node, 0, burn_cast(burn_mul_scalar(join_heads(outputs), scale), dtype));
+  onnx_give(node, 1, burn_cast(state, kept));
+}
+
+/* -- rotary positions ---------------------------------------------------------------------------- */
+
 /* Cosines or sines [batch, 1, length, half] of the positions. */
 static BurnTensor *angles(OnnxNode *node, size_t i) {
   BurnTensor *x = onnx_input(node, i);

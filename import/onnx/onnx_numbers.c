@@ -1,6 +1,9 @@
 /* onnx_numbers.c - ONNX operators of signals, matrices, random numbers and small integers. */
 #include "onnx_node.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 /* -- signals and matrices --------------------------------------------------------------------- */
 
 /* Complex numbers are a last axis of two; of one, if real. The inverse is the conjugate of the transform of the
@@ -55,6 +58,45 @@ static void window(OnnxNode *node, BurnTensor *(*apply)(BurnDevice *, int64_t, b
 MAP(BlackmanWindow) { window(node, burn_blackman_window); }
 MAP(HammingWindow) { window(node, burn_hamming_window); }
 MAP(HannWindow) { window(node, burn_hann_window); }
+
+/* The bin at edge `i` of `bins` + 2 that lie equally far apart on the mel scale, where 2595 log10(1 + f / 700) is the
+ * height of f Hertz. */
+static int64_t mel_edge(double low, double high, int64_t bins, int64_t i, int64_t length, double rate) {
+  const double from = 2595 * log10(1 + low / 700), to = 2595 * log10(1 + high / 700);
+  const double mel = from + (to - from) / (double)(bins + 2) * (double)i;
+  return (int64_t)floor((double)(length + 1) * 700 * (pow(10, mel / 2595) - 1) / rate);
+}
+
+/* Column `bin` of [rows, bins]: a triangle from `low` up to 1 at `centre` and down to `high`. */
+static void mel_triangle(float *matrix, int64_t rows, int64_t bins, int64_t bin, const int64_t edges[3]) {
+  const int64_t low = edges[0], centre = edges[1], high = edges[2];
+  for (int64_t j = low < 0 ? 0 : low; j <= high && j < rows; j++) {
+    const double up = low == centre ? 1 : (double)(j - low) / (double)(centre - low);
+    const double down = high == centre ? 0 : (double)(high - j) / (double)(high - centre);
+    matrix[j * bins + bin] = (float)(j <= centre ? up : down);
+  }
+}
+
+/* Its inputs are numbers, and its shape is two of them: made on the host. */
+MAP(MelWeightMatrix) {
+  const int64_t bins = onnx_input_int(node, 0, 0), length = onnx_input_int(node, 1, 0), rows = length / 2 + 1;
+  const double rate = onnx_input_number(node, 2, 1);
+  const double low = onnx_input_number(node, 3, 0), high = onnx_input_number(node, 4, 0);
+  if (bins < 1 || length < 1 || rows > INT64_MAX / 8 / bins || rate <= 0) {
+    onnx_not_mapped(node, "%lld bins of a transform of length %lld", (long long)bins, (long long)length);
+    return;
+  }
+  float *matrix = calloc((size_t)(rows * bins), sizeof *matrix);
+  for (int64_t i = 0; matrix && i < bins; i++) {
+    int64_t edges[3];
+    for (int64_t k = 0; k < 3; k++) edges[k] = mel_edge(low, high, bins, i + k, length, rate);
+    mel_triangle(matrix, rows, bins, i, edges);
+  }
+  BurnTensor *x = matrix ? burn_tensor_f32(node->device, matrix, BURN_SHAPE(rows, bins))
+                         : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "a mel matrix"));
+  free(matrix);
+  onnx_give(node, 0, burn_cast(x, onnx_dtype(onnx_int(node, "output_datatype", 1))));
+}
 
 MAP(Det) {
   BurnTensor *x = onnx_input(node, 0);

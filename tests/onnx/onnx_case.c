@@ -237,6 +237,7 @@ OnnxOutcome onnx_case_run(BurnDevice *device, const char *folder, const char *na
     if (c.outcome.result == ONNX_PASSED) {
       op->map(&node);
       if (node.reason[0]) end(&c, ONNX_NOT_MAPPED, "%s", node.reason);
+      if (node.status != BURN_OK) end(&c, ONNX_FAILED, "%s", burn_status_message(node.status));
     }
     if (c.outcome.result == ONNX_PASSED) check_outputs(&c, &node, name);
   }

@@ -1,0 +1,240 @@
+/* onnx_detect.c - ONNX operators that find objects: NonMaxSuppression, RoiAlign. */
+#include "onnx_node.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static BurnTensor *copy(const BurnTensor *x) { return burn_clone(x); }
+
+/* -- NonMaxSuppression: how many boxes stay depends on the data, so it runs on the host --------- */
+
+typedef struct Box {
+  double top, left, bottom, right;
+} Box;
+
+typedef struct Candidate {
+  double score;
+  size_t box;
+} Candidate;
+
+typedef struct Suppression {
+  double *boxes, *scores;
+  Candidate *candidates;
+  int64_t *found; /* triples of batch, class, box */
+  size_t found_count;
+  int64_t batches, classes, count; /* of boxes */
+  int64_t most;                    /* boxes per class */
+  double overlap, score;           /* thresholds */
+  bool centres;
+} Suppression;
+
+/* Two opposite corners in any order, y first; or a centre with a width and a height, x first. */
+static Box box_at(const Suppression *s, int64_t batch, size_t i) {
+  const double *b = s->boxes + (batch * s->count + (int64_t)i) * 4;
+  if (s->centres) return (Box){b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
+  return (Box){fmin(b[0], b[2]), fmin(b[1], b[3]), fmax(b[0], b[2]), fmax(b[1], b[3])};
+}
+
+static double area(Box b) { return (b.bottom - b.top) * (b.right - b.left); }
+
+/* The common area as a part of the joined one. */
+static double overlap(Box a, Box b) {
+  const double height = fmin(a.bottom, b.bottom) - fmax(a.top, b.top);
+  const double width = fmin(a.right, b.right) - fmax(a.left, b.left);
+  const double both = fmax(height, 0) * fmax(width, 0), either = area(a) + area(b) - both;
+  return area(a) <= 0 || area(b) <= 0 || either <= 0 ? 0 : both / either;
+}
+
+static int by_score(const void *lhs, const void *rhs) {
+  const Candidate *a = lhs, *b = rhs;
+  if (a->score != b->score) return a->score < b->score ? 1 : -1;
+  return (a->box > b->box) - (a->box < b->box);
+}
+
+static bool is_covered(const Suppression *s, int64_t batch, size_t box, size_t from) {
+  const Box b = box_at(s, batch, box);
+  for (size_t i = from; i < s->found_count; i++) {
+    if (overlap(b, box_at(s, batch, (size_t)s->found[3 * i + 2])) > s->overlap) return true;
+  }
+  return false;
+}
+
+/* Takes the best box that no taken one covers, until there are enough. */
+static void suppress(Suppression *s, int64_t batch, int64_t class) {
+  const double *scores = s->scores + (batch * s->classes + class) * s->count;
+  const size_t from = s->found_count;
+  size_t count = 0;
+  for (int64_t i = 0; i < s->count; i++) {
+    if (scores[i] > s->score) s->candidates[count++] = (Candidate){scores[i], (size_t)i};
+  }
+  qsort(s->candidates, count, sizeof *s->candidates, by_score);
+  for (size_t i = 0; i < count && (int64_t)(s->found_count - from) < s->most; i++) {
+    if (is_covered(s, batch, s->candidates[i].box, from)) continue;
+    int64_t *found = s->found + 3 * s->found_count++;
+    found[0] = batch;
+    found[1] = class;
+    found[2] = (int64_t)s->candidates[i].box;
+  }
+}
+
+static BurnStatus read_suppression(Suppression *s, OnnxNode *node) {
+  s->batches = onnx_input_dim(node, 0, 0);
+  s->count = onnx_input_dim(node, 0, 1);
+  s->classes = onnx_input_dim(node, 1, 1);
+  const size_t boxes = (size_t)(s->batches * s->count), scores = (size_t)(s->batches * s->classes * s->count);
+  if (onnx_input_size(node, 0) != (int64_t)boxes * 4 || onnx_input_size(node, 1) != (int64_t)scores) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "NonMaxSuppression: boxes %s do not go with scores %s",
+                            burn_shape_text(burn_shape(node->inputs[0])).text,
+                            burn_shape_text(burn_shape(node->inputs[1])).text);
+  }
+  s->boxes = calloc(4 * boxes + 1, sizeof *s->boxes);
+  s->scores = calloc(scores + 1, sizeof *s->scores);
+  s->candidates = calloc((size_t)s->count + 1, sizeof *s->candidates);
+  s->found = calloc(3 * scores + 1, sizeof *s->found);
+  if (!s->boxes || !s->scores || !s->candidates || !s->found) {
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "NonMaxSuppression: %zu scores", scores);
+  }
+  const BurnStatus status = burn_read_f64(onnx_input(node, 0), s->boxes, 4 * boxes);
+  return status == BURN_OK ? burn_read_f64(onnx_input(node, 1), s->scores, scores) : status;
+}
+
+MAP(NonMaxSuppression) {
+  Suppression s = {.most = onnx_input_int(node, 2, 0), .overlap = onnx_input_number(node, 3, 0)};
+  s.score = onnx_input_number(node, 4, -(double)INFINITY);
+  s.centres = onnx_int(node, "center_point_box", 0);
+  const BurnStatus status = read_suppression(&s, node);
+  for (int64_t batch = 0; status == BURN_OK && batch < s.batches; batch++) {
+    for (int64_t class = 0; class < s.classes; class ++) suppress(&s, batch, class);
+  }
+  if (status == BURN_OK) {
+    onnx_give_rank(node, 0, burn_tensor_i64(node->device, s.found, BURN_SHAPE((int64_t)s.found_count, 3)),
+                   ONNX_RANK_MORE);
+  } else {
+    onnx_fail(node, status);
+  }
+  free(s.boxes);
+  free(s.scores);
+  free(s.candidates);
+  free(s.found);
+}
+
+/* -- RoiAlign: samples in the bins of regions --------------------------------------------------- */
+
+/* One axis of all regions. The samples of a bin are `samples` or, if that is 0, as many as a bin has pixels, which
+ * differs between regions: then `places` has room for the most, and `counts` says how many count. */
+typedef struct Samples {
+  int64_t regions, bins, samples, size; /* size: pixels of the axis */
+  BurnTensor *places;                   /* [regions, bins, samples]: where, within the axis */
+  BurnTensor *counts;                   /* [regions, 1, 1] */
+  BurnTensor *off;                      /* [regions, bins, samples]: true for samples that are 0 or do not count */
+  BurnTensor *unused;                   /* of these, those that do not count */
+} Samples;
+
+/* Columns `first` and `first + 2` of the regions are the ends along the axis. */
+static Samples samples_of(OnnxNode *node, int first, int64_t bins, int64_t size) {
+  const bool half = onnx_is(node, "coordinate_transformation_mode",
+                            node->opset < 16 ? "output_half_pixel" : "half_pixel", "half_pixel");
+  const double scale = onnx_float(node, "spatial_scale", 1), offset = half ? 0.5 : 0;
+  Samples s = {.regions = onnx_input_dim(node, 1, 0), .bins = bins, .size = size};
+  s.samples = onnx_int(node, "sampling_ratio", 0);
+  const BurnShape each = BURN_SHAPE(s.regions, 1, 1);
+  BurnTensor *low = burn_reshape(burn_select_dim(onnx_input(node, 1), 1, first), each);
+  BurnTensor *high = burn_reshape(burn_select_dim(onnx_input(node, 1), 1, first + 2), each);
+  BurnTensor *extent = burn_mul_scalar(burn_sub(high, copy(low)), scale);
+  if (!half) extent = burn_clamp_min(extent, 1);
+  low = burn_sub_scalar(burn_mul_scalar(low, scale), offset);
+  BurnTensor *bin = burn_div_scalar(extent, (double)bins);
+  s.counts = s.samples > 0 ? burn_full_like(copy(bin), (double)s.samples) : burn_ceil(copy(bin));
+  if (s.samples == 0) {
+    double most = 1;
+    const BurnStatus status = burn_read_scalar(burn_max(copy(s.counts)), &most);
+    if (status != BURN_OK) onnx_fail(node, status);
+    s.samples = most > 1 ? (int64_t)most : 1;
+  }
+  const BurnDType dtype = burn_dtype(bin);
+  BurnTensor *sample = burn_cast(burn_arange(node->device, 0, s.samples, 1), dtype);
+  sample = burn_reshape(sample, BURN_SHAPE(1, 1, s.samples));
+  s.unused = burn_greater_equal(copy(sample), copy(s.counts));
+  sample = burn_div(burn_add_scalar(sample, 0.5), burn_clamp_min(copy(s.counts), 1));
+  BurnTensor *numbers = burn_reshape(burn_cast(burn_arange(node->device, 0, bins, 1), dtype), BURN_SHAPE(1, bins, 1));
+  s.places = burn_add(low, burn_mul(burn_add(numbers, sample), bin));
+  BurnTensor *outside =
+      burn_bool_or(burn_lower_scalar(copy(s.places), -1), burn_greater_scalar(copy(s.places), (double)size));
+  s.off = burn_bool_or(outside, copy(s.unused));
+  s.places = burn_clamp(s.places, 0, (double)(size - 1));
+  return s;
+}
+
+static void release(Samples *s) {
+  burn_drop(s->places);
+  burn_drop(s->counts);
+  burn_drop(s->off);
+  burn_drop(s->unused);
+}
+
+/* [regions, bins, samples, size]: how much of each pixel a sample is. */
+static BurnTensor *shares(const Samples *s) {
+  BurnDevice *device = burn_tensor_device(s->places);
+  BurnTensor *pixels = burn_cast(burn_arange(device, 0, s->size, 1), burn_dtype(s->places));
+  BurnTensor *apart =
+      burn_abs(burn_sub(burn_unsqueeze_dim(copy(s->places), 3), burn_reshape(pixels, BURN_SHAPE(1, 1, 1, s->size))));
+  BurnTensor *share = burn_clamp_min(burn_scalar_sub(1, apart), 0);
+  return burn_mask_fill(share, burn_unsqueeze_dim(copy(s->off), 3), 0);
+}
+
+/* Averages are separable: a matrix [bins, size] of each region for rows, and one for columns. */
+static BurnTensor *averages(const Samples *s) {
+  BurnTensor *x = burn_squeeze_dim(burn_sum_dim(shares(s), 2), 2);
+  return burn_unsqueeze_dim(burn_div(x, burn_clamp_min(copy(s->counts), 1)), 1);
+}
+
+/* One corner of all samples [regions, bins * samples, size], as a matrix that picks it times its share. `upper` picks
+ * the pixel after the place. */
+static BurnTensor *corner(const Samples *s, bool upper) {
+  BurnDevice *device = burn_tensor_device(s->places);
+  BurnTensor *low = burn_floor(copy(s->places));
+  BurnTensor *share = burn_sub(copy(s->places), copy(low));
+  if (!upper) share = burn_scalar_sub(1, share);
+  if (upper) low = burn_clamp_max(burn_add_scalar(low, 1), (double)(s->size - 1));
+  BurnTensor *pixels = burn_cast(burn_arange(device, 0, s->size, 1), burn_dtype(low));
+  BurnTensor *hit = burn_equal(burn_unsqueeze_dim(low, 3), burn_reshape(pixels, BURN_SHAPE(1, 1, 1, s->size)));
+  BurnTensor *x = burn_mul(burn_cast(hit, burn_dtype(share)), burn_unsqueeze_dim(copy(share), 3));
+  burn_drop(share);
+  x = burn_mask_fill(x, burn_unsqueeze_dim(copy(s->off), 3), 0);
+  return burn_reshape(x, BURN_SHAPE(s->regions, 1, s->bins * s->samples, s->size));
+}
+
+/* The largest of all products of pixels and shares. Samples that do not count are -infinity. */
+static BurnTensor *largest(const Samples *rows, const Samples *columns, const BurnTensor *x) {
+  BurnTensor *best = NULL;
+  for (int i = 0; i < 4; i++) {
+    BurnTensor *products = burn_matmul(corner(rows, i & 1), copy(x));
+    products = burn_matmul(products, burn_transpose(corner(columns, i & 2)));
+    best = best ? burn_max_pair(best, products) : products;
+  }
+  const int64_t channels = burn_dim(x, 1);
+  best = burn_reshape(best,
+                      BURN_SHAPE(rows->regions, channels, rows->bins, rows->samples, columns->bins, columns->samples));
+  BurnTensor *unused = burn_bool_or(
+      burn_reshape(burn_expand(copy(rows->unused), BURN_SHAPE(rows->regions, rows->bins, rows->samples)),
+                   BURN_SHAPE(rows->regions, 1, rows->bins, rows->samples, 1, 1)),
+      burn_reshape(burn_expand(copy(columns->unused), BURN_SHAPE(rows->regions, columns->bins, columns->samples)),
+                   BURN_SHAPE(rows->regions, 1, 1, 1, columns->bins, columns->samples)));
+  const int dims[] = {3, 5};
+  return burn_squeeze_dims(burn_max_dims(burn_mask_fill(best, unused, -(double)INFINITY), dims, 2), dims, 2);
+}
+
+MAP(RoiAlign) {
+  BurnTensor *x = onnx_input(node, 0);
+  Samples rows = samples_of(node, 1, onnx_int(node, "output_height", 1), burn_dim(x, 2));
+  Samples columns = samples_of(node, 0, onnx_int(node, "output_width", 1), burn_dim(x, 3));
+  x = burn_select(x, 0, burn_cast(onnx_input(node, 2), BURN_DTYPE_I64)); /* the image of each region */
+  if (onnx_is(node, "mode", "avg", "max")) {
+    onnx_give(node, 0, largest(&rows, &columns, x));
+    burn_drop(x);
+  } else {
+    onnx_give(node, 0, burn_matmul(burn_matmul(averages(&rows), x), burn_transpose(averages(&columns))));
+  }
+  release(&rows);
+  release(&columns);
+}
