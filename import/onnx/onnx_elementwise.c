@@ -134,9 +134,6 @@ MAP(Where) {
   onnx_give(node, 0, burn_mask_where(no, mask, yes));
 }
 
-MAP(Cast) { onnx_give(node, 0, burn_cast(onnx_input(node, 0), onnx_dtype(onnx_int(node, "to", 0)))); }
-MAP(CastLike) { onnx_give(node, 0, burn_cast(onnx_input(node, 0), burn_dtype(node->inputs[1]))); }
-
 /* -- activations ------------------------------------------------------------------------------- */
 
 MAP(Celu) { onnx_give(node, 0, burn_celu(onnx_input(node, 0), onnx_float(node, "alpha", 1))); }

@@ -40,5 +40,5 @@ void onnx_give_list(OnnxNode *node, size_t i, OnnxList *list) {
 void onnx_value_release(OnnxValue *value) {
   burn_drop(value->tensor);
   onnx_list_release(value->list);
-  *value = (OnnxValue){NULL, false, NULL};
+  *value = (OnnxValue){0};
 }

@@ -23,7 +23,8 @@ typedef struct OnnxList {
 /* What a name of a graph stands for: a tensor, a list, or nothing (an optional that is empty). */
 typedef struct OnnxValue {
   BurnTensor *tensor;
-  bool scalar; /* rank 0 in ONNX */
+  bool scalar;  /* rank 0 in ONNX */
+  int32_t type; /* what ONNX calls a dtype that we do not have (onnx_narrow.h); 0: the tensor's own */
   OnnxList *list;
 } OnnxValue;
 
@@ -38,10 +39,12 @@ typedef struct OnnxNode {
   int64_t opset;                       /* of the node's domain */
   BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent, or a list */
   bool scalar[ONNX_MAX_VALUES];        /* rank 0 in ONNX */
+  int32_t types[ONNX_MAX_VALUES];      /* of OnnxValue */
   OnnxList *lists[ONNX_MAX_VALUES];    /* inputs that are sequences */
   BurnTensor *outputs[ONNX_MAX_VALUES];
   OnnxList *output_lists[ONNX_MAX_VALUES];
   OnnxRank output_rank[ONNX_MAX_VALUES];
+  int32_t output_types[ONNX_MAX_VALUES];
   OnnxFrame *frame;         /* the graph that the node belongs to; NULL for a node by itself */
   char reason[ONNX_REASON]; /* why it is not mapped; "" if it is */
   BurnStatus status;        /* what onnx_fail was told */

@@ -1,5 +1,5 @@
 /* onnx_numbers.c - ONNX operators of signals, matrices, random numbers and small integers. */
-#include "onnx_node.h"
+#include "onnx_narrow.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,14 +145,24 @@ MAP(DequantizeLinear) {
   onnx_give(node, 0, burn_mul(x, for_each(node, 1, dtype)));
 }
 
-/* Halves to even; what does not fit becomes the nearest that does, as our cast does. */
+/* Halves to even; what does not fit becomes the nearest that does. Floats are rounded by the cast. */
 MAP(QuantizeLinear) {
   BurnTensor *x = onnx_input(node, 0);
-  BurnDType dtype = onnx_has_input(node, 2) ? burn_dtype(node->inputs[2]) : (BurnDType)BURN_DTYPE_U8;
-  if (onnx_int(node, "output_dtype", 0)) dtype = onnx_dtype(onnx_int(node, "output_dtype", 0));
-  x = burn_round(burn_div(x, for_each(node, 1, BURN_DTYPE_F32)));
-  if (onnx_has_input(node, 2)) x = burn_add(x, for_each(node, 2, BURN_DTYPE_F32));
-  onnx_give(node, 0, burn_cast(x, dtype));
+  const int64_t given = onnx_int(node, "output_dtype", 0), precise = onnx_int(node, "precision", 0);
+  const int64_t type = given ? given : onnx_has_input(node, 2) ? onnx_input_type(node, 2) : ONNX_UINT8;
+  const BurnDType dtype = precise                           ? onnx_dtype(precise)
+                          : burn_dtype(x) == BURN_DTYPE_I32 ? BURN_DTYPE_F32
+                                                            : burn_dtype(x);
+  const bool floats = burn_dtype_kind(onnx_narrow_dtype(type)) == BURN_KIND_FLOAT;
+  if (onnx_narrow_dtype(type) == BURN_DTYPE_DEFAULT) {
+    onnx_not_mapped(node, "there is no dtype %s here", onnx_dtype_name(type));
+    burn_drop(x);
+    return;
+  }
+  x = burn_div(burn_cast(x, dtype), for_each(node, 1, dtype));
+  if (!floats) x = burn_round(x);
+  if (onnx_has_input(node, 2)) x = burn_add(x, for_each(node, 2, dtype));
+  onnx_give_type(node, 0, onnx_quantize_to(x, type, onnx_int(node, "saturate", 1)), type);
 }
 
 /* The range of x and 0 in 255 steps. */

@@ -1,7 +1,7 @@
 /* onnx_case.c - reads a case, applies the mapping of its node, and compares. */
 #include "onnx_case.h"
 
-#include "onnx_operators.h"
+#include "onnx_narrow.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static bool read_model(Case *c) {
 }
 
 /* The tensor of test_data_set_0/<kind>_<i>.pb; NULL, with the outcome set, if it cannot be had. */
-static BurnTensor *read_tensor(Case *c, BurnDevice *device, const char *kind, size_t i, bool *scalar) {
+static BurnTensor *read_tensor(Case *c, BurnDevice *device, const char *kind, size_t i, bool *scalar, int32_t *type) {
   char path[600];
   snprintf(path, sizeof path, "%s/test_data_set_0/%s_%zu.pb", c->folder, kind, i);
   const Bytes bytes = read_file(path);
@@ -72,7 +72,8 @@ static BurnTensor *read_tensor(Case *c, BurnDevice *device, const char *kind, si
     end(c, ONNX_FAILED, "%s cannot be read", path);
     return NULL;
   }
-  BurnTensor *x = onnx_tensor(device, proto);
+  BurnTensor *x = onnx_narrow_tensor(device, proto);
+  *type = onnx_dtype(proto->data_type) == BURN_DTYPE_DEFAULT ? proto->data_type : 0;
   *scalar = proto->n_dims == 0;
   onnx__tensor_proto__free_unpacked(proto, NULL);
   if (burn_tensor_status(x) == BURN_OK) return x;
@@ -90,7 +91,7 @@ static bool values_exist(Case *c, Onnx__ValueInfoProto *const *values, size_t co
       end(c, ONNX_NOT_MAPPED, "sequences and optionals are no tensors");
       return false;
     }
-    if (onnx_dtype(type->tensor_type->elem_type) == BURN_DTYPE_DEFAULT) {
+    if (onnx_narrow_dtype(type->tensor_type->elem_type) == BURN_DTYPE_DEFAULT) {
       end(c, ONNX_NOT_MAPPED, "there is no dtype %s here", onnx_dtype_name(type->tensor_type->elem_type));
       return false;
     }
@@ -209,7 +210,7 @@ static void read_inputs(Case *c, OnnxNode *node) {
     size_t at = 0;
     if (!c->node->input[i][0]) continue;
     while (at < graph->n_input && strcmp(graph->input[at]->name, c->node->input[i]) != 0) at++;
-    node->inputs[i] = read_tensor(c, node->device, "input", at, &node->scalar[i]);
+    node->inputs[i] = read_tensor(c, node->device, "input", at, &node->scalar[i], &node->types[i]);
   }
 }
 
@@ -217,10 +218,15 @@ static void check_outputs(Case *c, OnnxNode *node, const char *name) {
   const Onnx__GraphProto *graph = c->model->graph;
   for (size_t k = 0; k < graph->n_output && c->outcome.result == ONNX_PASSED; k++) {
     bool scalar;
+    int32_t type;
     size_t at = 0;
     while (at < c->node->n_output && strcmp(c->node->output[at], graph->output[k]->name) != 0) at++;
-    BurnTensor *expected = read_tensor(c, node->device, "output", k, &scalar);
-    if (expected) compare(c, k, at < c->node->n_output ? node->outputs[at] : NULL, expected, is_random(name));
+    BurnTensor *expected = read_tensor(c, node->device, "output", k, &scalar, &type);
+    if (expected && at < c->node->n_output && node->output_types[at] != type) {
+      end(c, ONNX_FAILED, "output %zu is %s, expected %s", k, onnx_dtype_name(node->output_types[at]),
+          onnx_dtype_name(type));
+    } else if (expected)
+      compare(c, k, at < c->node->n_output ? node->outputs[at] : NULL, expected, is_random(name));
     burn_drop(expected);
   }
 }
@@ -235,7 +241,7 @@ OnnxOutcome onnx_case_run(BurnDevice *device, const char *folder, const char *na
     node.opset = opset_of(&c);
     read_inputs(&c, &node);
     if (c.outcome.result == ONNX_PASSED) {
-      op->map(&node);
+      onnx_apply_operator(op, &node);
       if (node.reason[0]) end(&c, ONNX_NOT_MAPPED, "%s", node.reason);
       if (node.status != BURN_OK) end(&c, ONNX_FAILED, "%s", burn_status_message(node.status));
     }
