@@ -1,5 +1,5 @@
-/* onnx_narrow.c - dtypes of ONNX that the backends do not have: unsigned integers of 16 and 32 bits, integers of 4 and 2
- * bits, floats of 8 and 4.
+/* onnx_narrow.c - dtypes of ONNX that the backends do not have: unsigned integers of 16 and 32 bits, integers of 4 and
+ * 2 bits, floats of 8 and 4.
  *
  * Their values live in a wider dtype that holds each of them exactly, and a number beside the tensor says what it is in
  * ONNX. Operators that only move or compare values work as they are; after arithmetic the result is brought back to the
@@ -78,7 +78,7 @@ static double decode(const Narrow *n, uint32_t bits) {
   return (double)bits - (bits & sign ? ldexp(1, (int)n->bits) : 0);
 }
 
-/* The bits of element i, which are packed from the low end of bytes; in lists, every byte or wider element by itself. */
+/* The bits of element i, packed from the low end of bytes; in lists, every byte or wider element is by itself. */
 static uint32_t bits_at(const Onnx__TensorProto *proto, unsigned bits, size_t i) {
   uint32_t value = 0;
   const unsigned shift = bits < 8 ? (unsigned)(i * bits % 8) : 0;

@@ -1,4 +1,4 @@
-/* onnx_narrow.h - dtypes of ONNX that the backends do not have: their values in a wider dtype that holds them exactly. */
+/* onnx_narrow.h - dtypes of ONNX that the backends do not have: values in a wider dtype. */
 #ifndef BURN_ONNX_NARROW_H
 #define BURN_ONNX_NARROW_H
 

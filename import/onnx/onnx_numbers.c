@@ -150,9 +150,7 @@ MAP(QuantizeLinear) {
   BurnTensor *x = onnx_input(node, 0);
   const int64_t given = onnx_int(node, "output_dtype", 0), precise = onnx_int(node, "precision", 0);
   const int64_t type = given ? given : onnx_has_input(node, 2) ? onnx_input_type(node, 2) : ONNX_UINT8;
-  const BurnDType dtype = precise                           ? onnx_dtype(precise)
-                          : burn_dtype(x) == BURN_DTYPE_I32 ? BURN_DTYPE_F32
-                                                            : burn_dtype(x);
+  const BurnDType dtype = precise ? onnx_dtype(precise) : burn_dtype(node->inputs[1]);
   const bool floats = burn_dtype_kind(onnx_narrow_dtype(type)) == BURN_KIND_FLOAT;
   if (onnx_narrow_dtype(type) == BURN_DTYPE_DEFAULT) {
     onnx_not_mapped(node, "there is no dtype %s here", onnx_dtype_name(type));

@@ -1,141 +1,108 @@
-/* onnx_resample.c - ONNX operators that read images between their pixels.
- *
- * ONNX has many ways from a pixel of the result to a place in the input; ours has two or three. So the places are
- * computed here, and a case is mapped where they are those of one of our modes. */
+/* onnx_resample.c - ONNX operators that read images and volumes where a grid says. */
 #include "onnx_node.h"
 
-#include <math.h>
+#include <stdlib.h>
 
-/* One axis: its sizes and the scale that ONNX computes with, which need not be out / in. */
-typedef struct Axis {
-  int64_t in, out;
-  double scale;
-} Axis;
+static BurnTensor *copy(const BurnTensor *x) { return burn_clone(x); }
 
-/* The place in the input of pixel i, by the attribute's formula. */
-static double place(const OnnxNode *node, const Axis *a, int64_t i) {
-  const double in = (double)a->in, out = in * a->scale, x = (double)i;
-  const char *const mode = "coordinate_transformation_mode", *const otherwise = "half_pixel";
-  if (onnx_is(node, mode, otherwise, "align_corners")) return out == 1 ? 0 : x * (in - 1) / (out - 1);
-  if (onnx_is(node, mode, otherwise, "asymmetric")) return x / a->scale;
-  const double half_pixel = (x + 0.5) / a->scale - 0.5;
-  if (onnx_is(node, mode, otherwise, "pytorch_half_pixel")) return a->out == 1 ? -0.5 : half_pixel;
-  if (onnx_is(node, mode, otherwise, "half_pixel_symmetric")) return in / 2 * (1 - (double)a->out / out) + half_pixel;
-  return half_pixel;
+/* -- volumes: the eight pixels around each point, gathered from the volume as one axis ----------- */
+
+typedef struct Volume {
+  OnnxNode *node;
+  BurnTensor *x;         /* [n, channels, d * h * w] */
+  BurnTensor *places[3]; /* [n, 1, points] along w, h, d */
+  int64_t sizes[3];
+  bool zeros; /* outside is 0 */
+} Volume;
+
+/* Mirrors places that lie outside `low` .. `high`, as often as needed. */
+static BurnTensor *reflected(BurnTensor *x, double low, double high) {
+  const double span = high - low;
+  if (span <= 0) return burn_mul_scalar(x, 0);
+  x = burn_fmod_scalar(burn_abs(burn_sub_scalar(x, low)), 2 * span);
+  BurnTensor *back = burn_scalar_sub(2 * span, copy(x));
+  return burn_add_scalar(burn_min_pair(back, x), low);
 }
 
-static int64_t nearest(const OnnxNode *node, const Axis *a, int64_t i) {
-  const double x = place(node, a, i);
-  double at = ceil(x - 0.5); /* round_prefer_floor */
-  if (onnx_is(node, "nearest_mode", "round_prefer_floor", "floor")) at = floor(x);
-  if (onnx_is(node, "nearest_mode", "round_prefer_floor", "ceil")) at = ceil(x);
-  if (onnx_is(node, "nearest_mode", "round_prefer_floor", "round_prefer_ceil")) at = floor(x + 0.5);
-  return at < 0 ? 0 : at > (double)(a->in - 1) ? a->in - 1 : (int64_t)at;
+/* From -1 .. 1 to pixels; with margins that are not 0, places within the volume. */
+static BurnTensor *place_of(const Volume *v, BurnTensor *x, int64_t size) {
+  const bool corners = onnx_int(v->node, "align_corners", 0);
+  const bool reflect = onnx_is(v->node, "padding_mode", "zeros", "reflection");
+  const double in = (double)size;
+  x = burn_add_scalar(x, 1);
+  x = corners ? burn_mul_scalar(x, (in - 1) / 2) : burn_sub_scalar(burn_mul_scalar(x, in / 2), 0.5);
+  if (reflect) x = reflected(x, corners ? 0 : -0.5, corners ? in - 1 : in - 0.5);
+  return v->zeros ? x : burn_clamp(x, 0, in - 1);
 }
 
-/* Whether our nearest mode, with pixels counted from their edges or their centres, reads the same pixels. */
-static bool same_nearest(const OnnxNode *node, const Axis *a, bool centres) {
-  for (int64_t i = 0; i < a->out; i++) {
-    const int64_t ours = centres ? (2 * i + 1) * a->in / (2 * a->out) : i * a->in / a->out;
-    if (nearest(node, a, i) != ours) return false;
+/* The pixels [n, channels, points] at whole places; what lies outside is 0. */
+static BurnTensor *pixels_at(const Volume *v, BurnTensor *const at[3]) {
+  BurnTensor *index = NULL, *outside = NULL;
+  for (int k = 2; k >= 0; k--) {
+    BurnTensor *inside = burn_clamp(copy(at[k]), 0, (double)(v->sizes[k] - 1));
+    BurnTensor *off = burn_not_equal(copy(at[k]), copy(inside));
+    inside = burn_cast(inside, BURN_DTYPE_I64);
+    index = index ? burn_add(burn_mul_scalar(index, (double)v->sizes[k]), inside) : inside;
+    outside = outside ? burn_bool_or(outside, off) : off;
   }
-  return true;
+  BurnShape all = burn_shape(index);
+  all.dims[1] = burn_dim(v->x, 1);
+  return burn_mask_fill(burn_gather(copy(v->x), 2, burn_expand(index, all)), outside, 0);
 }
 
-/* Whether our linear and cubic modes read at the same places; the border is repeated by both. */
-static bool same_places(const OnnxNode *node, const Axis *a, bool corners) {
-  for (int64_t i = 0; i < a->out; i++) {
-    const double x = (double)i, in = (double)a->in, out = (double)a->out;
-    const double aligned = a->out == 1 ? 0 : x * (in - 1) / (out - 1),
-                 ours = corners ? aligned : (x + 0.5) * in / out - 0.5;
-    if (fabs(place(node, a, i) - ours) > 1e-9) return false;
+/* Pixel `which` of the eight around the places, times its share. */
+static BurnTensor *corner(const Volume *v, int which) {
+  BurnTensor *at[3], *share = NULL;
+  for (int k = 0; k < 3; k++) {
+    BurnTensor *low = burn_floor(copy(v->places[k])), *part = burn_sub(copy(v->places[k]), copy(low));
+    const bool upper = which >> k & 1;
+    at[k] = upper ? burn_add_scalar(low, 1) : low;
+    if (!upper) part = burn_scalar_sub(1, part);
+    share = share ? burn_mul(share, part) : part;
   }
-  return true;
+  BurnTensor *y = burn_mul(pixels_at(v, at), share);
+  for (int k = 0; k < 3; k++) burn_drop(at[k]);
+  return y;
 }
 
-/* The mode of ours that is the same, or a reason why there is none. */
-static BurnInterpolateOptions mode_of(OnnxNode *node, const Axis *h, const Axis *w) {
-  BurnInterpolateOptions options = {BURN_INTERPOLATE_NEAREST, false};
-  if (onnx_is(node, "mode", "nearest", "nearest")) {
-    const bool edges = same_nearest(node, h, false) && same_nearest(node, w, false);
-    if (!edges && same_nearest(node, h, true) && same_nearest(node, w, true)) {
-      options.mode = BURN_INTERPOLATE_NEAREST_EXACT;
-    } else if (!edges) {
-      onnx_not_mapped(node, "interpolate chooses other nearest pixels in Burn");
-    }
-    return options;
+static BurnTensor *sampled(const Volume *v) {
+  if (onnx_is(v->node, "mode", "linear", "nearest")) {
+    BurnTensor *at[3];
+    for (int k = 0; k < 3; k++) at[k] = burn_round(copy(v->places[k]));
+    BurnTensor *y = pixels_at(v, at);
+    for (int k = 0; k < 3; k++) burn_drop(at[k]);
+    return y;
   }
-  options.mode = onnx_is(node, "mode", "nearest", "cubic") ? BURN_INTERPOLATE_BICUBIC : BURN_INTERPOLATE_BILINEAR;
-  options.align_corners = !(same_places(node, h, false) && same_places(node, w, false));
-  if (options.align_corners && !(same_places(node, h, true) && same_places(node, w, true))) {
-    onnx_not_mapped(node,
-                    "interpolate reads at other places in Burn (scales are out / in, half pixels or aligned corners)");
-  }
-  return options;
+  BurnTensor *y = corner(v, 0);
+  for (int which = 1; which < 8; which++) y = burn_add(y, corner(v, which));
+  return y;
 }
 
-/* Sizes and scales of all axes from the inputs; `axes` says which of them are given. */
-static void axes_of(OnnxNode *node, size_t scales_input, size_t sizes_input, Axis *all) {
-  int64_t axes[ONNX_INTS], sizes[ONNX_INTS];
-  double scales[BURN_MAX_RANK] = {0};
-  const uint32_t rank = onnx_input_rank(node, 0);
-  const size_t named = onnx_ints(node, "axes", axes), count = named ? named : rank;
-  const bool larger = onnx_is(node, "keep_aspect_ratio_policy", "stretch", "not_smaller");
-  const bool smaller = onnx_is(node, "keep_aspect_ratio_policy", "stretch", "not_larger");
-  const bool sized = onnx_input_ints(node, sizes_input, sizes);
-  double shared = larger ? 0 : (double)INFINITY;
-  if (!sized && burn_read_f64(onnx_input(node, scales_input), scales, count) != BURN_OK)
-    onnx_not_mapped(node, "odd scales");
-  for (uint32_t i = 0; i < rank; i++)
-    all[i] = (Axis){onnx_input_dim(node, 0, (int)i), onnx_input_dim(node, 0, (int)i), 1};
-  for (size_t i = 0; i < count; i++) {
-    Axis *a = &all[onnx_axis(named ? axes[i] : (int64_t)i, rank)];
-    a->scale = sized ? (double)sizes[i] / (double)a->in : scales[i];
-    a->out = sized ? sizes[i] : (int64_t)floor((double)a->in * scales[i]);
-    shared = larger ? fmax(shared, a->scale) : fmin(shared, a->scale);
+static void sample_volume(OnnxNode *node) {
+  const BurnShape in = burn_shape(node->inputs[0]), grid = burn_shape(node->inputs[1]);
+  Volume v = {.node = node, .zeros = onnx_is(node, "padding_mode", "zeros", "zeros")};
+  if (onnx_is(node, "mode", "linear", "cubic") || onnx_is(node, "mode", "linear", "bicubic")) {
+    onnx_not_mapped(node, "GridSample of volumes is linear or nearest");
+    return;
   }
-  for (size_t i = 0; i < count && sized && (larger || smaller); i++) {
-    Axis *a = &all[onnx_axis(named ? axes[i] : (int64_t)i, rank)];
-    a->scale = shared;
-    a->out = (int64_t)floor((double)a->in * shared + 0.5);
+  v.x = burn_reshape(onnx_input(node, 0), BURN_SHAPE(in.dims[0], in.dims[1], -1));
+  for (int k = 0; k < 3; k++) {
+    v.sizes[k] = in.dims[4 - k];
+    BurnTensor *x = burn_reshape(burn_select_dim(onnx_input(node, 1), -1, k), BURN_SHAPE(in.dims[0], 1, -1));
+    v.places[k] = place_of(&v, x, v.sizes[k]);
   }
+  const BurnShape out = BURN_SHAPE(in.dims[0], in.dims[1], grid.dims[1], grid.dims[2], grid.dims[3]);
+  onnx_give(node, 0, burn_reshape(sampled(&v), out));
+  burn_drop(v.x);
+  for (int k = 0; k < 3; k++) burn_drop(v.places[k]);
 }
 
-static void resize(OnnxNode *node, const Axis *all) {
-  const uint32_t rank = onnx_input_rank(node, 0);
-  if (rank != 4 || all[0].in != all[0].out || all[1].in != all[1].out)
-    onnx_not_mapped(node, "not the two axes of an image");
-  if (node->reason[0]) return;
-  const int64_t size[] = {all[2].out, all[3].out};
-  const BurnInterpolateOptions options = mode_of(node, &all[2], &all[3]);
-  if (!node->reason[0]) onnx_give(node, 0, burn_interpolate(onnx_input(node, 0), size, options));
-}
-
-MAP(Resize) {
-  Axis all[BURN_MAX_RANK];
-  axes_of(node, 2, 3, all);
-  if (onnx_int(node, "antialias", 0)) onnx_not_mapped(node, "interpolate does not smooth (antialias) in Burn");
-  if (onnx_int(node, "exclude_outside", 0))
-    onnx_not_mapped(node, "interpolate repeats the border in Burn (exclude_outside)");
-  if (onnx_is(node, "coordinate_transformation_mode", "half_pixel", "tf_crop_and_resize")) {
-    onnx_not_mapped(node, "interpolate takes whole images in Burn (tf_crop_and_resize)");
-  }
-  resize(node, all);
-}
-
-/* Nearest pixels counted from their edges, or linear; it gave way to Resize. */
-MAP(Upsample) {
-  Axis all[BURN_MAX_RANK];
-  axes_of(node, 1, ONNX_MAX_VALUES, all);
-  const int64_t size[] = {all[2].out, all[3].out};
-  if (!onnx_is(node, "mode", "nearest", "nearest")) onnx_not_mapped(node, "only nearest is mapped");
-  onnx_give(node, 0, burn_interpolate(onnx_input(node, 0), size, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)));
-}
+/* -- grids ---------------------------------------------------------------------------------------- */
 
 MAP(GridSample) {
   BurnGridSampleOptions options = BURN_GRID_SAMPLE_OPTIONS;
-  if (onnx_input_rank(node, 0) != 4) {
-    onnx_not_mapped(node, "grid_sample exists for images only, not for volumes");
+  if (onnx_input_rank(node, 0) == 5) {
+    sample_volume(node);
     return;
   }
   if (onnx_is(node, "mode", "linear", "nearest")) options.mode = BURN_GRID_SAMPLE_NEAREST;
@@ -148,11 +115,30 @@ MAP(GridSample) {
   onnx_give(node, 0, burn_grid_sample_2d(onnx_input(node, 0), onnx_input(node, 1), options));
 }
 
+/* theta [n, 3, 4] times the points (x, y, z, 1) of a volume, which depend on its shape alone. */
+static BurnTensor *volume_grid(BurnTensor *theta, const int64_t *size, bool corners) {
+  const int64_t count = size[2] * size[3] * size[4];
+  float *points = calloc((size_t)count * 4 + 1, sizeof *points);
+  for (int64_t i = 0; points && i < count; i++) {
+    const int64_t at[] = {i % size[4], i / size[4] % size[3], i / size[4] / size[3]};
+    for (int k = 0; k < 3; k++) {
+      const double in = (double)size[4 - k], x = (double)at[k], aligned = in > 1 ? 2 * x / (in - 1) - 1 : 0;
+      points[4 * i + k] = (float)(corners ? aligned : (2 * x + 1) / in - 1);
+    }
+    points[4 * i + 3] = 1;
+  }
+  BurnTensor *grid = points ? burn_tensor_f32(burn_tensor_device(theta), points, BURN_SHAPE(1, count, 4))
+                            : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "AffineGrid"));
+  free(points);
+  grid = burn_matmul(burn_cast(grid, burn_dtype(theta)), burn_transpose(theta));
+  return burn_reshape(grid, BURN_SHAPE(-1, size[2], size[3], size[4], 3));
+}
+
 /* Ours has -1 and 1 at the centres of the corner pixels; at their edges, points lie nearer to the middle. */
 MAP(AffineGrid) {
   int64_t size[ONNX_INTS];
-  if (onnx_input_ints(node, 1, size) != 4) {
-    onnx_not_mapped(node, "affine_grid exists for images only, not for volumes");
+  if (onnx_input_ints(node, 1, size) == 5) {
+    onnx_give(node, 0, volume_grid(onnx_input(node, 0), size, onnx_int(node, "align_corners", 0)));
     return;
   }
   BurnTensor *theta = onnx_input(node, 0);
