@@ -109,8 +109,11 @@ MAP(Pow) {
   }
 }
 
+/* Bounds are inputs since opset 11, attributes before. */
 MAP(Clip) {
   BurnTensor *x = onnx_input(node, 0);
+  if (onnx_attribute(node, "min")) x = burn_clamp_min(x, onnx_float(node, "min", 0));
+  if (onnx_attribute(node, "max")) x = burn_clamp_max(x, onnx_float(node, "max", 0));
   if (onnx_has_input(node, 1)) x = burn_clamp_min(x, onnx_input_number(node, 1, 0));
   if (onnx_has_input(node, 2)) x = burn_clamp_max(x, onnx_input_number(node, 2, 0));
   onnx_give(node, 0, x);
@@ -177,8 +180,11 @@ MAP(SwiGLU) {
 /* Our slope is one, or one per channel; ONNX's broadcasts. */
 MAP(PRelu) {
   BurnTensor *x = onnx_input(node, 0), *slope = onnx_input(node, 1);
-  if (burn_element_count(slope) == 1) {
-    onnx_give(node, 0, burn_prelu(x, burn_reshape(slope, BURN_SHAPE(1))));
+  /* Before opset 7 a slope per channel has that axis alone, and is not broadcast as others are. */
+  const bool by_channel = node->opset < 7 && burn_rank(slope) == 1 && burn_dim(slope, 0) == burn_dim(x, 1);
+  if (burn_element_count(slope) == 1 || by_channel) {
+    const int64_t count = burn_element_count(slope);
+    onnx_give(node, 0, burn_prelu(x, burn_reshape(slope, BURN_SHAPE(count))));
     return;
   }
   BurnTensor *below = burn_lower_scalar(burn_clone(x), 0);

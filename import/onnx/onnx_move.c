@@ -111,11 +111,15 @@ MAP(Slice) {
   BurnRange ranges[BURN_MAX_RANK];
   int64_t starts[ONNX_INTS], ends[ONNX_INTS], axes[ONNX_INTS], steps[ONNX_INTS];
   const uint32_t rank = burn_rank(x);
-  const size_t count = onnx_input_ints(node, 1, starts);
-  onnx_input_ints(node, 2, ends);
-  const bool has_axes = onnx_input_ints(node, 3, axes), has_steps = onnx_input_ints(node, 4, steps);
+  const bool old = onnx_attribute(node, "starts"); /* before opset 10 */
+  const size_t count = old ? onnx_ints(node, "starts", starts) : onnx_input_ints(node, 1, starts);
+  const size_t end_count = old ? onnx_ints(node, "ends", ends) : onnx_input_ints(node, 2, ends);
+  const size_t axis_count = old ? onnx_ints(node, "axes", axes) : onnx_input_ints(node, 3, axes);
+  const size_t step_count = old ? 0 : onnx_input_ints(node, 4, steps);
+  const bool has_axes = axis_count >= count && count > 0, has_steps = step_count >= count && count > 0;
   for (uint32_t i = 0; i < BURN_MAX_RANK; i++) ranges[i] = BURN_RANGE_ALL;
-  for (size_t i = 0; i < count; i++) {
+  if (end_count != count) onnx_not_mapped(node, "%zu starts and %zu ends", count, end_count);
+  for (size_t i = 0; i < count && i < end_count && i < BURN_MAX_RANK; i++) {
     const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
     ranges[axis] = range_of(starts[i], ends[i], has_steps ? steps[i] : 1, burn_dim(x, axis));
   }
@@ -157,9 +161,10 @@ MAP(Pad) {
   BurnTensor *x = onnx_input(node, 0);
   int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
   const uint32_t rank = burn_rank(x);
-  const size_t count = onnx_input_ints(node, 1, pads) / 2;
-  const bool has_axes = onnx_input_ints(node, 3, axes);
-  for (size_t i = 0; i < count; i++) {
+  const bool old = onnx_attribute(node, "pads"); /* before opset 11 */
+  const size_t count = (old ? onnx_ints(node, "pads", pads) : onnx_input_ints(node, 1, pads)) / 2;
+  const bool has_axes = onnx_input_ints(node, 3, axes) >= count && count > 0;
+  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) {
     const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
     before[axis] = pads[i];
     after[axis] = pads[i + count];
@@ -168,7 +173,8 @@ MAP(Pad) {
   if (onnx_is(node, "mode", "constant", "wrap"))
     onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
   const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
-  onnx_give(node, 0, onnx_pad(x, before, after, rank, mode, onnx_input_number(node, 2, 0)));
+  const double value = onnx_input_number(node, 2, onnx_float(node, "value", 0));
+  onnx_give(node, 0, onnx_pad(x, before, after, rank, mode, value));
 }
 
 /* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */

@@ -48,32 +48,87 @@ const char *onnx_dtype_name(int64_t data_type) {
   return data_type >= 0 && data_type < (int64_t)(sizeof dtypes / sizeof dtypes[0]) ? dtypes[data_type].name : "unknown";
 }
 
-/* Element i of the list that holds elements of such a dtype, put at `to`. */
-static void put_listed(const Onnx__TensorProto *proto, BurnDType dtype, size_t i, unsigned char *to) {
-  const size_t bytes = burn_dtype_bytes(dtype);
-  if (i < proto->n_float_data) memcpy(to, &proto->float_data[i], bytes);
-  if (i < proto->n_double_data) memcpy(to, &proto->double_data[i], bytes);
-  if (i < proto->n_int64_data) memcpy(to, &proto->int64_data[i], bytes);
-  if (i < proto->n_int32_data) memcpy(to, &proto->int32_data[i], bytes); /* little-endian: the low bytes */
+/* Elements of a list are as wide as the list's type, or the low bytes of an int32. */
+static void put_listed(const Onnx__TensorProto *proto, size_t i, size_t bytes, unsigned char *to) {
+  if (proto->n_float_data) memcpy(to, &proto->float_data[i], bytes);
+  if (proto->n_double_data) memcpy(to, &proto->double_data[i], bytes);
+  if (proto->n_int64_data) memcpy(to, &proto->int64_data[i], bytes);
+  if (proto->n_int32_data) memcpy(to, &proto->int32_data[i], bytes); /* little-endian: the low bytes */
+}
+
+/* Bytes of an element in the one list that the message has, and their number; 0 if it has several, or none. */
+static size_t listed(const Onnx__TensorProto *proto, size_t *count) {
+  const size_t counts[] = {proto->n_float_data, proto->n_double_data, proto->n_int64_data, proto->n_int32_data};
+  const size_t widths[] = {sizeof(float), sizeof(double), sizeof(int64_t), sizeof(int32_t)};
+  size_t width = 0, lists = 0;
+  *count = 0;
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    if (counts[i] == 0) continue;
+    lists++;
+    *count = counts[i];
+    width = widths[i];
+  }
+  return lists == 1 ? width : 0;
+}
+
+/* The number of elements; false for dims that are none, or more than memory has. */
+static bool count_elements(const Onnx__TensorProto *proto, size_t *count) {
+  *count = 1;
+  bool empty = false;
+  for (size_t i = 0; i < proto->n_dims; i++) {
+    if (proto->dims[i] < 0) return false;
+    empty = empty || proto->dims[i] == 0;
+  }
+  for (size_t i = 0; i < proto->n_dims && !empty; i++) {
+    if ((uint64_t)proto->dims[i] > (SIZE_MAX >> 8) / *count) return false;
+    *count *= (size_t)proto->dims[i];
+  }
+  if (empty) *count = 0;
+  return proto->n_dims <= BURN_MAX_RANK;
+}
+
+BurnStatus onnx_tensor_layout(const Onnx__TensorProto *proto, BurnDType *dtype, size_t *count) {
+  *dtype = onnx_dtype(proto->data_type);
+  if (*dtype == BURN_DTYPE_DEFAULT) {
+    return burn_status_make(BURN_STATUS_INVALID_DTYPE, "tensor '%s': there is no dtype %s here", proto->name,
+                            onnx_dtype_name(proto->data_type));
+  }
+  if (count_elements(proto, count)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                          "tensor '%s': its %zu dims are negative, more than %d, or too large for memory", proto->name,
+                          proto->n_dims, BURN_MAX_RANK);
+}
+
+static BurnTensor *tensor_of_list(BurnDevice *device, const Onnx__TensorProto *proto, BurnDType dtype, size_t count) {
+  size_t given;
+  const size_t bytes = burn_dtype_bytes(dtype), width = listed(proto, &given);
+  if (given != count || (count > 0 && width < bytes)) {
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                               "tensor '%s' has %zu listed elements of %zu bytes, expected %zu of %s",
+                                               proto->name, given, width, count, burn_dtype_name(dtype)));
+  }
+  unsigned char *data = calloc(count + 1, bytes);
+  if (!data) return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu elements", count));
+  for (size_t i = 0; i < count; i++) put_listed(proto, i, bytes, data + i * bytes);
+  BurnTensor *x = burn_tensor_from(device, data, dtype, onnx_shape(proto->dims, proto->n_dims));
+  free(data);
+  return x;
 }
 
 BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto) {
-  const BurnDType dtype = onnx_dtype(proto->data_type);
-  BurnShape shape = onnx_shape(proto->dims, proto->n_dims);
-  const size_t bytes = burn_dtype_bytes(dtype);
-  size_t count = 1;
-  for (uint32_t i = 0; i < shape.rank; i++) count *= (size_t)shape.dims[i];
-  if (dtype == BURN_DTYPE_DEFAULT || (proto->has_raw_data && proto->raw_data.len != count * bytes)) {
-    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a tensor of %s with %zu raw bytes",
-                                               onnx_dtype_name(proto->data_type), proto->raw_data.len));
+  BurnDType dtype;
+  size_t count;
+  const BurnStatus status = onnx_tensor_layout(proto, &dtype, &count);
+  if (status != BURN_OK) return burn_tensor_failed(status);
+  if (!proto->has_raw_data) return tensor_of_list(device, proto, dtype, count);
+  if (proto->raw_data.len != count * burn_dtype_bytes(dtype)) {
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                               "tensor '%s' has %zu raw bytes, expected %zu elements of %s",
+                                               proto->name, proto->raw_data.len, count, burn_dtype_name(dtype)));
   }
-  if (proto->has_raw_data) return burn_tensor_from(device, proto->raw_data.data, dtype, shape);
-  unsigned char *data = calloc(count + 1, bytes);
-  if (!data) return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu elements", count));
-  for (size_t i = 0; i < count; i++) put_listed(proto, dtype, i, data + i * bytes);
-  BurnTensor *x = burn_tensor_from(device, data, dtype, shape);
-  free(data);
-  return x;
+  static const uint8_t nothing[1] = {0};
+  return burn_tensor_from(device, count ? proto->raw_data.data : nothing, dtype,
+                          onnx_shape(proto->dims, proto->n_dims));
 }
 
 /* -- attributes ------------------------------------------------------------------------------- */
@@ -135,7 +190,8 @@ int64_t onnx_input_int(OnnxNode *node, size_t i, int64_t otherwise) {
 
 double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
   double value = otherwise;
-  if (onnx_has_input(node, i) && burn_read_scalar(onnx_input(node, i), &value) != BURN_OK) {
+  if (!onnx_has_input(node, i) || onnx_input_size(node, i) == 0) return value; /* some writers have [0] for none */
+  if (burn_read_scalar(onnx_input(node, i), &value) != BURN_OK) {
     onnx_not_mapped(node, "input %zu is not one number", i);
   }
   return value;
@@ -171,7 +227,11 @@ void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
 
 /* -- small steps ------------------------------------------------------------------------------- */
 
-int onnx_axis(int64_t axis, uint32_t rank) { return (int)(axis < 0 ? axis + (int64_t)rank : axis); }
+/* One that is none becomes the last that any tensor may have, within arrays of axes, which ops refuse. */
+int onnx_axis(int64_t axis, uint32_t rank) {
+  const int64_t at = axis < 0 ? axis + (int64_t)rank : axis;
+  return at < 0 || at >= (int64_t)BURN_MAX_RANK ? (int)BURN_MAX_RANK - 1 : (int)at;
+}
 
 BurnTensor *onnx_to_rank(BurnTensor *x, uint32_t rank) { return burn_rank(x) < rank ? burn_unsqueeze(x, rank) : x; }
 

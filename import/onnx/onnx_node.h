@@ -68,6 +68,9 @@ const char *onnx_dtype_name(int64_t data_type);
 /* A tensor with the elements of the message. */
 BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto);
 
+/* Its dtype and number of elements, checked: whatever a file says of dims, they can be multiplied. */
+BURN_USE_RESULT BurnStatus onnx_tensor_layout(const Onnx__TensorProto *proto, BurnDType *dtype, size_t *count);
+
 /* -- attributes: the value, or the given one where the node has none -------------------------- */
 
 const Onnx__AttributeProto *onnx_attribute(const OnnxNode *node, const char *name);

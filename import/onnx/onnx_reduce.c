@@ -76,7 +76,7 @@ MAP(ArgMin) { find(node, burn_argmin); }
 MAP(TopK) {
   BurnTensor *x = onnx_input(node, 0), *indices = NULL;
   const int axis = onnx_axis(onnx_int(node, "axis", -1), burn_rank(x));
-  const int64_t k = onnx_input_int(node, 1, 1);
+  const int64_t k = onnx_input_int(node, 1, onnx_int(node, "k", 1)); /* before opset 10 an attribute */
   if (onnx_int(node, "largest", 1)) {
     x = burn_topk_with_indices(x, k, axis, &indices);
   } else {

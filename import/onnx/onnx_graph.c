@@ -1,0 +1,295 @@
+/* onnx_graph.c - instances of graphs: their inputs, runs and weights. */
+#include "onnx_graph.h"
+
+#include "onnx_narrow.h"
+
+#include <burn/burn.h>
+#include <burn/guess.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- instances --------------------------------------------------------------------------------- */
+
+static BurnGraph *instance(OnnxProgram *program, BurnDevice *device) {
+  BurnGraph *graph = calloc(1, sizeof *graph);
+  OnnxField *fields = calloc(program->weight_count + 1, sizeof *fields);
+  if (!graph || !fields) {
+    free(graph);
+    free(fields);
+    return NULL;
+  }
+  program->references++;
+  *graph = (BurnGraph){.program = program, .device = device, .fields = fields};
+  return graph;
+}
+
+BurnGraph *onnx_graph_new(OnnxProgram *program, BurnDevice *device) {
+  BurnGraph *graph = instance(program, device);
+  for (uint32_t i = 0; graph && i < program->weight_count; i++) {
+    BurnTensor *x = program->tensors[i];
+    program->tensors[i] = NULL;
+    if (program->weights[i].unused) {
+      burn_drop(x);
+      x = NULL;
+    }
+    if (program->weights[i].kind == ONNX_PARAMETER) graph->fields[i].parameter = burn_param(x);
+    if (program->weights[i].kind == ONNX_BUFFER && x) graph->fields[i].buffer = burn_buffer(x);
+    if (program->weights[i].kind == ONNX_CONSTANT) graph->fields[i].constant = burn_constant(x);
+  }
+  return graph;
+}
+
+BurnGraph *burn_graph_clone(const BurnGraph *graph) {
+  BurnGraph *copy = instance(graph->program, graph->device);
+  if (!copy) return NULL;
+  burn_module_clone((BurnModule){&graph->program->type, graph->fields}, copy->fields);
+  copy->training = graph->training;
+  return copy;
+}
+
+void burn_graph_release(BurnGraph *graph) {
+  if (!graph) return;
+  burn_module_release((BurnModule){&graph->program->type, graph->fields});
+  free(graph->fields);
+  onnx_program_release(graph->program);
+  free(graph);
+}
+
+BurnModule burn_graph_module(BurnGraph *graph) { return (BurnModule){&graph->program->type, graph->fields}; }
+
+void burn_graph_set_training(BurnGraph *graph, bool training) { graph->training = training; }
+
+BurnGraphStats burn_graph_stats(const BurnGraph *graph) {
+  return (BurnGraphStats){graph->program->nodes_in_file, graph->program->body->step_count, graph->program->folded,
+                          graph->peak_bytes};
+}
+
+BurnStatus burn_graph_set_tensor(BurnGraph *graph, const char *name, BurnTensor *value) {
+  const OnnxProgram *program = graph->program;
+  BurnGuess guess = burn_guess(name);
+  const BurnStatus status = burn_tensor_status(value);
+  if (status != BURN_OK) {
+    burn_drop(value);
+    return burn_status_annotate(status, "%s: tensor '%s'", program->label, name);
+  }
+  for (uint32_t i = 0; i < program->weight_count; i++) {
+    const OnnxWeight *weight = &program->weights[i];
+    if (weight->kind == ONNX_CONSTANT || weight->unused) continue;
+    burn_guess_add(&guess, weight->name);
+    if (strcmp(weight->name, name) != 0) continue;
+    if (weight->kind == ONNX_PARAMETER) {
+      burn_param_set(&graph->fields[i].parameter, value);
+    } else {
+      burn_buffer_set(&graph->fields[i].buffer, value);
+    }
+    return BURN_OK;
+  }
+  burn_drop(value);
+  return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no tensor '%s'.%s", program->label, name,
+                          burn_guess_text(&guess));
+}
+
+/* -- inputs and outputs ------------------------------------------------------------------------- */
+
+BurnGraphValue onnx_describe_value(const Onnx__ValueInfoProto *info) {
+  BurnGraphValue value = {.name = info->name, .dtype = BURN_DTYPE_DEFAULT};
+  const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
+  if (!tensor) return value;
+  value.dtype = onnx_narrow_dtype(tensor->elem_type);
+  if (!tensor->shape || tensor->shape->n_dim > BURN_MAX_RANK) return value;
+  value.has_shape = true;
+  value.rank = (uint32_t)tensor->shape->n_dim;
+  for (uint32_t i = 0; i < value.rank; i++) {
+    const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+    value.dims[i] = dim->has_dim_value && dim->dim_value >= 0 ? dim->dim_value : -1;
+    value.axes[i] = value.dims[i] < 0 && dim->dim_param[0] ? dim->dim_param : NULL;
+  }
+  return value;
+}
+
+static BurnGraphValue value_of(Onnx__ValueInfoProto *const *infos, size_t count, const char *name) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(infos[i]->name, name) == 0) return onnx_describe_value(infos[i]);
+  }
+  return (BurnGraphValue){.name = NULL};
+}
+
+size_t burn_graph_input_count(const BurnGraph *graph) { return graph->program->body->input_count; }
+size_t burn_graph_output_count(const BurnGraph *graph) { return graph->program->body->output_count; }
+
+BurnGraphValue burn_graph_input(const BurnGraph *graph, size_t index) {
+  const OnnxBody *body = graph->program->body;
+  if (index >= body->input_count) return (BurnGraphValue){.name = NULL};
+  return value_of(body->proto->input, body->proto->n_input, body->slots[body->inputs[index]]);
+}
+
+BurnGraphValue burn_graph_output(const BurnGraph *graph, size_t index) {
+  const OnnxBody *body = graph->program->body;
+  if (index >= body->output_count) return (BurnGraphValue){.name = NULL};
+  return onnx_describe_value(body->proto->output[index]);
+}
+
+/* -- runs -------------------------------------------------------------------------------------- */
+
+static bool fits(const BurnGraphValue *value, const BurnTensor *x) {
+  if (value->dtype != BURN_DTYPE_DEFAULT && burn_dtype(x) != value->dtype) return false;
+  if (!value->has_shape) return true;
+  if (value->rank == 0) return burn_element_count(x) == 1 && burn_rank(x) == 1;
+  bool same = burn_rank(x) == value->rank;
+  for (uint32_t i = 0; same && i < value->rank; i++) same = value->dims[i] < 0 || burn_dim(x, (int)i) == value->dims[i];
+  return same;
+}
+
+static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor *x) {
+  const BurnGraphValue value = burn_graph_input(graph, i);
+  if (!x)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is NULL", graph->program->label, value.name);
+  const BurnStatus status = burn_tensor_status(x);
+  if (status != BURN_OK) return burn_status_annotate(status, "%s: input '%s'", graph->program->label, value.name);
+  if (fits(&value, x)) return BURN_OK;
+  BurnShape wanted = {value.rank, {0}};
+  for (uint32_t k = 0; k < value.rank; k++) wanted.dims[k] = value.dims[k];
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s (-1: any size)",
+                          graph->program->label, value.name, burn_dtype_name(burn_dtype(x)),
+                          burn_shape_text(burn_shape(x)).text, burn_dtype_name(value.dtype),
+                          burn_shape_text(wanted).text);
+}
+
+/* ONNX's number of an input's dtype where it is none of ours. */
+static int32_t narrow_type(const BurnGraph *graph, size_t i) {
+  const OnnxBody *body = graph->program->body;
+  for (size_t k = 0; k < body->proto->n_input; k++) {
+    const Onnx__ValueInfoProto *info = body->proto->input[k];
+    if (strcmp(info->name, body->slots[body->inputs[i]]) != 0 || !info->type || !info->type->tensor_type) continue;
+    const int32_t type = info->type->tensor_type->elem_type;
+    return onnx_dtype(type) == BURN_DTYPE_DEFAULT ? type : 0;
+  }
+  return 0;
+}
+
+/* Inputs are taken, whatever happens; outputs has room for all that the graph has. */
+static BurnStatus run(BurnGraph *graph, BurnTensor *const *inputs, OnnxValue *outputs) {
+  const OnnxBody *body = graph->program->body;
+  OnnxValue *values = calloc(body->input_count + 1, sizeof *values);
+  BurnStatus status = values ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  for (uint32_t i = 0; i < body->input_count; i++) {
+    if (status == BURN_OK) status = check_input(graph, i, inputs[i]);
+    const BurnGraphValue described = burn_graph_input(graph, i);
+    const bool scalar = described.has_shape && described.rank == 0;
+    if (values) values[i] = (OnnxValue){.tensor = inputs[i], .scalar = scalar, .type = narrow_type(graph, i)};
+    if (!values) burn_drop(inputs[i]);
+  }
+  struct OnnxRun run = {.training = graph->training};
+  OnnxFrame frame = {
+      .program = graph->program, .body = body, .device = graph->device, .module = graph->fields, .run = &run};
+  if (status == BURN_OK) {
+    status = onnx_run_body(&frame, values, outputs);
+    graph->peak_bytes = run.peak;
+  } else {
+    for (uint32_t i = 0; values && i < body->input_count; i++) onnx_value_release(&values[i]);
+  }
+  free(values);
+  return status;
+}
+
+/* Which tensor is output i of the graph: given out, or dropped. */
+static BurnStatus give(const BurnGraph *graph, OnnxValue *value, BurnTensor **to, size_t i, BurnStatus status) {
+  if (status == BURN_OK && !value->tensor) {
+    status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: output %zu is no tensor", graph->program->label, i);
+  }
+  if (status == BURN_OK) {
+    *to = value->tensor;
+    value->tensor = NULL;
+  }
+  return status;
+}
+
+BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t input_count, BurnTensor **outputs,
+                          size_t output_count) {
+  const OnnxBody *body = graph->program->body;
+  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
+  if (input_count != body->input_count || output_count != body->output_count) {
+    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs and %zu outputs were given, it has %u and %u",
+                            graph->program->label, input_count, output_count, body->input_count, body->output_count);
+  }
+  OnnxValue *values = calloc(output_count + 1, sizeof *values);
+  if (!values) {
+    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  }
+  BurnStatus status = run(graph, inputs, values);
+  for (size_t i = 0; i < output_count; i++) status = give(graph, &values[i], &outputs[i], i, status);
+  for (size_t i = 0; i < output_count; i++) {
+    onnx_value_release(&values[i]);
+    if (status != BURN_OK) burn_drop(outputs[i]);
+    if (status != BURN_OK) outputs[i] = NULL;
+  }
+  free(values);
+  return status;
+}
+
+/* The place of a name among slots; ONNX_NONE: not there. */
+static uint32_t find(const OnnxBody *body, const uint32_t *slots, uint32_t count, const char *name) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(body->slots[slots[i]], name) == 0) return i;
+  }
+  return ONNX_NONE;
+}
+
+static BurnStatus no_such(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t count,
+                          const char *name) {
+  BurnGuess guess = burn_guess(name);
+  for (uint32_t i = 0; i < count; i++) burn_guess_add(&guess, graph->program->body->slots[slots[i]]);
+  return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no %s '%s'.%s", graph->program->label, what, name,
+                          burn_guess_text(&guess));
+}
+
+/* Puts inputs into the order of the graph; each must be given once. */
+static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, BurnTensor *const *inputs, size_t count,
+                              BurnTensor **sorted) {
+  const OnnxBody *body = graph->program->body;
+  if (count != body->input_count) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs were given, it has %u", graph->program->label,
+                            count, body->input_count);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t at = find(body, body->inputs, body->input_count, names[i]);
+    if (at == ONNX_NONE) return no_such(graph, "input", body->inputs, body->input_count, names[i]);
+    if (sorted[at]) {
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' was given twice", graph->program->label,
+                              names[i]);
+    }
+    sorted[at] = inputs[i];
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn_graph_run_named(BurnGraph *graph, const char *const *input_names, BurnTensor *const *inputs,
+                                size_t input_count, const char *const *output_names, BurnTensor **outputs,
+                                size_t output_count) {
+  const OnnxBody *body = graph->program->body;
+  BurnTensor **sorted = calloc(body->input_count + 1, sizeof *sorted),
+             **all = calloc(body->output_count + 1, sizeof *all);
+  BurnStatus status = sorted && all ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
+  for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
+    if (find(body, body->outputs, body->output_count, output_names[i]) == ONNX_NONE) {
+      status = no_such(graph, "output", body->outputs, body->output_count, output_names[i]);
+    }
+  }
+  if (status == BURN_OK) status = sort_inputs(graph, input_names, inputs, input_count, sorted);
+  if (status == BURN_OK) {
+    status = burn_graph_run(graph, sorted, body->input_count, all, body->output_count);
+  } else {
+    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
+  }
+  for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
+    outputs[i] = burn_clone(all[find(body, body->outputs, body->output_count, output_names[i])]);
+  }
+  for (uint32_t i = 0; all && i < body->output_count; i++) burn_drop(all[i]);
+  free(sorted);
+  free(all);
+  return status;
+}

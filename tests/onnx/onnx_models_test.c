@@ -1,0 +1,150 @@
+/* onnx_models_test.c - whole models against the outputs stored beside them, on the stack in BURN_BACKEND (default
+ * ndarray): as the file has them, and with all passes.
+ *
+ *   onnx_models_test FOLDER SET TOLERANCE [NAME ..]
+ *
+ * FOLDER holds a folder per model with model.onnx and SET/input_<i> and SET/output_<i>, .npy or .pb; without names all
+ * of FOLDER. An output fails where it is further from the stored one than TOLERANCE, and TOLERANCE times it. */
+#include <burn/burn.h>
+#include <burn/numpy.h>
+#include <burn/onnx.h>
+
+#include "onnx_node.h"
+
+#include <burn/file.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 16, SKIPPED = 77, PATH = 1024 };
+
+/* input_<i> or output_<i> of a set; NULL: there is none. Older models name an initializer among the inputs. */
+static BurnTensor *read_stored(BurnDevice *device, const char *set, const char *kind, size_t i) {
+  char path[PATH + 64];
+  uint8_t *bytes = NULL;
+  size_t count;
+  snprintf(path, sizeof path, "%s/%s_%zu.npy", set, kind, i);
+  BurnTensor *x = burn_npy_read(device, path);
+  if (burn_tensor_status(x) == BURN_OK) return x;
+  burn_drop(x);
+  snprintf(path, sizeof path, "%s/%s_%zu.pb", set, kind, i);
+  if (burn_file_read(path, (size_t)1 << 30, &bytes, &count) != BURN_OK) return NULL;
+  Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, count, bytes);
+  free(bytes);
+  x = proto ? onnx_tensor(device, proto) : NULL;
+  if (proto) onnx__tensor_proto__free_unpacked(proto, NULL);
+  return x;
+}
+
+static bool same_shape(BurnShape a, BurnShape b) {
+  return a.rank == b.rank && memcmp(a.dims, b.dims, a.rank * sizeof a.dims[0]) == 0;
+}
+
+/* Says the first element that differs. Takes both. */
+static bool equal(const char *name, size_t output, BurnTensor *got, BurnTensor *expected, double tolerance) {
+  const size_t count = (size_t)burn_element_count(expected);
+  if (!same_shape(burn_shape(got), burn_shape(expected)) || burn_dtype(got) != burn_dtype(expected)) {
+    printf("FAILED %s: output %zu is %s %s, expected %s %s\n", name, output, burn_dtype_name(burn_dtype(got)),
+           burn_shape_text(burn_shape(got)).text, burn_dtype_name(burn_dtype(expected)),
+           burn_shape_text(burn_shape(expected)).text);
+    burn_drop(got);
+    burn_drop(expected);
+    return false;
+  }
+  double *ours = calloc(count + 1, sizeof *ours), *theirs = calloc(count + 1, sizeof *theirs);
+  bool same = ours && theirs;
+  BurnStatus status = burn_read_f64(got, ours, same ? count : 0);
+  if (status == BURN_OK) status = burn_read_f64(expected, theirs, same ? count : 0);
+  if (status != BURN_OK) printf("FAILED %s: output %zu: %s\n", name, output, burn_status_message(status));
+  for (size_t i = 0; same && status == BURN_OK && i < count; i++) {
+    if ((isnan(ours[i]) && isnan(theirs[i])) || ours[i] == theirs[i]) continue;
+    same = fabs(ours[i] - theirs[i]) <= tolerance + tolerance * fabs(theirs[i]);
+    if (!same) printf("FAILED %s: output %zu[%zu] is %.9g, expected %.9g\n", name, output, i, ours[i], theirs[i]);
+  }
+  free(ours);
+  free(theirs);
+  return same && status == BURN_OK;
+}
+
+static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, const char *set, double tolerance) {
+  BurnTensor *inputs[MOST] = {NULL}, *outputs[MOST] = {NULL};
+  const size_t wanted = burn_graph_input_count(graph), given = burn_graph_output_count(graph);
+  if (wanted > MOST || given > MOST) return false;
+  for (size_t i = 0; i < wanted; i++) inputs[i] = read_stored(device, set, "input", i);
+  BurnStatus status = burn_graph_run(graph, inputs, wanted, outputs, given);
+  if (status != BURN_OK) {
+    printf("FAILED %s: %s\n", name, burn_status_message(status));
+    return false;
+  }
+  bool same = true;
+  for (size_t i = 0; i < given; i++) {
+    BurnTensor *expected = read_stored(device, set, "output", i);
+    if (!expected) {
+      printf("FAILED %s: no stored output %zu\n", name, i);
+      burn_drop(outputs[i]);
+      same = false;
+      continue;
+    }
+    same = equal(name, i, outputs[i], expected, tolerance) && same;
+  }
+  return same;
+}
+
+static bool run_model(BurnDevice *device, const char *folder, const char *name, const char *set, double tolerance) {
+  char path[PATH], stored[PATH];
+  bool same = true;
+  snprintf(path, sizeof path, "%s/%s/model.onnx", folder, name);
+  snprintf(stored, sizeof stored, "%s/%s/%s", folder, name, set);
+  for (int plain = 0; plain < 2 && same; plain++) {
+    BurnStatus status;
+    const BurnGraphOptions options = {.no_passes = plain};
+    BurnGraph *graph = burn_onnx_load_with(path, device, &options, &status);
+    if (!graph) {
+      printf("FAILED %s: %s\n", name, burn_status_message(status));
+      return false;
+    }
+    same = run_set(graph, device, name, stored, tolerance);
+    burn_graph_release(graph);
+  }
+  return same;
+}
+
+static int run_folder(BurnDevice *device, const char *folder, const char *set, double tolerance, int *count) {
+  int failed = 0;
+  DIR *list = opendir(folder);
+  for (struct dirent *entry = list ? readdir(list) : NULL; entry; entry = readdir(list)) {
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s/model.onnx", folder, entry->d_name);
+    FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "rb");
+    if (!file) continue;
+    fclose(file);
+    ++*count;
+    failed += !run_model(device, folder, entry->d_name, set, tolerance);
+  }
+  if (list) closedir(list);
+  return failed;
+}
+
+int main(int argc, char **argv) {
+  const char *stack = getenv("BURN_BACKEND");
+  if (argc < 4) {
+    printf("usage: onnx_models_test FOLDER SET TOLERANCE [NAME ..]\n");
+    return 1;
+  }
+  BurnDevice *device = burn_device_open(stack && stack[0] ? stack : "ndarray");
+  const double tolerance = strtod(argv[3], NULL);
+  int count = argc - 4, failed = 0;
+  if (burn_device_status(device) != BURN_OK) {
+    printf("%s\n", burn_status_message(burn_device_status(device)));
+    burn_device_close(device);
+    return 1;
+  }
+  for (int i = 4; i < argc; i++) failed += !run_model(device, argv[1], argv[i], argv[2], tolerance);
+  if (argc == 4) failed = run_folder(device, argv[1], argv[2], tolerance, &count);
+  printf("%d models, %d failed\n", count, failed);
+  burn_device_close(device);
+  if (count == 0) printf("skipped: no models in %s\n", argv[1]);
+  return count == 0 ? SKIPPED : failed > 0;
+}
