@@ -141,10 +141,16 @@ int main(int argc, char **argv) {
     burn_device_close(device);
     return 1;
   }
+  DIR *models = opendir(argv[1]);
+  if (!models) {
+    printf("skipped: no models in %s\n", argv[1]);
+    burn_device_close(device);
+    return SKIPPED;
+  }
+  closedir(models);
   for (int i = 4; i < argc; i++) failed += !run_model(device, argv[1], argv[i], argv[2], tolerance);
   if (argc == 4) failed = run_folder(device, argv[1], argv[2], tolerance, &count);
   printf("%d models, %d failed\n", count, failed);
   burn_device_close(device);
-  if (count == 0) printf("skipped: no models in %s\n", argv[1]);
-  return count == 0 ? SKIPPED : failed > 0;
+  return count == 0 || failed > 0;
 }
