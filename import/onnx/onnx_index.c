@@ -108,15 +108,21 @@ MAP(TensorScatter) {
   onnx_give(node, 0, burn_scatter(cache, axis, at, update, BURN_UPDATE_ASSIGN));
 }
 
-/* values holds off and on. */
+/* values holds off and on. Indices count from the end below 0; one that is no class has only off. */
 MAP(OneHot) {
   double values[2] = {0, 1};
   const BurnDType dtype = burn_dtype(node->inputs[2]);
   if (burn_read_f64(onnx_input(node, 2), values, 2) != BURN_OK) onnx_not_mapped(node, "values are not two numbers");
-  BurnTensor *indices = burn_cast(onnx_input(node, 0), BURN_DTYPE_I64);
   const int64_t classes = (int64_t)onnx_input_number(node, 1, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), burn_rank(indices) + 1);
-  onnx_give(node, 0, burn_cast(burn_one_hot_fill(indices, classes, values[1], values[0], axis), dtype));
+  BurnTensor *indices = onnx_wrap_indices(burn_cast(onnx_input(node, 0), BURN_DTYPE_I64), classes);
+  const uint32_t rank = burn_rank(indices) + 1;
+  const int axis = onnx_axis(onnx_int(node, "axis", -1), rank);
+  int64_t dims[BURN_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK; i++) dims[i] = (int)i == axis ? classes : 1;
+  BurnTensor *numbers = onnx_reshape(burn_arange(node->device, 0, classes, 1), dims, rank);
+  BurnTensor *hot = burn_equal(burn_unsqueeze_dim(indices, axis), numbers);
+  BurnTensor *off = burn_full(node->device, burn_shape(hot), dtype, values[0]);
+  onnx_give(node, 0, burn_mask_fill(off, hot, values[1]));
 }
 
 /* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a

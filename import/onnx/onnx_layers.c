@@ -2,6 +2,7 @@
 #include "onnx_node.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SPATIAL = 3 };
@@ -249,26 +250,71 @@ static BurnTensor *places(OnnxNode *node, BurnTensor *x) {
   return burn_add(x, first);
 }
 
+/* Results along axis i. A last window that ceil_mode adds starts within the input or the margin before it in ONNX,
+ * which ours need not. */
+static int64_t results(const Window *w, size_t i, bool ceil_mode) {
+  const int64_t all = w->in[i] + w->before[i] + w->after[i], reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+  const int64_t more = ceil_mode ? w->stride[i] - 1 : 0, count = (all - reach + more) / w->stride[i] + 1;
+  return ceil_mode && (count - 1) * w->stride[i] >= w->in[i] + w->before[i] ? count - 1 : count;
+}
+
+/* Without the windows that ONNX does not have. */
+static BurnTensor *trimmed(BurnTensor *x, const Window *w, bool ceil_mode) {
+  for (size_t i = 0; i < w->rank; i++) {
+    const int64_t wanted = results(w, i, ceil_mode);
+    if (burn_dim(x, (int)i + 2) > wanted) x = burn_slice_dim(x, (int)i + 2, BURN_RANGE(0, wanted));
+  }
+  return x;
+}
+
+/* The largest of a volume is the largest along the depth of what is largest in each plane. */
+static BurnTensor *max_of_volume(BurnTensor *x, const Window *w, bool ceil_mode) {
+  const BurnShape s = burn_shape(x);
+  const Window plane = {2,
+                        {w->in[1], w->in[2]},
+                        {w->kernel[1], w->kernel[2]},
+                        {w->stride[1], w->stride[2]},
+                        {w->dilation[1], w->dilation[2]},
+                        {w->before[1], w->before[2]},
+                        {w->after[1], w->after[2]}};
+  const Window depth = {
+      2, {w->in[0], 1}, {w->kernel[0], 1}, {w->stride[0], 1}, {w->dilation[0], 1}, {w->before[0], 0}, {w->after[0], 0}};
+  x = burn_reshape(x, BURN_SHAPE(s.dims[0], s.dims[1] * s.dims[2], s.dims[3], s.dims[4]));
+  x = burn_max_pool2d(x, pool2d(&plane, ceil_mode, true));
+  const int64_t h = burn_dim(x, 2), width = burn_dim(x, 3);
+  x = burn_reshape(x, BURN_SHAPE(s.dims[0], s.dims[1], s.dims[2], h * width));
+  x = burn_max_pool2d(x, pool2d(&depth, ceil_mode, true));
+  return burn_reshape(x, BURN_SHAPE(s.dims[0], s.dims[1], burn_dim(x, 2), h, width));
+}
+
+static BurnTensor *largest(BurnTensor *x, const Window *w, bool ceil_mode) {
+  if (w->rank == 3) return max_of_volume(x, w, ceil_mode);
+  return w->rank == 1 ? burn_max_pool1d(x, pool1d(w, ceil_mode, true)) : burn_max_pool2d(x, pool2d(w, ceil_mode, true));
+}
+
 /* Ours are float ops with equal margins: others are -infinity before; integers are exact in f32. */
 MAP(MaxPool) {
-  Window w = window_of(node, 0);
+  const Window given = window_of(node, 0);
+  Window w = given;
   BurnTensor *x = onnx_input(node, 0), *indices = NULL;
   const BurnDType dtype = burn_dtype(x);
   const bool ceil_mode = onnx_int(node, "ceil_mode", 0), cast = burn_dtype_kind(dtype) != BURN_KIND_FLOAT;
-  if (w.rank > 2) onnx_not_mapped(node, "max_pool3d does not exist in Burn");
-  if (!symmetric(&w) && onnx_wants_output(node, 1)) onnx_not_mapped(node, "indices with margins that differ");
+  const bool placed = onnx_wants_output(node, 1);
+  if (placed && w.rank > 2) onnx_not_mapped(node, "indices of volumes");
+  if (placed && !symmetric(&w)) onnx_not_mapped(node, "indices with margins that differ");
   if (cast) x = burn_cast(x, BURN_DTYPE_F32);
   if (!node->reason[0] && !symmetric(&w)) {
     x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, -(double)INFINITY);
     memset(w.before, 0, sizeof w.before);
   }
-  if (!node->reason[0] && onnx_wants_output(node, 1)) {
+  if (!node->reason[0] && placed) {
     x = w.rank == 1 ? burn_max_pool1d_with_indices(x, pool1d(&w, ceil_mode, true), &indices)
                     : burn_max_pool2d_with_indices(x, pool2d(&w, ceil_mode, true), &indices);
-    onnx_give(node, 1, places(node, indices));
+    onnx_give(node, 1, places(node, trimmed(indices, &given, ceil_mode)));
   } else if (!node->reason[0]) {
-    x = w.rank == 1 ? burn_max_pool1d(x, pool1d(&w, ceil_mode, true)) : burn_max_pool2d(x, pool2d(&w, ceil_mode, true));
+    x = largest(x, &w, ceil_mode);
   }
+  if (!node->reason[0]) x = trimmed(x, &given, ceil_mode);
   onnx_give(node, 0, cast ? burn_cast(x, dtype) : x);
 }
 
@@ -279,48 +325,73 @@ static bool dilated(const Window *w) {
   return false;
 }
 
-static BurnTensor *average(BurnTensor *x, const Window *w, bool ceil_mode, bool count) {
-  return w->rank == 1 ? burn_avg_pool1d(x, pool1d(w, ceil_mode, count))
-                      : burn_avg_pool2d(x, pool2d(w, ceil_mode, count));
-}
-
-/* False, with the reason, where our average pooling does not go. */
-static bool averages(OnnxNode *node, const Window *w) {
-  if (w->rank > 2) onnx_not_mapped(node, "avg_pool3d does not exist in Burn");
-  if (w->rank <= 2 && dilated(w)) onnx_not_mapped(node, "avg_pool has no dilation in Burn");
-  return !node->reason[0];
-}
-
-/* With margins that differ and do not count: the average over all, divided by that of ones. */
-MAP(AveragePool) {
-  Window w = window_of(node, 0);
-  const bool count = onnx_int(node, "count_include_pad", 0), ceil_mode = onnx_int(node, "ceil_mode", 0);
-  if (!averages(node, &w)) return;
-  BurnTensor *x = onnx_input(node, 0);
-  if (symmetric(&w)) {
-    onnx_give(node, 0, average(x, &w, ceil_mode, count));
-    return;
+/* The sum of each window of any kind: a convolution with ones, of every channel by itself. */
+static BurnTensor *sums(BurnTensor *x, const Window *w, bool ceil_mode) {
+  BurnShape shape = burn_shape(x), kernel = {shape.rank, {1, 1}};
+  Window all = *w;
+  for (size_t i = 0; i < w->rank; i++) {
+    const int64_t end = (results(w, i, ceil_mode) - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    const int64_t after = end - w->in[i] - w->before[i];
+    all.after[i] = after > 0 ? after : 0;
+    kernel.dims[i + 2] = w->kernel[i];
   }
-  BurnTensor *ones = burn_ones_like(burn_clone(x));
-  ones = onnx_pad(ones, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, count ? 1 : 0);
-  x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
-  memset(w.before, 0, sizeof w.before);
-  x = average(x, &w, ceil_mode, true);
-  onnx_give(node, 0, burn_div(x, average(ones, &w, ceil_mode, true)));
+  BurnTensor *ones = burn_ones(burn_tensor_device(x), kernel, burn_dtype(x));
+  const int64_t batch = shape.dims[0], channels = shape.dims[1];
+  shape.dims[0] = batch * channels;
+  shape.dims[1] = 1;
+  x = trimmed(convolve(burn_reshape(x, shape), ones, NULL, all, 1), w, ceil_mode);
+  shape = burn_shape(x);
+  shape.dims[0] = batch;
+  shape.dims[1] = channels;
+  return burn_reshape(x, shape);
 }
 
-/* (sum of |x|^p)^(1/p), where the sum is the average times the number of elements of a window. */
+/* How many elements of window `at` along axis i count: those of the input, or also those of its margins. */
+static int64_t counted(const Window *w, size_t i, int64_t at, bool margins) {
+  const int64_t low = margins ? -w->before[i] : 0, high = w->in[i] + (margins ? w->after[i] : 0);
+  int64_t count = 0;
+  for (int64_t k = 0; k < w->kernel[i]; k++) {
+    const int64_t place = at * w->stride[i] - w->before[i] + k * w->dilation[i];
+    count += place >= low && place < high;
+  }
+  return count;
+}
+
+/* Divides by the number of elements of each window, one axis after the other. */
+static BurnTensor *divided(BurnTensor *x, const Window *w, bool margins) {
+  for (size_t i = 0; i < w->rank; i++) {
+    const int64_t size = burn_dim(x, (int)i + 2);
+    int64_t dims[BURN_MAX_RANK] = {1, 1, 1, 1, 1};
+    float *counts = calloc((size_t)(size > 0 ? size : 0) + 1, sizeof *counts);
+    for (int64_t k = 0; counts && k < size; k++) counts[k] = (float)counted(w, i, k, margins);
+    dims[i + 2] = size;
+    BurnTensor *by = counts ? burn_tensor_f32(burn_tensor_device(x), counts, onnx_shape(dims, w->rank + 2))
+                            : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "a pool"));
+    free(counts);
+    x = burn_div(x, burn_cast(by, burn_dtype(x)));
+  }
+  return x;
+}
+
+/* Ours has equal margins, no dilation and two axes; else sums are divided by the numbers of elements. */
+MAP(AveragePool) {
+  const Window w = window_of(node, 0);
+  const bool count = onnx_int(node, "count_include_pad", 0), ceil_mode = onnx_int(node, "ceil_mode", 0);
+  BurnTensor *x = onnx_input(node, 0);
+  if (w.rank > 2 || !symmetric(&w) || dilated(&w) || ceil_mode) {
+    onnx_give(node, 0, divided(sums(x, &w, ceil_mode), &w, count));
+  } else {
+    x = w.rank == 1 ? burn_avg_pool1d(x, pool1d(&w, false, count)) : burn_avg_pool2d(x, pool2d(&w, false, count));
+    onnx_give(node, 0, x);
+  }
+}
+
+/* (sum of |x|^p)^(1/p) */
 MAP(LpPool) {
-  Window w = window_of(node, 0);
+  const Window w = window_of(node, 0);
   const double p = (double)onnx_int(node, "p", 2);
-  double elements = 1;
-  if (!averages(node, &w)) return;
-  for (size_t i = 0; i < w.rank; i++) elements *= (double)w.kernel[i];
   BurnTensor *x = burn_powf_scalar(burn_abs(onnx_input(node, 0)), p);
-  x = onnx_pad(x, w.before, w.after, (uint32_t)w.rank, BURN_PAD_CONSTANT, 0);
-  memset(w.before, 0, sizeof w.before);
-  x = average(x, &w, onnx_int(node, "ceil_mode", 0), true);
-  onnx_give(node, 0, burn_powf_scalar(burn_mul_scalar(x, elements), 1 / p));
+  onnx_give(node, 0, burn_powf_scalar(sums(x, &w, onnx_int(node, "ceil_mode", 0)), 1 / p));
 }
 
 /* -- layers of small integers: scales and zero points of both operands and of the result ------ */
@@ -328,7 +399,8 @@ MAP(LpPool) {
 /* sum * lhs scale * rhs scale / scale of the result, rounded, plus its zero point. */
 static BurnTensor *requantized(OnnxNode *node, BurnTensor *sum, BurnTensor *lhs_scale, BurnTensor *rhs_scale,
                                size_t result) {
-  BurnTensor *factor = burn_div(burn_mul(lhs_scale, rhs_scale), burn_cast(onnx_input(node, result), BURN_DTYPE_F32));
+  BurnTensor *factor = onnx_broadcast(burn_mul, lhs_scale, rhs_scale);
+  factor = onnx_broadcast(burn_div, factor, burn_cast(onnx_input(node, result), BURN_DTYPE_F32));
   BurnTensor *x = burn_round(onnx_broadcast(burn_mul, burn_cast(sum, BURN_DTYPE_F32), factor));
   x = onnx_broadcast(burn_add, x, burn_cast(onnx_input(node, result + 1), BURN_DTYPE_F32));
   return burn_cast(x, burn_dtype(node->inputs[result + 1]));
@@ -340,10 +412,11 @@ MAP(QLinearMatMul) {
   onnx_give(node, 0, requantized(node, sum, lhs, rhs, 6));
 }
 MAP(QLinearConv) {
-  if (burn_element_count(node->inputs[4]) != 1) onnx_not_mapped(node, "a scale for every channel");
   BurnTensor *x = burn_cast(centred(node, 0, 2, BY_CHANNEL), BURN_DTYPE_F32);
   BurnTensor *weight = burn_cast(centred(node, 3, 5, BY_CHANNEL), BURN_DTYPE_F32);
   BurnTensor *bias = onnx_has_input(node, 8) ? burn_cast(onnx_input(node, 8), BURN_DTYPE_F32) : NULL;
   x = convolve(x, weight, bias, window_of(node, 3), onnx_int(node, "group", 1));
-  onnx_give(node, 0, requantized(node, x, onnx_input(node, 1), onnx_input(node, 4), 6));
+  BurnTensor *scale = onnx_input(node, 4); /* one, or one for every channel */
+  if (burn_element_count(scale) > 1) scale = onnx_reshape(scale, (int64_t[]){-1, 1, 1, 1, 1}, burn_rank(x) - 1);
+  onnx_give(node, 0, requantized(node, x, onnx_input(node, 1), scale, 6));
 }

@@ -157,6 +157,14 @@ MAP(Tile) {
 
 /* -- margins ---------------------------------------------------------------------------------- */
 
+/* An axis that goes on from its other end. */
+static BurnTensor *wrapped_around(BurnTensor *x, int axis, int64_t before, int64_t after) {
+  const int64_t size = burn_dim(x, axis);
+  if ((before == 0 && after == 0) || size == 0) return x;
+  BurnTensor *at = burn_arange(burn_tensor_device(x), -before, size + after, 1);
+  return burn_select(x, axis, burn_remainder_scalar(at, (double)size));
+}
+
 MAP(Pad) {
   BurnTensor *x = onnx_input(node, 0);
   int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
@@ -170,8 +178,11 @@ MAP(Pad) {
     after[axis] = pads[i + count];
   }
   const bool reflect = onnx_is(node, "mode", "constant", "reflect"), edge = onnx_is(node, "mode", "constant", "edge");
-  if (onnx_is(node, "mode", "constant", "wrap"))
-    onnx_not_mapped(node, "padding that wraps around does not exist in Burn");
+  if (onnx_is(node, "mode", "constant", "wrap")) {
+    for (uint32_t i = 0; i < rank; i++) x = wrapped_around(x, (int)i, before[i], after[i]);
+    onnx_give(node, 0, x);
+    return;
+  }
   const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
   const double value = onnx_input_number(node, 2, onnx_float(node, "value", 0));
   onnx_give(node, 0, onnx_pad(x, before, after, rank, mode, value));

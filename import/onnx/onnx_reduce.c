@@ -45,15 +45,35 @@ static BurnTensor *all_dims(BurnTensor *x, const int *dims, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) x = burn_all_dim(x, dims[i]);
   return x;
 }
+
+/* The largest of no floats is -infinity in ONNX, and the smallest infinity; ours are errors. */
+static BurnTensor *of_nothing(BurnTensor *x, const int *dims, uint32_t count, Reduce *apply, double otherwise) {
+  BurnShape shape = burn_shape(x);
+  bool none = false;
+  for (uint32_t i = 0; i < count; i++) {
+    none = none || shape.dims[dims[i]] == 0;
+    shape.dims[dims[i]] = 1;
+  }
+  if (!none || burn_dtype_kind(burn_dtype(x)) != BURN_KIND_FLOAT) return apply(x, dims, count);
+  BurnTensor *y = burn_full(burn_tensor_device(x), shape, burn_dtype(x), otherwise);
+  burn_drop(x);
+  return y;
+}
+static BurnTensor *max_dims(BurnTensor *x, const int *dims, uint32_t count) {
+  return of_nothing(x, dims, count, burn_max_dims, -(double)INFINITY);
+}
+static BurnTensor *min_dims(BurnTensor *x, const int *dims, uint32_t count) {
+  return of_nothing(x, dims, count, burn_min_dims, (double)INFINITY);
+}
 static bool is_bool(const OnnxNode *node) { return burn_dtype(node->inputs[0]) == BURN_DTYPE_BOOL; }
 
 MAP(ReduceL1) { reduce(node, burn_abs, burn_sum_dims, NULL); }
 MAP(ReduceL2) { reduce(node, burn_square, burn_sum_dims, burn_sqrt); }
 MAP(ReduceLogSum) { reduce(node, NULL, burn_sum_dims, burn_log); }
 MAP(ReduceLogSumExp) { reduce(node, burn_exp, burn_sum_dims, burn_log); }
-MAP(ReduceMax) { reduce(node, NULL, is_bool(node) ? any_dims : burn_max_dims, NULL); }
+MAP(ReduceMax) { reduce(node, NULL, is_bool(node) ? any_dims : max_dims, NULL); }
 MAP(ReduceMean) { reduce(node, NULL, burn_mean_dims, NULL); }
-MAP(ReduceMin) { reduce(node, NULL, is_bool(node) ? all_dims : burn_min_dims, NULL); }
+MAP(ReduceMin) { reduce(node, NULL, is_bool(node) ? all_dims : min_dims, NULL); }
 MAP(ReduceProd) { reduce(node, NULL, burn_prod_dims, NULL); }
 MAP(ReduceSum) { reduce(node, NULL, burn_sum_dims, NULL); }
 MAP(ReduceSumSquare) { reduce(node, burn_square, burn_sum_dims, NULL); }
