@@ -120,13 +120,38 @@ MAP(Attention) {
   onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(y) : y);
 }
 
-/* Without functions that change scores, which are graphs and not mapped, it is attention with shared heads. */
+/* x through a graph of one input and output that the node may have. */
+static BurnTensor *modified(OnnxNode *node, const char *name, BurnTensor *x) {
+  const Onnx__AttributeProto *graph = onnx_attribute(node, name);
+  OnnxValue before = {.tensor = x}, after = {0};
+  if (!graph || !graph->g) return x;
+  const BurnStatus status = onnx_run_subgraph(node, graph->g, &before, 1, &after, 1);
+  if (status == BURN_OK && after.tensor && !after.list) return after.tensor;
+  onnx_value_release(&after);
+  onnx_fail(node, status != BURN_OK
+                      ? status
+                      : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "FlexAttention: %s gives no tensor", name));
+  return burn_tensor_failed(node->status);
+}
+
+/* Attention with shared heads, whose scores and probabilities graphs may change. Halves are computed in f32 then. */
 MAP(FlexAttention) {
   BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
   options.scale = onnx_float(node, "scale", 0);
-  const int64_t heads = onnx_input_dim(node, 0, 1);
+  const int64_t heads = onnx_input_dim(node, 0, 1), precise = onnx_int(node, "softmax_precision", 0);
+  const BurnDType given = burn_dtype(node->inputs[0]);
+  BurnTensor *q = onnx_input(node, 0);
   BurnTensor *k = repeat_heads(onnx_input(node, 1), heads), *v = repeat_heads(onnx_input(node, 2), heads);
-  onnx_give(node, 0, burn_attention(onnx_input(node, 0), k, v, NULL, NULL, options));
+  if (!onnx_attribute(node, "score_mod") && !onnx_attribute(node, "prob_mod")) {
+    onnx_give(node, 0, burn_attention(q, k, v, NULL, NULL, options));
+    return;
+  }
+  const BurnDType halves = burn_dtype_bytes(given) < 4 ? (BurnDType)BURN_DTYPE_F32 : given;
+  const BurnDType dtype = precise ? onnx_dtype(precise) : halves;
+  BurnTensor *x = burn_cast(scores(q, k, NULL, NULL, options, 0), dtype);
+  x = burn_softmax(modified(node, "score_mod", x), -1);
+  x = burn_matmul(modified(node, "prob_mod", x), burn_cast(v, dtype));
+  onnx_give(node, 0, burn_cast(x, given));
 }
 
 /* -- linear attention: a state per head of keys that every step changes --------------------------- */

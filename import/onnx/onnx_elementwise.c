@@ -39,7 +39,6 @@ UNARY(Softsign, burn_softsign)
 UNARY(Sqrt, burn_sqrt)
 UNARY(Tan, burn_tan)
 UNARY(Tanh, burn_tanh)
-MAP(Identity) { onnx_give(node, 0, onnx_input(node, 0)); }
 
 #define BINARY(name, apply) \
   MAP(name) { onnx_give(node, 0, onnx_broadcast(apply, onnx_input(node, 0), onnx_input(node, 1))); }

@@ -3,7 +3,8 @@
  *
  * Their values live in a wider dtype that holds each of them exactly, and a number beside the tensor says what it is in
  * ONNX. Operators that only move or compare values work as they are; after arithmetic the result is brought back to the
- * range, modulo 2^bits, which is exact since the wider integers wrap around too. Others refuse such inputs. */
+ * range, modulo 2^bits, which is exact since the wider integers wrap around too. Others refuse such inputs.
+ * Of u64, i64 has the bits and not the values: only operators for which these are the same take it. */
 #include "onnx_narrow.h"
 
 #include <math.h>
@@ -29,6 +30,7 @@ typedef struct Narrow {
 static const Narrow narrows[] = {
     {ONNX_UINT16, BURN_DTYPE_I32, 16, false, 0, 65535, {0, 0, false, false}},
     {ONNX_UINT32, BURN_DTYPE_I64, 32, false, 0, 4294967295.0, {0, 0, false, false}},
+    {ONNX_UINT64, BURN_DTYPE_I64, 64, false, 0, 18446744073709551615.0, {0, 0, false, false}},
     {ONNX_UINT4, BURN_DTYPE_I8, 4, false, 0, 15, {0, 0, false, false}},
     {ONNX_INT4, BURN_DTYPE_I8, 4, true, -8, 7, {0, 0, false, false}},
     {ONNX_UINT2, BURN_DTYPE_I8, 2, false, 0, 3, {0, 0, false, false}},
@@ -95,10 +97,21 @@ static bool has_elements(const Onnx__TensorProto *proto, const Narrow *n, size_t
   return n->bits == 32 ? proto->n_uint64_data == count : proto->n_int32_data == listed;
 }
 
+/* The same message, said to be i64. */
+static BurnTensor *bits_of_u64(BurnDevice *device, const Onnx__TensorProto *proto) {
+  Onnx__TensorProto as_signed = *proto;
+  as_signed.data_type = ONNX_INT64;
+  as_signed.n_int64_data = proto->n_uint64_data;
+  as_signed.int64_data = (int64_t *)proto->uint64_data;
+  as_signed.n_uint64_data = 0;
+  return onnx_tensor(device, &as_signed);
+}
+
 BurnTensor *onnx_narrow_tensor(BurnDevice *device, const Onnx__TensorProto *proto) {
   const Narrow *n = find(proto->data_type);
   size_t count = 1;
   if (!n) return onnx_tensor(device, proto);
+  if (n->bits == 64) return bits_of_u64(device, proto);
   for (size_t i = 0; i < proto->n_dims; i++) {
     const uint64_t dim = (uint64_t)proto->dims[i];
     if (proto->dims[i] < 0 || (dim > 0 && count > (SIZE_MAX >> 8) / dim)) count = SIZE_MAX >> 8;
@@ -120,6 +133,7 @@ BurnTensor *onnx_narrow_tensor(BurnDevice *device, const Onnx__TensorProto *prot
 
 /* Modulo 2^bits. */
 static BurnTensor *wrapped(const Narrow *n, BurnTensor *x) {
+  if (n->bits == 64) return x;
   const int64_t half = n->is_signed ? (int64_t)1 << (n->bits - 1) : 0, mask = ((int64_t)1 << n->bits) - 1;
   if (half) x = burn_add_scalar_i64(x, half);
   x = burn_bitwise_and_scalar(x, mask);
@@ -190,7 +204,7 @@ void onnx_give_type(OnnxNode *node, size_t i, BurnTensor *x, int64_t type) {
 static bool saturates(const OnnxNode *node) { return onnx_int(node, "saturate", 1) != 0; }
 
 static void cast(OnnxNode *node, int64_t type) {
-  if (onnx_narrow_dtype(type) == BURN_DTYPE_DEFAULT) {
+  if (onnx_narrow_dtype(type) == BURN_DTYPE_DEFAULT || type == ONNX_UINT64) {
     onnx_not_mapped(node, "there is no dtype %s here", onnx_dtype_name(type));
     return;
   }
@@ -203,8 +217,11 @@ MAP(CastLike) { cast(node, onnx_input_type(node, 1)); }
 typedef enum Use {
   USE_NONE,    /* refuses them */
   USE_VALUES,  /* reads their values; says itself what its results are */
+  USE_BITS,    /* the same, and bits are enough */
   USE_MOVED,   /* results have the dtype of the first such input, and values that were there */
-  USE_WRAPPED, /* the same, but values may leave the range: brought back */
+  USE_ORDERED, /* the same, and which ones depends on the values */
+  USE_WRAPPED, /* values may leave the range, and are brought back */
+  USE_RING,    /* the same, and low bits do not depend on high ones */
 } Use;
 
 static const struct {
@@ -227,14 +244,15 @@ void onnx_apply_operator(const OnnxOperator *op, OnnxNode *node) {
   for (size_t i = 0; i < ONNX_MAX_VALUES && !type; i++) type = node->types[i];
   const Use use = type ? use_of(op->name) : USE_VALUES;
   const Narrow *n = find(type);
-  if (use == USE_NONE || (use == USE_WRAPPED && is_float(n))) {
+  const bool on_bits = use == USE_BITS || use == USE_MOVED || use == USE_RING;
+  if (use == USE_NONE || (use >= USE_WRAPPED && is_float(n)) || (type == ONNX_UINT64 && !on_bits)) {
     onnx_not_mapped(node, "%s does not take %s here", op->name, onnx_dtype_name(type));
     return;
   }
   op->map(node);
   for (size_t i = 0; i < ONNX_MAX_VALUES && use >= USE_MOVED; i++) {
     if (!node->outputs[i] || node->output_types[i] || burn_dtype(node->outputs[i]) != n->dtype) continue;
-    if (use == USE_WRAPPED) node->outputs[i] = wrapped(n, node->outputs[i]);
+    if (use >= USE_WRAPPED) node->outputs[i] = wrapped(n, node->outputs[i]);
     node->output_types[i] = type;
   }
 }

@@ -111,6 +111,37 @@ MAP(Bernoulli) {
   onnx_give(node, 0, burn_cast(burn_lower(drawn, x), dtype));
 }
 
+/* What a random tensor is of: the attribute, or what the given dtype is. */
+static BurnDType random_dtype(const OnnxNode *node, BurnDType otherwise) {
+  const int64_t type = onnx_int(node, "dtype", 0);
+  return type ? onnx_dtype(type) : otherwise;
+}
+
+/* The seed is that of the device (burn_device_seed), so the numbers are not those of other runtimes. */
+static void give_random(OnnxNode *node, BurnShape shape, BurnDType dtype, bool normal) {
+  const double low = onnx_float(node, normal ? "mean" : "low", 0),
+               high = onnx_float(node, normal ? "scale" : "high", 1);
+  onnx_give_rank(node, 0,
+                 normal ? burn_random_normal(node->device, shape, dtype, low, high)
+                        : burn_random_uniform(node->device, shape, dtype, low, high),
+                 ONNX_RANK_OF_INPUTS);
+}
+static BurnShape listed_shape(const OnnxNode *node) {
+  int64_t dims[ONNX_INTS];
+  const size_t count = onnx_ints(node, "shape", dims);
+  return onnx_shape(dims, count < BURN_MAX_RANK ? count : BURN_MAX_RANK);
+}
+MAP(RandomUniform) { give_random(node, listed_shape(node), random_dtype(node, BURN_DTYPE_F32), false); }
+MAP(RandomNormal) { give_random(node, listed_shape(node), random_dtype(node, BURN_DTYPE_F32), true); }
+MAP(RandomUniformLike) {
+  const BurnTensor *x = node->inputs[0];
+  give_random(node, burn_shape(x), random_dtype(node, burn_dtype(x)), false);
+}
+MAP(RandomNormalLike) {
+  const BurnTensor *x = node->inputs[0];
+  give_random(node, burn_shape(x), random_dtype(node, burn_dtype(x)), true);
+}
+
 MAP(Binarizer) {
   BurnTensor *x = onnx_input(node, 0);
   const BurnDType dtype = burn_dtype(x);
