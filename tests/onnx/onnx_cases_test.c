@@ -1,6 +1,7 @@
 /* onnx_cases_test.c - the operator cases of ONNX against our ops, on the stack in BURN_BACKEND (default ndarray).
  *
- * Every plain case (not `_expanded`) of cases.tsv passes, fails, or is not mapped with a reason. Fails unless all
+ * Every case of cases.tsv passes, fails, or is not mapped with a reason. Those called `_expanded`, which write an
+ * operator out in its parts, are counted apart. Fails unless all
  * failures are known differences, all known differences are failures, and as many cases pass as did when the number
  * below was written.
  *
@@ -13,7 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASES = 1345, PASSES = 977, MAX_OPS = 256, MAX_REASONS = 512, SKIPPED = 77 };
+enum {
+  CASES = 1345,
+  PASSES = 1284,
+  EXPANDED = 457,
+  EXPANDED_PASSES = 455,
+  MAX_OPS = 256,
+  MAX_REASONS = 512,
+  SKIPPED = 77
+};
 
 typedef struct Difference {
   const char *name, *reason;
@@ -39,7 +48,7 @@ typedef struct Count {
 } Count;
 
 typedef struct Counts {
-  Count all;
+  Count all, expanded;
   Count ops[MAX_OPS];         /* by operator */
   Count reasons[MAX_REASONS]; /* by operator and reason */
   size_t op_count, reason_count;
@@ -65,11 +74,12 @@ static void add(Count *count, OnnxResult result, bool known) {
 }
 
 static void tally(Counts *counts, const char *name, const OnnxOutcome *outcome) {
-  const bool known = known_difference(name) != NULL;
-  add(&counts->all, outcome->result, known);
-  add(entry(counts->ops, &counts->op_count, MAX_OPS, outcome->op, ""), outcome->result, known);
+  const bool known = known_difference(name) != NULL, expanded = strstr(name, "_expanded") != NULL;
+  add(expanded ? &counts->expanded : &counts->all, outcome->result, known);
+  if (!expanded) add(entry(counts->ops, &counts->op_count, MAX_OPS, outcome->op, ""), outcome->result, known);
   if (outcome->result == ONNX_NOT_MAPPED) {
-    Count *reason = entry(counts->reasons, &counts->reason_count, MAX_REASONS, outcome->op, outcome->reason);
+    const char *op = expanded ? "(expanded)" : outcome->op;
+    Count *reason = entry(counts->reasons, &counts->reason_count, MAX_REASONS, op, outcome->reason);
     add(reason, outcome->result, known);
   }
   if (outcome->result == ONNX_FAILED && !known) printf("FAILED %s: %s: %s\n", name, outcome->op, outcome->reason);
@@ -99,18 +109,34 @@ static void report_reasons(FILE *file, const Counts *counts) {
   for (const Difference *d = known_differences; d->name; d++) fprintf(file, "| %s | %s |\n", d->name, d->reason);
 }
 
+/* Plain cases that are not mapped because they have strings: no op could. */
+static int with_strings(const Counts *counts) {
+  int cases = 0;
+  for (size_t i = 0; i < counts->reason_count; i++) {
+    const Count *reason = &counts->reasons[i];
+    if (strstr(reason->reason, "string") && strcmp(reason->op, "(expanded)") != 0) cases += reason->not_mapped;
+  }
+  return cases;
+}
+
 static void write_report(FILE *file, const Counts *counts, const char *stack) {
   const Count *all = &counts->all;
+  const Count *expanded = &counts->expanded;
   fprintf(file, "# ONNX operator cases\n\n");
-  fprintf(
-      file,
-      "The operator cases of ONNX (those of onnx/backend/test that are not `_expanded`) through our ops, on %s.\n\n",
-      stack);
+  fprintf(file, "The operator cases of ONNX (those of onnx/backend/test) through our ops, on %s. Those called\n",
+          stack);
+  fprintf(file,
+          "`_expanded` write an operator out in its parts: of %d, %d pass, %d fail, %d are not mapped. The others:\n\n",
+          total(expanded), expanded->passed, expanded->known + expanded->failed, expanded->not_mapped);
   fprintf(file,
           "| cases | map to ops that exist here | pass | differ on purpose | fail | not mapped "
           "|\n|--:|--:|--:|--:|--:|--:|\n");
   fprintf(file, "| %d | %d | %d | %d | %d | %d |\n\n", total(all), total(all) - all->not_mapped, all->passed,
           all->known, all->failed, all->not_mapped);
+  const int strings = with_strings(counts), settled = all->passed + strings;
+  fprintf(file,
+          "Of those not mapped, %d have tensors of strings, which no backend has; %.1f %% pass or are of these.\n\n",
+          strings, total(all) ? 100.0 * settled / total(all) : 0.0);
   fprintf(
       file,
       "Values are compared as ONNX does (relative 1e-3, absolute 1e-7; for Fourier transforms 1e-6 of the largest bin "
@@ -154,14 +180,14 @@ static bool is_page(const char *path, const Counts *counts, const char *stack) {
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
-/* The next plain case of the list: its second column; false at the end. */
+/* The next case of the list: its second column; false at the end. */
 static bool next_case(FILE *list, char *name, size_t room) {
   char line[1024];
   while (fgets(line, sizeof line, list)) {
     const char *start = strchr(line, '\t'), *stop = start ? strchr(start + 1, '\t') : NULL;
     if (strncmp(line, "node\t", 5) != 0 || !stop || (size_t)(stop - start) > room) continue;
     snprintf(name, room, "%.*s", (int)(stop - start - 1), start + 1);
-    if (!strstr(name, "_expanded")) return true;
+    return true;
   }
   return false;
 }
@@ -190,6 +216,14 @@ static int judge(const Counts *counts) {
   const Count *all = &counts->all;
   printf("%d cases: %d passed, %d known differences, %d failed, %d not mapped\n", total(all), all->passed, all->known,
          all->failed, all->not_mapped);
+  const Count *expanded = &counts->expanded;
+  printf("%d expanded cases: %d passed, %d failed, %d not mapped\n", total(expanded), expanded->passed,
+         expanded->known + expanded->failed, expanded->not_mapped);
+  if (total(expanded) != EXPANDED || expanded->passed < EXPANDED_PASSES) {
+    printf("expected %d expanded cases, and %d of them to pass\n", EXPANDED, EXPANDED_PASSES);
+    return 1;
+  }
+  if (expanded->failed > 0) return 1;
   if (total(all) != CASES) printf("expected %d cases\n", CASES);
   if (all->passed < PASSES) printf("expected %d to pass\n", PASSES);
   return total(all) != CASES || all->passed < PASSES || all->failed > 0 || counts->unexpected > 0;
@@ -210,7 +244,7 @@ int main(int argc, char **argv) {
     printf("%s\n", burn_status_message(burn_device_status(device)));
   } else if (counts) {
     run_all(device, argv[1], list, only, counts);
-    result = only ? counts->all.failed > 0 : judge(counts);
+    result = only ? counts->all.failed + counts->expanded.failed > 0 : judge(counts);
     if (file && !report(file, counts, burn_device_name(device))) result = 1;
     if (page && !is_page(page, counts, burn_device_name(device))) result = 1;
   }
