@@ -154,13 +154,14 @@ static Samples samples_of(OnnxNode *node, int first, int64_t bins, int64_t size)
   const BurnDType dtype = burn_dtype(bin);
   BurnTensor *sample = burn_cast(burn_arange(node->device, 0, s.samples, 1), dtype);
   sample = burn_reshape(sample, BURN_SHAPE(1, 1, s.samples));
-  s.unused = burn_greater_equal(copy(sample), copy(s.counts));
+  s.unused = burn_greater_equal(copy(sample), burn_clamp_min(copy(s.counts), 1)); /* of no samples one stays, 0 */
+  BurnTensor *beyond = burn_greater_equal(copy(sample), copy(s.counts));
   sample = burn_div(burn_add_scalar(sample, 0.5), burn_clamp_min(copy(s.counts), 1));
   BurnTensor *numbers = burn_reshape(burn_cast(burn_arange(node->device, 0, bins, 1), dtype), BURN_SHAPE(1, bins, 1));
   s.places = burn_add(low, burn_mul(burn_add(numbers, sample), bin));
   BurnTensor *outside =
       burn_bool_or(burn_lower_scalar(copy(s.places), -1), burn_greater_scalar(copy(s.places), (double)size));
-  s.off = burn_bool_or(outside, copy(s.unused));
+  s.off = burn_bool_or(outside, beyond);
   s.places = burn_clamp(s.places, 0, (double)(size - 1));
   return s;
 }

@@ -47,10 +47,10 @@ static double place(const OnnxNode *node, const Axis *a, int64_t i) {
   return half_pixel;
 }
 
-/* Places that are integers but for rounding are these integers, so that nearest pixels do not depend on it. */
+/* Places that are integers or halves but for rounding, of scales in f32, are these: nearest pixels depend on it. */
 static double settled(double x) {
   const double near = floor(x * 2 + 0.5) / 2;
-  return fabs(x - near) < 1e-9 * (1 + fabs(x)) ? near : x;
+  return fabs(x - near) < 1e-6 * (1 + fabs(x)) ? near : x;
 }
 
 static int64_t nearest(const OnnxNode *node, const Axis *a, int64_t i) {
