@@ -1,0 +1,81 @@
+/* weights_command_test.c - burn weights: the list, another file, the difference of two. */
+#include "burn_command.h"
+#include "store_testing.h"
+
+static const Made tensors[] = {{"model.fc.weight", 2, {2, 3}, 1}, {"model.fc.bias", 1, {2}, 10}, {"n", 0, {0}, 7}};
+
+static char output[8192];
+
+/* What a command prints, stderr too, in the fixture's folder. */
+static void assert_run(const Fixture *fixture, const char *arguments, int wanted, const char *text) {
+  char command[1024];
+  (void)snprintf(command, sizeof command, "cd '%s' && '%s' weights %s 2>&1", fixture->folder, burn, arguments);
+  FILE *pipe = popen(command, "r");
+  assert_non_null(pipe);
+  output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+  const int status = pclose(pipe);
+  assert_string_equal(output, text);
+  assert_int_equal(WEXITSTATUS(status), wanted);
+}
+
+static void test_list(void **state) {
+  const Fixture *fixture = *state;
+  assert_run(fixture, "a", 0,
+             "a: safetensors\n"
+             "tensor           shape              dtype                 bytes\n"
+             "model.fc.weight  [2,3]              F32                      24\n"
+             "model.fc.bias    [2]                F32                       8\n"
+             "n                []                 F32                       4\n"
+             "3 tensors, 9 elements in 36 bytes\n");
+  int status;
+  char command[1024];
+  (void)snprintf(command, sizeof command, "'%s' weights '%s' --json", burn, path_in(fixture, "a").text);
+  cJSON *root = run_json(command, &status);
+  assert_int_equal(status, 0);
+  assert_string_equal(text_of(root, "format"), "safetensors");
+  assert_int_equal(number(root, "elements"), 9);
+  assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "tensors")), 3);
+  cJSON_Delete(root);
+  assert_run(fixture, "nothing", 1, "burn weights: store: nothing: cannot open: No such file or directory\n");
+  assert_run(fixture, "", 2,
+             "burn weights: FILE, convert A B or diff A B is expected; 'burn weights --help' tells more\n");
+}
+
+static void test_convert_and_diff(void **state) {
+  const Fixture *fixture = *state;
+  need_patterns();
+  assert_run(fixture, "convert a b.npz --top-level model --rename '^fc\\.=layer. ^layer\\.bias$=b' --half", 0,
+             "b.npz\n");
+  assert_run(fixture, "b.npz", 0,
+             "b.npz: npz\n"
+             "tensor        shape              dtype                 bytes\n"
+             "layer.weight  [2,3]              float16                  12\n"
+             "b             [2]                float16                   4\n"
+             "2 tensors, 8 elements in 16 bytes\n");
+  assert_run(fixture, "convert a b.npz", 1,
+             "burn weights: store: b.npz: the file is there already; overwrite it, or choose another\n");
+  assert_run(fixture, "convert a same.safetensors", 0, "same.safetensors\n");
+  assert_run(fixture, "diff a same.safetensors", 0, "3 in both, 0 of them differ; 0 in one only\n");
+  assert_run(fixture, "diff a other", 1,
+             "differs   model.fc.weight: by up to 4\n"
+             "differs   n: [] F32, [2] F32\n"
+             "only in A  model.fc.bias: [2] F32\n"
+             "2 in both, 2 of them differ; 1 in one only\n");
+  assert_run(fixture, "diff a other --filter 'x$'", 0, "0 in both, 0 of them differ; 0 in one only\n");
+}
+
+static int open_files(void **state) {
+  static MadeFile file;
+  static const Made others[] = {{"model.fc.weight", 2, {2, 3}, 5}, {"n", 1, {2}, 7}};
+  if (fixture_open(state) != 0) return -1;
+  make_safetensors(&file, tensors, 3);
+  assert_ok(burn_file_write(path_in(*state, "a").text, file.bytes, file.count));
+  make_safetensors(&file, others, 2);
+  assert_ok(burn_file_write(path_in(*state, "other").text, file.bytes, file.count));
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_convert_and_diff)};
+  return cmocka_run_group_tests(tests, open_files, fixture_close);
+}
