@@ -21,7 +21,7 @@ static BurnStatus load_file(BurnModule module, const void *path, const BurnRecor
 
 /* Every entry of the report is about a tensor, and the sums are right. */
 static BurnStatus load_with(BurnModule module, const void *path, const BurnRecordConfig *config) {
-  BurnRecordReport report = {NULL, 0, {0, 0, 0, 0}};
+  BurnRecordReport report = {.count = 0};
   const BurnStatus status = burn_record_load_with(module, path, config, &fuzz_options, &report);
   size_t sum = 0;
   for (size_t i = 0; i < 4; i++) sum += report.counts[i];
@@ -67,7 +67,8 @@ static int fuzz_record(const uint8_t *bytes, size_t count, FuzzFormat format, bo
   const BurnRecordConfig config = {kind == PLAIN ? format.plain : format.gzipped, how / KINDS % 3};
   char name[32];
   (void)snprintf(name, sizeof name, "record.%s%s", format.extension, kind == PLAIN ? "" : ".gz");
-  fuzz_options = (BurnRecordLoad){options & 1, options & 2, options & 4, options & 8};
+  fuzz_options = (BurnRecordLoad){
+      .dtypes = options & 1, .allow_partial = options & 2, .allow_unused = options & 4, .no_validate = options & 8};
   fuzz_scratch_clear();
   if (kind == GZIP_OF_OURS)
     fuzz_file_write_gzip(name, input);

@@ -72,7 +72,7 @@ static void test_dtypes(void **state) {
     Pair pair = pair_make(fixture->training, 1), other = pair_make(fixture->training, 2);
     const BurnModule module = burn_module(Pair, &other);
     Saved saved = save(burn_module(Pair, &pair), formats[i], BURN_PRECISION_DOUBLE);
-    BurnRecordReport report = {NULL, 0, {0, 0, 0, 0}};
+    BurnRecordReport report = {.count = 0};
     assert_ok(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &cast, &report));
     assert_int_equal(burn_dtype(other.conv1.weight.value), BURN_DTYPE_F32);
     assert_report(&report,
@@ -99,7 +99,7 @@ static void load_other(Fixture *fixture, uint32_t format, const BurnRecordLoad *
   Pair pair = pair_make(fixture->plain, 1);
   Other other = other_make(fixture->plain, 500);
   const uint64_t id = other.cnov1.weight.id;
-  BurnRecordReport report = {NULL, 0, {0, 0, 0, 0}};
+  BurnRecordReport report = {.count = 0};
   Saved saved = save(burn_module(Pair, &pair), format, BURN_PRECISION_FULL);
   BurnStatus status = burn_record_from_bytes_with(burn_module(Other, &other), saved.bytes, saved.count, &saved.config,
                                                   options, &report);
@@ -149,7 +149,7 @@ static void test_other_shapes(void **state) {
     const BurnModule module = burn_module(Pair, &other);
     burn_param_set(&pair.conv1.weight, ramp(fixture->plain, 1, BURN_SHAPE(3, 2)));
     Saved saved = save(burn_module(Pair, &pair), named[i], BURN_PRECISION_FULL);
-    BurnRecordReport report = {NULL, 0, {0, 0, 0, 0}};
+    BurnRecordReport report = {.count = 0};
     BurnStatus status = burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &both, NULL);
     assert_string_equal(burn_status_message(status),
                         "load from bytes: conv1.weight: shape [2,3] expected, file has [3,2] (0 missing, 0 unused, "
