@@ -132,12 +132,13 @@ BurnGraphValue burn_graph_output(const BurnGraph *graph, size_t index) {
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
-static bool fits(const BurnGraphValue *value, const BurnTensor *x) {
+static bool fits(const BurnGraphValue *value, const BurnTensor *x, bool free_batch) {
   if (value->dtype != BURN_DTYPE_DEFAULT && burn_dtype(x) != value->dtype) return false;
   if (!value->has_shape) return true;
   if (value->rank == 0) return burn_element_count(x) == 1 && burn_rank(x) == 1;
   bool same = burn_rank(x) == value->rank;
-  for (uint32_t i = 0; same && i < value->rank; i++) same = value->dims[i] < 0 || burn_dim(x, (int)i) == value->dims[i];
+  for (uint32_t i = free_batch ? 1 : 0; same && i < value->rank; i++)
+    same = value->dims[i] < 0 || burn_dim(x, (int)i) == value->dims[i];
   return same;
 }
 
@@ -147,7 +148,7 @@ static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is NULL", graph->program->label, value.name);
   const BurnStatus status = burn_tensor_status(x);
   if (status != BURN_OK) return burn_status_annotate(status, "%s: input '%s'", graph->program->label, value.name);
-  if (fits(&value, x)) return BURN_OK;
+  if (fits(&value, x, graph->program->free_batch)) return BURN_OK;
   BurnShape wanted = {value.rank, {0}};
   for (uint32_t k = 0; k < value.rank; k++) wanted.dims[k] = value.dims[k];
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s (-1: any size)",

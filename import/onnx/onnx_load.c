@@ -106,6 +106,7 @@ static BurnGraph *load(const void *bytes, size_t count, const char *label, const
   OnnxProgram *program = onnx_program_new(bytes, count, label, folder, status);
   if (!program) return NULL;
   program->device = device;
+  program->free_batch = options && options->free_batch;
   *status = prepare(program, options);
   BurnGraph *graph = NULL;
   if (*status == BURN_OK) {

@@ -119,6 +119,13 @@ BURN_USE_RESULT BurnStatus onnx_run_subgraph(OnnxNode *node, const Onnx__GraphPr
 /* What a mapping cannot put into a tensor: the node fails with this status. */
 void onnx_fail(OnnxNode *node, BurnStatus status);
 
+/* -- training ---------------------------------------------------------------------------------- */
+
+/* Whether the graph of the node is asked to train (burn_graph_set_training). */
+bool onnx_in_training(const OnnxNode *node);
+/* A new value (taken) for the buffer that input i is; of an input that is none it is dropped. */
+void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x);
+
 /* -- small steps; all take their tensors ------------------------------------------------------ */
 
 /* A dim that may be negative, resolved. */

@@ -31,13 +31,20 @@ MAP(InstanceNormalization) { by_group(node, onnx_input_dim(node, 0, 1)); }
 MAP(BatchNormalization) {
   BurnTensor *x = onnx_input(node, 0), *mean = onnx_input(node, 3), *var = onnx_input(node, 4);
   const double epsilon = onnx_float(node, "epsilon", 1e-5), momentum = onnx_float(node, "momentum", 0.9);
-  if (onnx_int(node, "training_mode", 0)) {
+  const bool follows = onnx_in_training(node); /* the graph, not the node, is asked to train */
+  if (onnx_int(node, "training_mode", 0) || follows) {
     BurnTensor *rows = burn_reshape(burn_swap_dims(burn_clone(x), 0, 1), BURN_SHAPE(burn_dim(x, 1), -1));
     BurnTensor *batch_mean = burn_squeeze_dim(burn_mean_dim(burn_clone(rows), 1), 1);
     BurnTensor *batch_var = burn_squeeze_dim(burn_var_bias(rows, 1), 1);
     BurnTensor *old_mean = burn_mul_scalar(mean, momentum), *old_var = burn_mul_scalar(var, momentum);
-    onnx_give(node, 1, burn_add(old_mean, burn_mul_scalar(burn_clone(batch_mean), 1 - momentum)));
-    onnx_give(node, 2, burn_add(old_var, burn_mul_scalar(burn_clone(batch_var), 1 - momentum)));
+    BurnTensor *new_mean = burn_add(old_mean, burn_mul_scalar(burn_clone(batch_mean), 1 - momentum));
+    BurnTensor *new_var = burn_add(old_var, burn_mul_scalar(burn_clone(batch_var), 1 - momentum));
+    if (follows) {
+      onnx_set_state(node, 3, burn_clone(new_mean));
+      onnx_set_state(node, 4, burn_clone(new_var));
+    }
+    onnx_give(node, 1, new_mean);
+    onnx_give(node, 2, new_var);
     mean = batch_mean;
     var = batch_var;
   }

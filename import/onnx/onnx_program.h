@@ -89,6 +89,7 @@ typedef struct OnnxProgram {
   OnnxWeight *weights;
   BurnTensor **tensors; /* [weight] while loading */
   uint32_t weight_count, weight_capacity;
+  bool free_batch;
   size_t nodes_in_file, total_steps, folded;
   const char *unsupported[ONNX_MAX_UNSUPPORTED];
   const char *unsupported_reason[ONNX_MAX_UNSUPPORTED];

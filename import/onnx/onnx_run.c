@@ -2,6 +2,8 @@
 #include "onnx_narrow.h"
 #include "onnx_program.h"
 
+#include <burn/burn.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +46,19 @@ BurnTensor *onnx_weight_value(const OnnxFrame *frame, uint32_t weight) {
     default:
       return burn_constant_value(&field->constant);
   }
+}
+
+bool onnx_in_training(const OnnxNode *node) { return node->frame && node->frame->run->training; }
+
+void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x) {
+  const OnnxFrame *frame = node->frame;
+  const uint32_t slot = frame && i < frame->step->input_count ? frame->step->inputs[i] : ONNX_NONE;
+  const uint32_t weight = slot == ONNX_NONE ? ONNX_NONE : frame->body->weights[slot];
+  if (weight == ONNX_NONE || !frame->module || frame->program->weights[weight].kind != ONNX_BUFFER) {
+    burn_drop(x);
+    return;
+  }
+  burn_buffer_set(&((const OnnxField *)frame->module + weight)->buffer, burn_is_tracked(x) ? burn_detach(x) : x);
 }
 
 /* A handle of its own to what a slot has now. */

@@ -407,6 +407,75 @@ def wavs():
     yield "half-frame", wav(fmt(1, 2, 16), chunk(b"data", data[:46]))
 
 
+def message(*fields):
+    """A message of protobuf: texts and bytes, integers, and lists of packed floats by field number."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value & (2**64 - 1))
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            out += varint(number << 3 | 2) + varint(len(data)) + data
+    return out
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def onnx_model(nodes, initializers=(), inputs=("x",), outputs=("y",), opset=18, more=()):
+    shape = message((1, message((1, 2))), (1, message((2, "n"))))
+    kind = message((1, message((1, 1), (2, shape))))
+    graph = [(1, n) for n in nodes] + [(2, "g")] + [(5, i) for i in initializers]
+    graph += [(11, message((1, i), (2, kind))) for i in inputs] + [(12, message((1, o), (2, kind))) for o in outputs]
+    return message((1, 8), (7, message(*graph)), (8, message((1, ""), (2, opset))), *more)
+
+
+def onnx_node(op, inputs, outputs, *attributes):
+    return message(*[(1, i) for i in inputs], *[(2, o) for o in outputs], (4, op), *[(5, a) for a in attributes])
+
+
+def onnx_floats(name, dims, *values):
+    return message(*[(1, d) for d in dims], (2, 1), (8, name), (9, struct.pack("<%df" % len(values), *values)))
+
+
+def onnxs():
+    w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
+    yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
+    yield "reshape", onnx_model([onnx_node("Reshape", "xi", "y")], [ints(4)])
+    yield "slice", onnx_model([onnx_node("Slice", "xii", "h"), onnx_node("Softmax", "h", "y", message((1, "axis"), (3, 1)))], [ints(0, 1)])
+    yield "conv", onnx_model([onnx_node("Conv", "xk", "y", message((1, "pads"), (8, 1), (8, 1)))], [onnx_floats("k", [1, 1, 2], 1, 2)])
+    branch = message((1, onnx_node("Neg", "x", "z")), (2, "b"), (12, message((1, "z"))))
+    true = message((2, 9), (8, "c"), (9, b"\1"))
+    yield "if", onnx_model([onnx_node("If", "c", "y", message((1, "then_branch"), (6, branch)), message((1, "else_branch"), (6, branch)))], [true])
+    function = message((1, "F"), (4, "a"), (5, "b"), (7, onnx_node("Mul", "aa", "b")), (10, "d"))
+    yield "function", onnx_model([message((1, "x"), (2, "y"), (4, "F"), (7, "d"))], more=[(25, function)])
+    perm = message((1, "perm"), (8, 1), (8, 0))
+    yield "noop", onnx_model([onnx_node("Identity", "x", "a"), onnx_node("Transpose", "a", "b", perm), onnx_node("Transpose", "b", "c", perm), onnx_node("Relu", "c", "y")])
+    yield "common", onnx_model([onnx_node("Exp", "x", "a"), onnx_node("Exp", "x", "b"), onnx_node("Add", "ab", "y")])
+    yield "dead", onnx_model([onnx_node("Exp", "x", "a"), onnx_node("Neg", "a", "b"), onnx_node("Relu", "x", "y")])
+    yield "fold", onnx_model([onnx_node("Neg", "w", "a"), onnx_node("Add", "xa", "y")], [w])
+    four = [onnx_floats(n, [2], *v) for n, v in (("s", (2, 3)), ("t", (1, 1)), ("m", (0.5, 1)), ("v", (1, 4)))]
+    bn = [message(*[(1, i) for i in ("x3", "k")], (2, "h"), (4, "Conv")), onnx_node("BatchNormalization", "hstmv", "b")]
+    axes, back = message((1, 1), (2, 7), (7, b"\2"), (8, "axes")), message((1, 1), (2, 7), (7, b"\2"), (8, "back"))
+    bn = [message((1, "x"), (1, "axes"), (2, "x3"), (4, "Unsqueeze")), *bn, message((1, "b"), (1, "back"), (2, "y"), (4, "Squeeze"))]
+    yield "batch_norm", onnx_model(bn, [onnx_floats("k", [2, 2, 1], 1, 2, 3, 4), *four, axes, back])
+    outside = message((1, 2), (2, 1), (8, "w"), (13, message((1, "location"), (2, "../secret"))), (14, 1))
+    yield "outside", onnx_model([onnx_node("Add", "xw", "y")], [outside])
+    yield "circle", onnx_model([onnx_node("Add", "xb", "a"), onnx_node("Neg", "a", "b")], outputs="a")
+    deep = branch
+    for level in range(200):
+        if level == 40:
+            yield "deep", onnx_model([onnx_node("If", "x", "y", message((1, "then_branch"), (6, deep)))])
+        deep = message((1, onnx_node("If", "x", "z", message((1, "then_branch"), (6, deep)))), (12, message((1, "z"))))
+    yield "deeper", onnx_model([onnx_node("If", "x", "y", message((1, "then_branch"), (6, deep)))])
+    yield "dims", onnx_model([onnx_node("Add", "xw", "y")], [onnx_floats("w", [2**40, 2**40], 1)])
+
+
 def config():
     yield "all.json", (b'{"inner": {"width": 3, "decay": 0.5, "shift": "-9223372036854775808"}, "kernel": [1, 2], "rate": 1e-3,'
                        b' "bias": false, "name": "a \\"b\\"", "initializer": {"Normal": {"mean": 0, "std": 0.02}}}')
@@ -506,7 +575,7 @@ def drawn(seed, files, length):
 
 
 def main():
-    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "report": report(), "wav": wavs(), "config": config(),
+    targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "onnx": onnxs(), "report": report(), "wav": wavs(), "config": config(),
                "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target

@@ -28,6 +28,7 @@ enum {
 typedef struct BurnGraphOptions {
   uint32_t weights;  /* BURN_GRAPH_WEIGHTS_* */
   bool no_passes;    /* the graph runs as it stands in the file */
+  bool free_batch;   /* axis 0 of inputs may have any size, whatever the file says: for models exported for one item */
   const char *label; /* names the model in messages about bytes; NULL: "model" */
 } BurnGraphOptions;
 

@@ -1,0 +1,224 @@
+/* onnx_graph_test.c - small graphs: what runs, what is refused with which words, what passes leave, and training. The
+ * models are those of tests/fuzz/corpus/onnx, which make_corpus.py writes. All have one input x [2, n]. */
+#include <burn/burn.h>
+#include <burn/file.h>
+#include <burn/onnx.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static BurnDevice *device;
+
+static BurnGraph *load(const char *name, const BurnGraphOptions *options, BurnStatus *status) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", ONNX_CORPUS, name);
+  return burn_onnx_load_with(path, device, options, status);
+}
+
+/* y of x = [1, 2; -3, 4]. */
+static void expect_values(BurnGraph *graph, const float *expected, size_t count) {
+  float values[8];
+  BurnTensor *x = burn_tensor_f32(burn_device_inner(device), (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2));
+  BurnTensor *y = NULL;
+  assert_int_equal(burn_graph_run(graph, (BurnTensor *[]){burn_to_device(x, device)}, 1, &y, 1), BURN_OK);
+  assert_int_equal(burn_element_count(y), count);
+  assert_int_equal(burn_read_f32(y, values, count), BURN_OK);
+  for (size_t i = 0; i < count; i++) assert_true(values[i] - expected[i] < 1e-5f && expected[i] - values[i] < 1e-5f);
+}
+
+/* -- what runs --------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  float expected[4];
+  size_t nodes_in_file, nodes; /* that are left by all passes */
+} models[] = {{"gemm", {5, 11, 5, 7}, 2, 2},
+              {"if", {-1, -2, 3, -4}, 1, 1},
+              {"function", {1, 4, 9, 16}, 1, 1},
+              {"noop", {1, 2, 0, 4}, 4, 1},
+              {"common", {5.4365637f, 14.778112f, 0.0995741f, 109.1963f}, 3, 2},
+              {"dead", {1, 2, 0, 4}, 3, 1},
+              {"fold", {0, 0, -6, 0}, 2, 1}};
+
+/* Values by hand; the numbers of nodes are those of the graphs in make_corpus.py. */
+static void runs_with_and_without_passes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+    for (int plain = 0; plain < 2; plain++) {
+      BurnStatus status;
+      const BurnGraphOptions options = {.no_passes = plain};
+      BurnGraph *graph = load(models[i].name, &options, &status);
+      if (!graph) fail_msg("%s: %s", models[i].name, burn_status_message(status));
+      expect_values(graph, models[i].expected, 4);
+      const BurnGraphStats stats = burn_graph_stats(graph);
+      assert_int_equal(stats.nodes_in_file, models[i].nodes_in_file);
+      assert_int_equal(stats.nodes, plain ? models[i].nodes_in_file : models[i].nodes);
+      assert_true(stats.peak_bytes >= 16);
+      burn_graph_release(graph);
+    }
+  }
+}
+
+/* h = k x, y = (h - m) / sqrt(v + 1e-5) * s + t by hand: x [2, 2, 1] is two items of two channels. */
+static void batch_norm_goes_into_conv(void **state) {
+  (void)state;
+  for (int plain = 0; plain < 2; plain++) {
+    BurnStatus status;
+    const BurnGraphOptions options = {.no_passes = plain};
+    BurnGraph *graph = load("batch_norm", &options, &status);
+    if (!graph) fail_msg("%s", burn_status_message(status));
+    BurnTensor *x = burn_tensor_f32(device, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2)), *y = NULL;
+    float values[4];
+    assert_int_equal(burn_graph_run(graph, &x, 1, &y, 1), BURN_OK);
+    assert_int_equal(burn_read_f32(y, values, 4), BURN_OK);
+    const float expected[] = {10, 16, 10, 10}; /* h = 5, 11; 5, 7 */
+    for (size_t i = 0; i < 4; i++) assert_true(values[i] - expected[i] < 1e-3f && expected[i] - values[i] < 1e-3f);
+    assert_int_equal(burn_graph_stats(graph).nodes, plain ? 4 : 3);
+    burn_graph_release(graph);
+  }
+}
+
+/* -- what is refused --------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name, *words;
+} refused[] = {{"circle", "it needs its own result: the graph has a circle"},
+               {"deep", "more than 32 graphs in each other"},
+               {"deeper", "too deep in each other"},
+               {"dims", "too large for memory"},
+               {"outside", "'../secret' is refused"}};
+
+static void refuses_with_a_reason(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    BurnStatus status;
+    assert_null(load(refused[i].name, NULL, &status));
+    if (!strstr(burn_status_message(status), refused[i].words)) {
+      fail_msg("%s: '%s' is not in: %s", refused[i].name, refused[i].words, burn_status_message(status));
+    }
+    assert_non_null(strstr(burn_status_message(status), refused[i].name)); /* the file */
+  }
+}
+
+/* Every beginning of a file is a message or a graph, never more. */
+static void any_beginning_is_survived(void **state) {
+  char path[1024];
+  uint8_t *bytes;
+  size_t count;
+  (void)state;
+  snprintf(path, sizeof path, "%s/gemm", ONNX_CORPUS);
+  assert_int_equal(burn_file_read(path, 1 << 20, &bytes, &count), BURN_OK);
+  for (size_t i = 0; i < count; i++) {
+    BurnStatus status;
+    BurnGraph *graph = burn_onnx_read(bytes, i, device, NULL, &status);
+    assert_true((graph != NULL) == (status == BURN_OK));
+    if (!graph) assert_non_null(strstr(burn_status_message(status), "model"));
+    burn_graph_release(graph);
+  }
+  free(bytes);
+}
+
+static void inputs_are_checked(void **state) {
+  BurnStatus status;
+  BurnTensor *y = NULL;
+  (void)state;
+  BurnGraph *graph = load("gemm", NULL, &status);
+  BurnTensor *three = burn_zeros(device, BURN_SHAPE(3, 2), BURN_DTYPE_F32);
+  status = burn_graph_run(graph, &three, 1, &y, 1);
+  assert_null(y);
+  assert_non_null(strstr(burn_status_message(status), "input 'x' is f32 [3,2], expected f32 [2,-1]"));
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  status = burn_graph_run_named(graph, (const char *[]){"X"}, &x, 1, (const char *[]){"y"}, &y, 1);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
+  assert_non_null(strstr(burn_status_message(status), "there is no input 'X'."));
+  const BurnGraphValue value = burn_graph_input(graph, 0);
+  assert_string_equal(value.axes[1], "n");
+  assert_int_equal(value.dims[0], 2);
+  burn_graph_release(graph);
+}
+
+/* -- the module -------------------------------------------------------------------------------- */
+
+/* d sum(relu(x w')) / d w of rows [1, 2] and [-3, 4], where all four results are positive: the sum of the rows. */
+static void gradients_reach_initializers(void **state) {
+  BurnStatus status;
+  BurnGradients *gradients = NULL;
+  BurnDevice *training = burn_device_open("autodiff<ndarray>");
+  BurnTensor *y = NULL, *x = burn_tensor_f32(training, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2));
+  char path[1024];
+  (void)state;
+  snprintf(path, sizeof path, "%s/gemm", ONNX_CORPUS);
+  BurnGraph *graph = burn_onnx_load(path, training, &status);
+  assert_non_null(graph);
+  const BurnModule module = burn_graph_module(graph);
+  assert_int_equal(burn_module_num_params(module), 4);
+  assert_int_equal(burn_graph_run(graph, &x, 1, &y, 1), BURN_OK);
+  assert_int_equal(burn_backward(burn_sum(y), &gradients), BURN_OK);
+  const BurnParam *w = (const BurnParam *)((const char *)module.data + module.type->fields[0].offset);
+  assert_string_equal(module.type->fields[0].name, "w");
+  float values[4];
+  assert_int_equal(burn_read_f32(burn_grad(w->value, gradients), values, 4), BURN_OK);
+  const float expected[] = {-2, 6, -2, 6};
+  for (size_t i = 0; i < 4; i++) assert_true(values[i] - expected[i] < 1e-5f && expected[i] - values[i] < 1e-5f);
+  burn_gradients_drop(gradients);
+  /* Another weight in one instance is none in its clone. */
+  BurnGraph *other = burn_graph_clone(graph);
+  BurnTensor *zeros = burn_zeros(training, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  assert_int_equal(burn_graph_set_tensor(graph, "w", zeros), BURN_OK);
+  BurnDevice *before = device;
+  device = training;
+  expect_values(other, models[0].expected, 4);
+  expect_values(graph, (const float[]){0, 0, 0, 0}, 4);
+  device = before;
+  status = burn_graph_set_tensor(graph, "ww", burn_zeros(training, BURN_SHAPE(1), BURN_DTYPE_F32));
+  assert_non_null(strstr(burn_status_message(status), "there is no tensor 'ww'."));
+  burn_graph_release(graph);
+  burn_graph_release(other);
+  burn_device_close(training);
+}
+
+/* The batch [1, 2; -3, 4] gives h = 5, 11 and 5, 7: mean 5, 9 and variance 0, 4 (biased). y = (h - mean) / sqrt(variance
+ * + 1e-5) * s + t; the running mean is 0.9 m + 0.1 mean. */
+static void batch_norm_follows_in_training(void **state) {
+  BurnStatus status;
+  float values[4];
+  (void)state;
+  const BurnGraphOptions options = {.weights = BURN_GRAPH_WEIGHTS_KEPT};
+  BurnGraph *graph = load("batch_norm", &options, &status);
+  assert_non_null(graph);
+  burn_graph_set_training(graph, true);
+  BurnTensor *x = burn_tensor_f32(device, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2)), *y = NULL;
+  assert_int_equal(burn_graph_run(graph, &x, 1, &y, 1), BURN_OK);
+  assert_int_equal(burn_read_f32(y, values, 4), BURN_OK);
+  const float expected[] = {1, 4, 1, -2};
+  for (size_t i = 0; i < 4; i++) assert_true(values[i] - expected[i] < 1e-3f && expected[i] - values[i] < 1e-3f);
+  const BurnModule module = burn_graph_module(graph);
+  for (uint32_t i = 0; i < module.type->field_count; i++) {
+    const BurnField *field = &module.type->fields[i];
+    if (strcmp(field->name, "m") != 0) continue;
+    const BurnBuffer *buffer = (const BurnBuffer *)((const char *)module.data + field->offset);
+    assert_int_equal(burn_read_f32(burn_buffer_value(buffer), values, 2), BURN_OK);
+    assert_true(values[0] > 0.949f && values[0] < 0.951f && values[1] > 1.799f && values[1] < 1.801f);
+  }
+  burn_graph_release(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(runs_with_and_without_passes),
+                                     cmocka_unit_test(batch_norm_goes_into_conv),
+                                     cmocka_unit_test(refuses_with_a_reason),
+                                     cmocka_unit_test(any_beginning_is_survived),
+                                     cmocka_unit_test(inputs_are_checked),
+                                     cmocka_unit_test(gradients_reach_initializers),
+                                     cmocka_unit_test(batch_norm_follows_in_training)};
+  device = burn_device_open("ndarray");
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  burn_device_close(device);
+  return failed;
+}
