@@ -193,8 +193,21 @@ MAP(PRelu) {
 
 /* -- along an axis ----------------------------------------------------------------------------- */
 
-MAP(Softmax) { onnx_give(node, 0, burn_softmax(onnx_input(node, 0), (int)onnx_int(node, "axis", -1))); }
-MAP(LogSoftmax) { onnx_give(node, 0, burn_log_softmax(onnx_input(node, 0), (int)onnx_int(node, "axis", -1))); }
+/* Before opset 13 the axes from `axis` on, default 1, are one; since then `axis` alone, or the last, is meant. */
+static void normalize(OnnxNode *node, BurnTensor *(*apply)(BurnTensor *, int)) {
+  BurnTensor *x = onnx_input(node, 0);
+  const BurnShape shape = burn_shape(x);
+  if (node->opset >= 13) {
+    onnx_give(node, 0, apply(x, (int)onnx_int(node, "axis", -1)));
+    return;
+  }
+  const int axis = onnx_axis(onnx_int(node, "axis", 1), shape.rank);
+  int64_t dims[] = {1, 1};
+  for (int i = 0; i < (int)shape.rank; i++) dims[i >= axis] *= shape.dims[i];
+  onnx_give(node, 0, burn_reshape(apply(onnx_reshape(x, dims, 2), 1), shape));
+}
+MAP(Softmax) { normalize(node, burn_softmax); }
+MAP(LogSoftmax) { normalize(node, burn_log_softmax); }
 
 /* 1 at the first largest element, else 0. */
 MAP(Hardmax) {
