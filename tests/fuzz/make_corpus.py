@@ -18,6 +18,9 @@ import zipfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "unit/core"))
 from burnpack_bytes import burnpack  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+import make_pytorch_golden  # noqa: E402
+
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 RECORDERS = "burn_core::record::file::%s<burn_core::record::settings::FullPrecisionSettings>"
 FORMAT = "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::%s>"
@@ -576,7 +579,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "onnx": onnxs(), "report": report(), "wav": wavs(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "store_pytorch": make_pytorch_golden.files().items(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,189 @@
+"""Writes pytorch_golden.h: files as torch.save writes them, made by Python's own pickle and zipfile.
+
+PyTorch is not needed: modules with its names stand in for it here, whose objects pickle themselves as its own do
+(torch/_utils.py, torch/serialization.py), and the values are in the tests. Run: python3 make_pytorch_golden.py
+"""
+import collections
+import io
+import pathlib
+import pickle
+import struct
+import sys
+import types
+import zipfile
+
+OUT = pathlib.Path(__file__).resolve().parent / "pytorch_golden.h"
+
+
+def fake(module, **names):
+    made = types.ModuleType(module)
+    for name, value in names.items():
+        setattr(made, name, value)
+        value.__module__ = module
+        value.__qualname__ = value.__name__ = name
+    sys.modules[module] = made
+    parent, _, last = module.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], last, made)
+    return made
+
+
+def function():
+    return lambda *args: None
+
+
+STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "e": "HalfStorage", "q": "LongStorage", "?": "BoolStorage", "H": "BFloat16Storage"}
+torch = fake("torch", **{name: type(name, (), {}) for name in STORAGES.values()}, Size=type("Size", (), {}))
+fake("torch._utils", **{name: function() for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_sparse_tensor")})
+fake("torch._tensor", _rebuild_from_type_v2=function())
+fake("model", Net=type("Net", (), {}), Options=type("Options", (), {}))
+fake("numpy", dtype=function())
+fake("numpy.core")
+fake("numpy.core.multiarray", scalar=function(), _reconstruct=function())
+numpy = sys.modules["numpy"]
+numpy.ndarray = type("ndarray", (), {"__module__": "numpy"})
+
+
+class Storage:
+    """Elements of a struct code, under a key."""
+
+    def __init__(self, key, code, values, order="<"):
+        self.key, self.code, self.count = key, code, len(values)
+        self.bytes = struct.pack("%s%d%s" % (order, len(values), code), *values)
+
+
+class Call:
+    """Pickles as a call of a function, with a state if there is one."""
+
+    def __init__(self, function, *args, state=None):
+        self.made = (function, args) if state is None else (function, args, state)
+
+    def __reduce__(self):
+        return self.made
+
+
+def tensor(storage, shape, strides, offset=0, name="_rebuild_tensor_v2"):
+    args = (storage, offset, shape, strides)
+    if name != "_rebuild_tensor":
+        args += (False, collections.OrderedDict())
+    return Call(getattr(sys.modules["torch._utils"], name), *args)
+
+
+def dumps(value, legacy=False, protocol=2):
+    out = io.BytesIO()
+
+    class Pickler(pickle._Pickler):
+        def persistent_id(self, obj):
+            if not isinstance(obj, Storage):
+                return None
+            id = ("storage", getattr(torch, STORAGES[obj.code]), obj.key, "cpu", obj.count)
+            return id + (None,) if legacy else id
+
+    Pickler(out, protocol).dump(value)
+    return out.getvalue()
+
+
+def as_zip(value, storages, order="little", method=zipfile.ZIP_STORED, protocol=2):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        def put(name, data):
+            archive.writestr(zipfile.ZipInfo("model/" + name, (1980, 1, 1, 0, 0, 0)), data, method)
+        put("data.pkl", dumps(value, protocol=protocol))
+        put("byteorder", order)
+        for storage in storages:
+            put("data/" + storage.key, storage.bytes)
+        put("version", "3\n")
+    return out.getvalue()
+
+
+def as_stream(value, storages, little=True):
+    head = [0x1950a86a20f9469cfc6c, 1001, {"protocol_version": 1001, "little_endian": little, "type_sizes": {"int": 4}}]
+    order = "<" if little else ">"
+    out = b"".join(pickle.dumps(part, 2) for part in head) + dumps(value, legacy=True)
+    out += pickle.dumps(sorted(s.key for s in storages), 2)
+    return out + b"".join(struct.pack(order + "q", s.count) + s.bytes for s in sorted(storages, key=lambda s: s.key))
+
+
+def ordered(pairs, metadata=True):
+    made = collections.OrderedDict(pairs)
+    if metadata:
+        made._metadata = collections.OrderedDict([("", {"version": 1})])
+    return made
+
+
+def state_dict(order="<"):
+    """All dtypes; one storage of three tensors, transposed, a scalar and a row of it; no elements."""
+    shared = Storage("0", "f", [0.5 * i for i in range(6)], order)
+    storages = [shared, Storage("1", "d", [1.25, -2.0], order), Storage("2", "e", [0.5, 65504.0], order),
+                Storage("3", "q", [-(1 << 40)], order), Storage("4", "?", [True, False], order), Storage("5", "H", [0x3fc0, 0xc000], order),
+                Storage("6", "f", [], order)]
+    tensors = ordered([
+        ("fc.weight", tensor(shared, (3, 2), (1, 3))), ("fc.row", tensor(shared, (3,), (1,), 3)), ("fc.scalar", tensor(shared, (), (), 5)),
+        ("fc.wide", tensor(shared, (2, 3), (0, 1))), ("double", tensor(storages[1], (2,), (1,))),
+        ("half", Call(sys.modules["torch._utils"]._rebuild_parameter, tensor(storages[2], (2,), (1,)), True, collections.OrderedDict())),
+        ("steps", tensor(storages[3], (), ())), ("flags", tensor(storages[4], (2,), (1,))), ("brain", tensor(storages[5], (2,), (1,))),
+        ("none", tensor(storages[6], (0, 4), (4, 1)))])
+    return tensors, storages
+
+
+def checkpoint():
+    """What training scripts save: a state dict, that of an optimizer, numbers, and objects of the script."""
+    weight, moment = Storage("0", "f", [1.0, 2.0]), Storage("1", "f", [3.0, 4.0])
+    f8 = Call(numpy.dtype, "f8", 0, 1, state=(3, "<", None, None, None, -1, -1, 0))
+    array = Call(sys.modules["numpy.core.multiarray"]._reconstruct, numpy.ndarray, (0,), b"b",
+                 state=(1, (2,), f8, False, struct.pack("<2d", 0.5, -200.0)))
+    options = sys.modules["model"].Options()
+    options.layers, options.name = 3, "small"
+    value = {"epoch": 7, "best": Call(sys.modules["numpy.core.multiarray"].scalar, f8, struct.pack("<d", 91.5)),
+             "state_dict": ordered([("weight", tensor(weight, (2,), (1,)))]),
+             "optimizer": {"state": {0: {"step": 12, "exp_avg": tensor(moment, (2,), (1,))}}, "param_groups": [{"lr": 0.125, "params": [0]}]},
+             "options": options, "scores": array}
+    value["self"] = value
+    return value, [weight, moment]
+
+
+def whole_module():
+    """torch.save(model): objects whose parameters, buffers and modules are in their state."""
+    weight, mean = Storage("0", "f", [1.0, 2.0]), Storage("1", "f", [3.0])
+
+    def net(**parts):
+        made = sys.modules["model"].Net()
+        made.__dict__.update(training=True, _parameters=collections.OrderedDict(), _buffers=collections.OrderedDict(),
+                             _modules=collections.OrderedDict())
+        made.__dict__.update(parts)
+        return made
+    inner = net(_parameters=collections.OrderedDict(weight=tensor(weight, (2,), (1,)), bias=None),
+                _buffers=collections.OrderedDict(mean=tensor(mean, (1,), (1,))))
+    return net(_modules=collections.OrderedDict(norm=inner)), [weight, mean]
+
+
+def sparse():
+    part = Storage("0", "f", [1.0])
+    return {"a": {"w": Call(sys.modules["torch._utils"]._rebuild_sparse_tensor, 1, (tensor(part, (1,), (1,)),))}}, [part]
+
+
+def files():
+    """Name and bytes of every file."""
+    return {
+        "state_dict": as_zip(*state_dict()),
+        "state_dict_deflated": as_zip(*state_dict(), method=zipfile.ZIP_DEFLATED),
+        "state_dict_protocol_5": as_zip(*state_dict(), protocol=5),
+        "big_endian": as_zip(*state_dict(">"), order="big"),
+        "legacy": as_stream(*state_dict()),
+        "legacy_big_endian": as_stream(*state_dict(">"), little=False),
+        "checkpoint": as_zip(*checkpoint()),
+        "whole_module": as_zip(*whole_module()),
+        "sparse": as_zip(*sparse()),
+    }
+
+
+def main():
+    lines = ["/* Written by make_pytorch_golden.py; do not edit. */"]
+    for name, data in files().items():
+        rows = [", ".join("0x%02x" % byte for byte in data[at:at + 20]) for at in range(0, len(data), 20)]
+        lines += ["static const unsigned char pytorch_%s[] = {" % name, *["    %s," % row for row in rows], "};"]
+    OUT.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
