@@ -570,6 +570,25 @@ def warm():
     yield "no-module", struct.pack("<2I", 1, 0) + row(1, [0] + head)
 
 
+def gguf_text(text):
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def ggufs():
+    """Files of one tensor of each type that is unpacked, with metadata of every type."""
+    scalars = [(0, "B", 1), (1, "b", -1), (2, "H", 2), (3, "h", -2), (4, "I", 3), (5, "i", -3), (6, "f", 0.5), (7, "B", 1),
+               (10, "Q", 4), (11, "q", -4), (12, "d", 0.25)]
+    pairs = [gguf_text("key.%d" % kind) + struct.pack("<I" + code, kind, value) for kind, code, value in scalars]
+    pairs += [gguf_text("text") + struct.pack("<I", 8) + gguf_text("tiny"),
+              gguf_text("array") + struct.pack("<IIQ", 9, 8, 2) + gguf_text("a") + gguf_text("b"),
+              gguf_text("general.alignment") + struct.pack("<II", 4, 64)]
+    for name, kind, block, size in (("f32", 0, 1, 4), ("f16", 1, 1, 2), ("q4_0", 2, 32, 18), ("q8_0", 8, 32, 34), ("q4_k", 12, 256, 144),
+                                    ("q6_k", 14, 256, 210), ("q5_k", 13, 256, 176), ("bf16", 30, 1, 2)):
+        info = gguf_text("blk.0.weight") + struct.pack("<IQQIQ", 2, block, 2, kind, 0)
+        head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(pairs)) + b"".join(pairs) + info
+        yield name, head + bytes(-len(head) % 64) + bytes(range(256))[:2 * size] + bytes(max(0, 2 * size - 256))
+
+
 def drawn(seed, files, length):
     """Bytes without a structure of their own; small ones, of which most drawn values are small."""
     dice = random.Random(seed)
@@ -579,7 +598,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "onnx": onnxs(), "report": report(), "wav": wavs(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "store_pytorch": make_pytorch_golden.files().items(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "store_gguf": ggufs(), "store_pytorch": make_pytorch_golden.files().items(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
