@@ -622,6 +622,8 @@ BurnStatus burn__pickle_run(Pickle *pickle, const uint8_t *bytes, size_t count, 
   Run run = {.pickle = pickle, .bytes = bytes, .count = count, .base = base};
   BurnStatus status = make_constants(&run);
   while (status == BURN_OK && !run.is_done) status = step(&run);
+  if (burn_status_code(status) == BURN_STATUS_OUT_OF_RANGE || burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY)
+    status = burn_status_annotate(status, "byte %llu", (unsigned long long)offset_of(&run));
   if (status == BURN_OK) status = pop(&run, root);
   if (status == BURN_OK && run.stack.count > 0) status = corrupt(&run, "more than one object at the end");
   free(run.stack.refs);

@@ -284,7 +284,25 @@ static void cve_tiny_file_huge_work(void **state) {
     fail_msg("%s", burn_status_message(status));
 }
 
-/* Every beginning of a file is refused with a place, but for one that ends after all that is needed. */
+/* A byte of a pickle makes an object of 32: more than twice the file and 12 MB are not had. */
+static void objects_take_no_more_than_the_file_may_ask_for(void **state) {
+  (void)state;
+  enum { BYTES = 1 << 20 };
+  char *pickle = malloc(BYTES);
+  unsigned char *stream = malloc(BYTES + 512);
+  BurnStatus status = BURN_OK;
+  memset(pickle, ']', BYTES);
+  memcpy(pickle, "\x80\x02", 2);
+  BurnStore *store = burn_store_open_bytes(stream, stream_of(pickle, BYTES, stream), &status);
+  assert_null(store);
+  if (strncmp(burn_status_message(status), "store: pytorch: byte ", 21) != 0 ||
+      strstr(burn_status_message(status), "pickle: more objects than a file of this size has") == NULL)
+    fail_msg("%s", burn_status_message(status));
+  free(stream);
+  free(pickle);
+}
+
+/* Every beginning of a file is refused, from `least` bytes on with a place. */
 static void check_cuts(const unsigned char *bytes, size_t count, size_t least) {
   for (size_t cut = 0; cut < count; cut++) {
     BurnStatus status = BURN_OK;
@@ -323,12 +341,19 @@ static void damaged_values_are_noticed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(state_dicts_are_read),          cmocka_unit_test(other_byte_orders_are_turned),
-      cmocka_unit_test(checkpoints_are_read),          cmocka_unit_test(modules_have_the_names_of_their_state_dicts),
-      cmocka_unit_test(real_files_are_read),           cmocka_unit_test(cve_code_in_the_file),
-      cmocka_unit_test(cve_opcodes_and_storage_sizes), cmocka_unit_test(cve_tensor_larger_than_its_storage),
-      cmocka_unit_test(cve_sizes_that_wrap),           cmocka_unit_test(cve_tiny_file_huge_work),
-      cmocka_unit_test(cut_files_are_refused),         cmocka_unit_test(damaged_values_are_noticed),
+      cmocka_unit_test(state_dicts_are_read),
+      cmocka_unit_test(other_byte_orders_are_turned),
+      cmocka_unit_test(checkpoints_are_read),
+      cmocka_unit_test(modules_have_the_names_of_their_state_dicts),
+      cmocka_unit_test(real_files_are_read),
+      cmocka_unit_test(cve_code_in_the_file),
+      cmocka_unit_test(cve_opcodes_and_storage_sizes),
+      cmocka_unit_test(cve_tensor_larger_than_its_storage),
+      cmocka_unit_test(cve_sizes_that_wrap),
+      cmocka_unit_test(cve_tiny_file_huge_work),
+      cmocka_unit_test(objects_take_no_more_than_the_file_may_ask_for),
+      cmocka_unit_test(cut_files_are_refused),
+      cmocka_unit_test(damaged_values_are_noticed),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
