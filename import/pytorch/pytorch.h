@@ -17,6 +17,7 @@ typedef struct PytorchDType {
 /* Elements that tensors are views of. */
 typedef struct PytorchStorage {
   PickleText key;
+  uint64_t number;           /* in place of a key, in a tar archive */
   const PytorchDType *dtype; /* its elements, by its class */
   uint64_t elements;         /* as its tensors say */
   const uint8_t *bytes;      /* where they are in memory; NULL: in a deflated member, or nowhere */
@@ -36,6 +37,12 @@ typedef struct PytorchView {
   uint64_t offset;                 /* elements */
 } PytorchView;
 
+/* A tensor of a tar archive, in which it has a number. */
+typedef struct PytorchNamed {
+  uint64_t number;
+  PytorchView view;
+} PytorchNamed;
+
 typedef struct Pytorch {
   Pickle pickle;      /* empty after opening */
   const char *member; /* whose pickle it is, in the archive; NULL: the file is a stream */
@@ -46,6 +53,8 @@ typedef struct Pytorch {
   size_t storage_count, storage_room, keyed;
   PytorchView *views; /* slot->part is an index */
   size_t view_count, view_room;
+  PytorchNamed *named; /* by number */
+  size_t named_count, named_room;
 } Pytorch;
 
 /* The meaning of a name. */
@@ -78,9 +87,10 @@ BurnStatus burn__pytorch_corrupt(const Pickle *pickle, PickleRef ref, const char
 /* True if it is a persistent id of a storage. */
 bool burn__pytorch_is_storage(const Pickle *pickle, PickleRef ref);
 
-/* True if a call makes a tensor or an array. */
+/* True if it is a tensor or an array: a call that makes it, or its key in a tar archive. */
 bool burn__pytorch_is_tensor(const Pickle *pickle, PickleRef ref);
-/* Such a call as a slot without a name: a view is added, of which slot->part is the index. Messages have the offset. */
+/* Such an object as a slot without a name: a view is added, of which slot->part is the index. Messages have the
+ * offset. */
 BurnStatus burn__pytorch_tensor(Pytorch *file, PickleRef ref, BurnStoreSlot *slot);
 /* The dtype of NumPy of a call of numpy.dtype; NULL if it is none that is known. */
 const PytorchDType *burn__pytorch_numpy_dtype(const Pickle *pickle, PickleRef ref, bool *is_big_endian);
@@ -97,6 +107,12 @@ bool burn__pytorch_is_pickle_name(const char *name);
 /* The containers: each reads its pickles, finds the storages' bytes and gives the object. */
 BurnStatus burn__pytorch_zip(BurnStore *store, Pytorch *file, PickleRef *root);
 BurnStatus burn__pytorch_legacy(BurnStore *store, Pytorch *file, PickleRef *root);
+
+BurnStatus burn__pytorch_tar(BurnStore *store, Pytorch *file, PickleRef *root);
+/* Whether the bytes begin as such an archive. */
+bool burn__pytorch_is_tar(const uint8_t *bytes, size_t count);
+/* The tensor of a key in a tar archive; NULL if there is none. */
+const PytorchNamed *burn__pytorch_named(const Pytorch *file, PickleText key);
 
 /* Room for one more element; charged. */
 BurnStatus burn__pytorch_grow(Pytorch *file, void *array, size_t *room, size_t count, size_t each);

@@ -6,9 +6,11 @@
 static const char no_dtype[] = "there is no such dtype here; convert it to one of floats or integers in PyTorch";
 
 bool burn__pytorch_is_tensor(const Pickle *pickle, PickleRef ref) {
+  const PickleObject *object = burn__pickle_at(pickle, ref);
+  if (object->kind == PICKLE_PERSISTENT) return burn__pickle_at(pickle, object->as.pair[0])->kind == PICKLE_TEXT;
+  if (object->kind != PICKLE_CALL) return false;
   const PytorchMeaning meaning = burn__pytorch_meaning(pickle, ref);
-  return burn__pickle_at(pickle, ref)->kind == PICKLE_CALL &&
-         (meaning == PYTORCH_TENSOR || meaning == PYTORCH_TENSOR_OF_DTYPE || meaning == PYTORCH_ARRAY);
+  return meaning == PYTORCH_TENSOR || meaning == PYTORCH_TENSOR_OF_DTYPE || meaning == PYTORCH_ARRAY;
 }
 
 /* Sizes, and strides of which there are as many; with no strides those of a packed tensor, the last axis or the first
@@ -129,7 +131,16 @@ static BurnStatus array_read(Pytorch *file, PickleRef ref, BurnStoreSlot *slot) 
   return view_add(file, ref, &view, dtype, slot);
 }
 
+/* The key of a tensor in a tar archive. */
+static BurnStatus named_read(Pytorch *file, PickleRef ref, BurnStoreSlot *slot) {
+  const PickleRef key = burn__pickle_at(&file->pickle, ref)->as.pair[0];
+  const PytorchNamed *named = burn__pytorch_named(file, burn__pickle_at(&file->pickle, key)->as.text);
+  if (named == NULL) return burn__pytorch_corrupt(&file->pickle, ref, "a tensor that is not in the file");
+  return view_add(file, ref, &named->view, file->storages[named->view.storage].dtype, slot);
+}
+
 BurnStatus burn__pytorch_tensor(Pytorch *file, PickleRef ref, BurnStoreSlot *slot) {
+  if (burn__pickle_at(&file->pickle, ref)->kind == PICKLE_PERSISTENT) return named_read(file, ref, slot);
   const PytorchMeaning meaning = burn__pytorch_meaning(&file->pickle, ref);
   if (meaning == PYTORCH_ARRAY) return array_read(file, ref, slot);
   return tensor_read(file, ref, meaning == PYTORCH_TENSOR_OF_DTYPE, slot);

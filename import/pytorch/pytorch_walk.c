@@ -227,10 +227,6 @@ static BurnStatus visit_tensor(Walk *walk, PickleRef ref) {
 static BurnStatus visit_call(Walk *walk, PickleRef ref, BurnValue **value) {
   const PickleCall call = burn__pickle_at(walk->pickle, ref)->as.call;
   switch (burn__pytorch_meaning(walk->pickle, ref)) {
-    case PYTORCH_TENSOR:
-    case PYTORCH_TENSOR_OF_DTYPE:
-    case PYTORCH_ARRAY:
-      return visit_tensor(walk, ref);
     case PYTORCH_FIRST:
       return visit(walk, burn__pickle_item(walk->pickle, call.arguments, 0), value);
     case PYTORCH_NUMBER:
@@ -272,6 +268,7 @@ static BurnStatus visit(Walk *walk, PickleRef ref, BurnValue **value) {
   if (walk->steps == 0)
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.80s: objects that contain each other too often", walk->name);
   walk->steps--;
+  if (burn__pytorch_is_tensor(walk->pickle, ref)) return visit_tensor(walk, ref);
   for (unsigned i = 0; i < walk->depth; i++)
     if (walk->way[i] == ref) return BURN_OK; /* it contains itself */
   const PickleObject *object = burn__pickle_at(walk->pickle, ref);

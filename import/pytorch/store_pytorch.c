@@ -35,7 +35,7 @@ static bool first_is_pickle(const uint8_t *bytes, size_t count) {
 static bool is_pytorch(const uint8_t *bytes, size_t count) {
   BurnStatus status = BURN_OK;
   bool has_pickle = false;
-  if (!is_zip(bytes, count)) return is_pickle(bytes, count);
+  if (!is_zip(bytes, count)) return is_pickle(bytes, count) || burn__pytorch_is_tar(bytes, count);
   if (first_is_pickle(bytes, count)) return true;
   BurnZip *zip = burn_zip_open(bytes, count, &status);
   for (size_t i = 0; zip != NULL && i < burn_zip_count(zip) && !has_pickle; i++)
@@ -52,8 +52,15 @@ static void close_pytorch(BurnStore *store) {
   free(file->unpacked);
   free(file->storages);
   free(file->views);
+  free(file->named);
   free(file);
   store->state = NULL;
+}
+
+static BurnStatus container_read(BurnStore *store, Pytorch *file, PickleRef *root) {
+  if (is_zip(store->file.bytes, store->file.count)) return burn__pytorch_zip(store, file, root);
+  if (burn__pytorch_is_tar(store->file.bytes, store->file.count)) return burn__pytorch_tar(store, file, root);
+  return burn__pytorch_legacy(store, file, root);
 }
 
 static BurnStatus open_pytorch(BurnStore *store) {
@@ -62,8 +69,7 @@ static BurnStatus open_pytorch(BurnStore *store) {
   if (file == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory to read a file of PyTorch");
   store->state = file;
   burn__pickle_init(&file->pickle, 2 * (uint64_t)store->file.count + MEMORY_SLACK);
-  BurnStatus status = is_zip(store->file.bytes, store->file.count) ? burn__pytorch_zip(store, file, &root)
-                                                                   : burn__pytorch_legacy(store, file, &root);
+  BurnStatus status = container_read(store, file, &root);
   if (status == BURN_OK) {
     status = burn__pytorch_walk(store, file, root);
     if (file->member != NULL) status = burn_status_annotate(status, "%.100s", file->member);

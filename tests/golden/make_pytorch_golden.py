@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import struct
 import sys
+import tarfile
 import types
 import zipfile
 
@@ -104,6 +105,30 @@ def as_stream(value, storages, little=True):
     return out + b"".join(struct.pack(order + "q", s.count) + s.bytes for s in sorted(storages, key=lambda s: s.key))
 
 
+def as_tar():
+    """The layout of PyTorch 0.1: fc.weight is transposed, fc.row a tensor of a view of the same storage."""
+    def pickled(value):
+        out = io.BytesIO()
+
+        class Pickler(pickle._Pickler):
+            def persistent_id(self, obj):
+                return obj.key if isinstance(obj, Storage) else None
+        Pickler(out, 2).dump(value)
+        return out.getvalue()
+    storages = pickled(1) + pickled((1000, "cpu", torch.FloatStorage)) + struct.pack("<q6f", 6, *[0.5 * i for i in range(6)])
+    storages += pickled([(2000, 1000, 3, 3)])
+    tensors = pickled(2) + pickled((77, 1000, torch.FloatStorage)) + struct.pack("<ii2q2qq", 2, 0, 3, 2, 1, 3, 0)
+    tensors += pickled((88, 2000, torch.FloatStorage)) + struct.pack("<iiqqq", 1, 0, 3, 1, 0)
+    value = collections.OrderedDict([("fc.weight", Storage("77", "f", [])), ("fc.row", Storage("88", "f", []))])
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in (("sys_info", pickled({})), ("pickle", pickled(value)), ("tensors", tensors), ("storages", storages)):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()[:-5 * 1024]  # of the zeros at the end 1 KB stays
+
+
 def ordered(pairs, metadata=True):
     made = collections.OrderedDict(pairs)
     if metadata:
@@ -173,6 +198,7 @@ def files():
         "legacy_big_endian": as_stream(*state_dict(">"), little=False),
         "checkpoint": as_zip(*checkpoint()),
         "whole_module": as_zip(*whole_module()),
+        "tar": as_tar(),
         "sparse": as_zip(*sparse()),
     }
 

@@ -61,6 +61,15 @@ static void other_byte_orders_are_turned(void **state) {
   check_state_dict(device, pytorch_legacy_big_endian, sizeof pytorch_legacy_big_endian);
 }
 
+static void archives_of_old_are_read(void **state) {
+  BurnDevice *device = ((const Fixture *)*state)->device;
+  BurnStore *store = open_bytes(pytorch_tar, sizeof pytorch_tar);
+  assert_int_equal(burn_store_count(store), 2);
+  assert_values(store, "fc.weight", device, (const double[]){0, 1.5, 0.5, 2, 1, 2.5}, 6);
+  assert_values(store, "fc.row", device, (const double[]){1.5, 2, 2.5}, 3);
+  burn_store_close(store);
+}
+
 static void checkpoints_are_read(void **state) {
   BurnDevice *device = ((const Fixture *)*state)->device;
   BurnStore *store = open_bytes(pytorch_checkpoint, sizeof pytorch_checkpoint);
@@ -320,6 +329,7 @@ static void cut_files_are_refused(void **state) {
   (void)state;
   check_cuts(pytorch_legacy, sizeof pytorch_legacy, 2);
   check_cuts(pytorch_state_dict, sizeof pytorch_state_dict, 2);
+  check_cuts(pytorch_tar, 3584 + 99, 511); /* its last member; zeros after it are not needed */
 }
 
 static void damaged_values_are_noticed(void **state) {
@@ -343,6 +353,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_dicts_are_read),
       cmocka_unit_test(other_byte_orders_are_turned),
+      cmocka_unit_test(archives_of_old_are_read),
       cmocka_unit_test(checkpoints_are_read),
       cmocka_unit_test(modules_have_the_names_of_their_state_dicts),
       cmocka_unit_test(real_files_are_read),
