@@ -43,6 +43,7 @@ static bool view_fits(const PytorchView *view, uint64_t elements) {
   uint64_t last = view->offset;
   for (uint32_t i = 0; i < view->rank; i++)
     if (view->sizes[i] == 0) return true;
+  if (last >= UINT64_MAX / 2) return false; /* what is left of the half below would wrap */
   for (uint32_t i = 0; i < view->rank; i++) {
     const uint64_t steps = (uint64_t)view->sizes[i] - 1;
     if (steps > 0 && view->strides[i] > (UINT64_MAX / 2) / steps) return false;

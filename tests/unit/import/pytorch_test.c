@@ -269,6 +269,19 @@ static void cve_sizes_that_wrap(void **state) {
       "store: pytorch: byte 124: a storage without a number of elements");
 }
 
+/* An offset of 2^64 - 1 with steps that come back into the storage; pickles have no such number, tar archives do. */
+static void cve_offset_that_wraps(void **state) {
+  (void)state;
+  static const unsigned char strides[] = {1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  unsigned char wrapping[sizeof strides];
+  memcpy(wrapping, strides, sizeof strides);
+  memset(wrapping + 16, 0xff, 8);
+  unsigned char *bytes = changed(pytorch_tar, sizeof pytorch_tar, strides, wrapping, sizeof strides);
+  assert_refused(bytes, sizeof pytorch_tar,
+                 "store: pytorch: tensor fc.weight: byte 1595: a tensor that is larger than its storage of 24 bytes");
+  free(bytes);
+}
+
 /* ggml#1516, zip bombs: a tiny file, a huge allocation. Lists of lists, each with two of the one before. */
 static void cve_tiny_file_huge_work(void **state) {
   (void)state;
@@ -361,6 +374,7 @@ int main(void) {
       cmocka_unit_test(cve_opcodes_and_storage_sizes),
       cmocka_unit_test(cve_tensor_larger_than_its_storage),
       cmocka_unit_test(cve_sizes_that_wrap),
+      cmocka_unit_test(cve_offset_that_wraps),
       cmocka_unit_test(cve_tiny_file_huge_work),
       cmocka_unit_test(objects_take_no_more_than_the_file_may_ask_for),
       cmocka_unit_test(cut_files_are_refused),
