@@ -80,23 +80,23 @@ static void quantized_blocks_become_the_same_floats(void **state) {
 /* -- hostile files ---------------------------------------------------------------------------- */
 
 /* A file as it is made by hand. */
-typedef struct Made {
+typedef struct GgufBytes {
   unsigned char bytes[512];
   size_t count;
-} Made;
+} GgufBytes;
 
-static void put(Made *file, uint64_t number, size_t bytes) {
+static void put(GgufBytes *file, uint64_t number, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) file->bytes[file->count++] = (unsigned char)(number >> (8 * i));
 }
 
-static void put_text(Made *file, const char *text) {
+static void put_text(GgufBytes *file, const char *text) {
   put(file, strlen(text), 8);
   memcpy(file->bytes + file->count, text, strlen(text));
   file->count += strlen(text);
 }
 
-static Made head(uint32_t version, uint64_t tensors, uint64_t pairs) {
-  Made file = {"GGUF", 4};
+static GgufBytes head(uint32_t version, uint64_t tensors, uint64_t pairs) {
+  GgufBytes file = {"GGUF", 4};
   put(&file, version, 4);
   put(&file, tensors, 8);
   put(&file, pairs, 8);
@@ -104,8 +104,8 @@ static Made head(uint32_t version, uint64_t tensors, uint64_t pairs) {
 }
 
 /* One tensor "w" of these sizes, type and place, and 64 bytes of values. */
-static Made tensor(uint64_t first, uint64_t second, uint32_t type, uint64_t place) {
-  Made file = head(3, 1, 0);
+static GgufBytes tensor(uint64_t first, uint64_t second, uint32_t type, uint64_t place) {
+  GgufBytes file = head(3, 1, 0);
   put_text(&file, "w");
   put(&file, 2, 4);
   put(&file, first, 8);
@@ -117,7 +117,7 @@ static Made tensor(uint64_t first, uint64_t second, uint32_t type, uint64_t plac
   return file;
 }
 
-static void refuse(Made file, const char *message) { assert_refused(file.bytes, file.count, message); }
+static void refuse(GgufBytes file, const char *message) { assert_refused(file.bytes, file.count, message); }
 
 /* CVE-2024-21802, -21836, -23605: numbers of tensors, pairs and axes that wrap. */
 static void cve_counts_that_wrap(void **state) {
@@ -126,7 +126,7 @@ static void cve_counts_that_wrap(void **state) {
          "store: gguf: byte 8: 18446744073709551615 tensors and 0 pairs of metadata in 0 bytes");
   refuse(head(3, 0, UINT64_C(1) << 61),
          "store: gguf: byte 8: 0 tensors and 2305843009213693952 pairs of metadata in 0 bytes");
-  Made file = head(3, 0, 1);
+  GgufBytes file = head(3, 0, 1);
   put_text(&file, "k");
   put(&file, 9, 4);
   put(&file, 4, 4);
@@ -162,7 +162,7 @@ static void cve_types(void **state) {
   (void)state;
   refuse(tensor(4, 4, 5, 0), "store: gguf: byte 24: tensor w: type 5 is not known");
   refuse(tensor(48, 1, 2, 0), "store: gguf: byte 24: tensor w: rows of 48 elements in blocks of 32");
-  Made file = head(3, 0, 1);
+  GgufBytes file = head(3, 0, 1);
   put_text(&file, "general.alignment");
   put(&file, 8, 4);
   put_text(&file, "32");
