@@ -148,9 +148,10 @@ static char *info_text(const cJSON *json) {
   Text text = {NULL, 0, 0};
   char line[512];
   char *opsets = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "opsets"));
-  snprintf(line, sizeof line, "%-12s%.0f bytes, opset %s, written by '%.100s'\n%-12s%.0f with %.0f elements\n", "model",
+  const char *producer = cJSON_GetObjectItemCaseSensitive(json, "producer")->valuestring;
+  snprintf(line, sizeof line, "%-12s%.0f bytes, opset %s%s%.100s\n%-12s%.0f with %.0f elements\n", "model",
            cJSON_GetObjectItemCaseSensitive(json, "bytes")->valuedouble, opsets ? opsets : "",
-           cJSON_GetObjectItemCaseSensitive(json, "producer")->valuestring, "weights",
+           *producer ? ", written by " : "", producer, "weights",
            cJSON_GetObjectItemCaseSensitive(json, "initializers")->valuedouble,
            cJSON_GetObjectItemCaseSensitive(json, "elements")->valuedouble);
   free(opsets);

@@ -23,7 +23,7 @@ static const struct {
 #if defined(BURN_COMMAND_RUN)
     {"run", command_run, "a trained model on pictures or arrays, from its artifact folder and its library"},
 #endif
-    {"new", command_new, "write out a new backend, decorator or kernel pack"},
+    {"new", command_new, "write out a new application, backend, decorator or kernel pack"},
 #if defined(BURN_COMMAND_CONFORM)
     {"conform", command_conform, "is a plugin right? Its ops, laws, gradients, error paths against the reference"},
 #endif
@@ -31,6 +31,9 @@ static const struct {
     {"bench", command_bench, "how fast are backends here? Ops and models on several stacks in turns"},
 #endif
     {"weights", command_weights, "weights in files of any format: list, convert, compare"},
+#if defined(BURN_COMMAND_ONNX)
+    {"onnx", command_onnx, "what an ONNX model holds; its outputs for arrays in files"},
+#endif
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

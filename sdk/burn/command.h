@@ -17,6 +17,7 @@ int command_doctor(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_new(int argc, char **argv);
+int command_onnx(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_run(int argc, char **argv);

@@ -323,7 +323,7 @@ def trampolines(api):
             if parameters and parameters[0]["name"] in ("context", "config"):
                 found.append((f"{s['name']}.{field['name']}", Trampoline(api, f"{s['name']}_{field['name']}", field["name"], field["callback"]["result"], parameters)))
     for c in api.callbacks:
-        if c["parameters"][0]["name"] == "context":
+        if c["parameters"] and c["parameters"][0]["name"] == "context":
             found.append((c["name"], Trampoline(api, c["name"], None, c["result"], c["parameters"])))
     types = [n for n, f in api.functions.items() if n.endswith("_type") and not f.get("inline") and not f["parameters"]]
     lines = [t.text() for _, t in found] + ["const Callback burn_python_callbacks[] = {\n"]
