@@ -67,6 +67,16 @@ BURN_UNUSED static void make_folder(char path[64]) {
   assert_non_null(mkdtemp(path));
 }
 
+/* And its end; for a group's tear down. */
+BURN_UNUSED static int remove_folder(const char *path) {
+  char command[128];
+  (void)snprintf(command, sizeof command, "rmdir /s /q \"%s\"", path);
+  for (char *at = strchr(command, '"'); at && *at; at++) {
+    if (*at == '/') *at = '\\'; /* which are options to cmd.exe */
+  }
+  return system(command) == 0 ? 0 : -1;
+}
+
 /* Gives everybody the right to write. */
 BURN_UNUSED static void let_anybody_write(const char *path) {
   char copy[512];
