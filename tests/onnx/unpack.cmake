@@ -1,12 +1,13 @@
-# Unpacks the operator cases of ONNX into FOLDER, once per archive; says so where there is none. The data folder is
-# $BURN_DATA_DIR; without the variable, DATA, the one that the build was configured with.
+# Unpacks ARCHIVE, SET/NAME.tar.gz of the data folder with SET/cases.tsv beside it, into FOLDER, once per archive; says so where there is
+# none. The data folder is $BURN_DATA_DIR; without the variable, DATA, the one that the build was configured with.
 if(DEFINED ENV{BURN_DATA_DIR})
   set(DATA $ENV{BURN_DATA_DIR})
 endif()
-set(archive ${DATA}/onnx-node-tests/onnx-node-tests.tar.gz)
-set(list ${DATA}/onnx-node-tests/cases.tsv)
+set(archive ${DATA}/${ARCHIVE})
+get_filename_component(list ${archive} DIRECTORY)
+set(list ${list}/cases.tsv)
 if(NOT EXISTS ${archive} OR NOT EXISTS ${list})
-  message("no operator cases of ONNX: ${archive} is absent")
+  message("no cases of ONNX: ${archive} is absent")
   file(REMOVE_RECURSE ${FOLDER})
   return()
 endif()
