@@ -130,7 +130,8 @@ static BurnTensor *volume_grid(BurnTensor *theta, const int64_t *size, bool corn
   BurnTensor *grid = points ? burn_tensor_f32(burn_tensor_device(theta), points, BURN_SHAPE(1, count, 4))
                             : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "AffineGrid"));
   free(points);
-  grid = burn_matmul(burn_cast(grid, burn_dtype(theta)), burn_transpose(theta));
+  grid = burn_cast(grid, burn_dtype(theta));
+  grid = burn_matmul(grid, burn_transpose(theta));
   return burn_reshape(grid, BURN_SHAPE(-1, size[2], size[3], size[4], 3));
 }
 

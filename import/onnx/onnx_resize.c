@@ -152,7 +152,8 @@ static BurnTensor *along(const Resize *r, BurnTensor *x, uint32_t axis) {
   BurnTensor *weights = burn_tensor_f32(r->node->device, matrix, BURN_SHAPE(a->in, a->out));
   free(matrix);
   x = burn_movedim(x, (int)axis, -1);
-  x = onnx_broadcast(burn_matmul, onnx_to_rank(x, 2), burn_cast(weights, burn_dtype(x)));
+  weights = burn_cast(weights, burn_dtype(x));
+  x = onnx_broadcast(burn_matmul, onnx_to_rank(x, 2), weights);
   if (r->rank == 1) x = burn_reshape(x, BURN_SHAPE(a->out));
   return burn_movedim(x, -1, (int)axis);
 }
