@@ -31,6 +31,17 @@ const char *onnx_location(const OnnxProgram *program, const Onnx__NodeProto *pro
 
 /* -- slots ------------------------------------------------------------------------------------- */
 
+/* NULL without memory. The program ends it. */
+static OnnxBody *new_body(OnnxProgram *program, const Onnx__GraphProto *graph, OnnxBody *outer) {
+  OnnxBody *body = onnx_arena_take(&program->arena, 1, sizeof *body);
+  if (!body) return NULL;
+  body->proto = graph;
+  body->outer = outer;
+  body->made_before = program->bodies;
+  program->bodies = body;
+  return body;
+}
+
 static bool grow_slots(OnnxBody *body) {
   const uint32_t capacity = body->slot_capacity ? 2 * body->slot_capacity : 64;
   const char **slots = realloc(body->slots, capacity * sizeof *slots);
@@ -240,10 +251,8 @@ static BurnStatus build_bodies(Scope *scope, OnnxStep *step) {
     if (!step->proto->attribute[i]->g) continue;
     Scope inner = {.program = scope->program, .outer = scope, .caller = scope->caller, .function = scope->function};
     inner.depth = scope->depth + 1;
-    inner.body = onnx_arena_take(arena, 1, sizeof *inner.body);
+    inner.body = new_body(scope->program, step->proto->attribute[i]->g, scope->body);
     if (!inner.body) return no_memory();
-    inner.body->proto = step->proto->attribute[i]->g;
-    inner.body->outer = scope->body;
     step->bodies[step->body_count++] = inner.body;
     status = build_body(&inner);
     onnx_names_release(&inner.names);
@@ -482,10 +491,9 @@ static BurnStatus build_body(Scope *scope) {
 }
 
 BurnStatus onnx_build(OnnxProgram *program) {
-  Scope scope = {.program = program, .body = onnx_arena_take(&program->arena, 1, sizeof *scope.body)};
+  Scope scope = {.program = program, .body = new_body(program, program->model->graph, NULL)};
   program->body = scope.body;
   if (!scope.body) return no_memory();
-  scope.body->proto = program->model->graph;
   const BurnStatus status = build_body(&scope);
   onnx_names_release(&scope.names);
   program->nodes_in_file = scope.body->step_count;

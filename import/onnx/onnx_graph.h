@@ -19,7 +19,6 @@ BurnGraph *onnx_graph_new(OnnxProgram *program, BurnDevice *device);
 OnnxProgram *onnx_program_new(const void *bytes, size_t count, const char *label, const char *folder,
                               BurnStatus *status);
 void onnx_program_release(OnnxProgram *program);
-void onnx_body_release(OnnxBody *body);
 /* A whole file, and its folder. *bytes is for free(), also on failure. */
 BURN_USE_RESULT BurnStatus onnx_read_file(const char *path, uint8_t **bytes, size_t *count, char *folder, size_t room);
 /* An input or output as the public header describes it. */

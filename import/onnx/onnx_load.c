@@ -13,17 +13,15 @@
 /* Models themselves are at most 2 GiB: what protobuf allows. More data stand in files beside them. */
 #define ONNX_MOST_BYTES ((size_t)1 << 31)
 
-void onnx_body_release(OnnxBody *body) {
-  if (!body) return;
-  for (uint32_t s = 0; s < body->step_count; s++) {
-    for (uint32_t i = 0; i < body->steps[s].body_count; i++) onnx_body_release(body->steps[s].bodies[i]);
+static void release_bodies(OnnxBody *body) {
+  for (; body; body = body->made_before) {
+    free(body->steps);
+    free(body->slots);
+    free(body->weights);
+    free(body->uses);
+    free(body->capture_from);
+    free(body->capture_to);
   }
-  free(body->steps);
-  free(body->slots);
-  free(body->weights);
-  free(body->uses);
-  free(body->capture_from);
-  free(body->capture_to);
 }
 
 static void drop_tensors(OnnxProgram *program) {
@@ -35,7 +33,7 @@ static void drop_tensors(OnnxProgram *program) {
 void onnx_program_release(OnnxProgram *program) {
   if (!program || --program->references > 0) return;
   drop_tensors(program);
-  onnx_body_release(program->body);
+  release_bodies(program->bodies);
   free(program->weights);
   onnx_free_model(program->model);
   onnx_arena_release(&program->arena);

@@ -76,6 +76,7 @@ struct OnnxBody {
   uint32_t input_count, output_count;
   uint32_t *capture_from, *capture_to; /* slots of the outer body, and of this one */
   uint32_t capture_count, capture_capacity;
+  OnnxBody *made_before; /* of the program; the last one made is program->bodies */
 };
 
 typedef struct OnnxProgram {
@@ -86,6 +87,7 @@ typedef struct OnnxProgram {
   char *folder;       /* of the file, for external data; NULL: none is read */
   BurnDevice *device; /* while loading */
   OnnxBody *body;
+  OnnxBody *bodies; /* all that were made, also those of steps that failed or that a pass has removed */
   OnnxWeight *weights;
   BurnTensor **tensors; /* [weight] while loading */
   uint32_t weight_count, weight_capacity;
