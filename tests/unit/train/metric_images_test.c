@@ -55,10 +55,10 @@ static double psnr_of(const float *output, const float *targets, double peak) {
   for (size_t item = 0; item < ITEMS; item++) {
     double error = 0;
     for (size_t i = item * PIXELS; i < (item + 1) * PIXELS; i++)
-      error += pow((double)output[i] - (double)targets[i], 2) / PIXELS;
+      error += pow((double)output[i] - (double)targets[i], 2) / (double)PIXELS;
     sum += 10 * log10(peak * peak / error);
   }
-  return sum / ITEMS;
+  return sum / (double)ITEMS;
 }
 
 static void psnr_is_as_defined(void **state) {
