@@ -55,8 +55,7 @@ static bool grow_slots(OnnxBody *body) {
   return true;
 }
 
-uint32_t onnx_add_slot(OnnxProgram *program, OnnxBody *body, const char *name) {
-  (void)program;
+uint32_t onnx_add_slot(OnnxBody *body, const char *name) {
   if (body->slot_count == body->slot_capacity && !grow_slots(body)) return ONNX_NONE;
   body->slots[body->slot_count] = name;
   body->weights[body->slot_count] = ONNX_NONE;
@@ -70,7 +69,7 @@ static BurnStatus define(Scope *scope, const char *name, const char *what, uint3
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s '%s': the name is given twice", scope->program->label,
                             what, name);
   }
-  *slot = onnx_add_slot(scope->program, scope->body, name);
+  *slot = onnx_add_slot(scope->body, name);
   return *slot != ONNX_NONE && onnx_names_put(&scope->names, name, *slot) ? BURN_OK : no_memory();
 }
 
@@ -96,7 +95,7 @@ static uint32_t resolve(Scope *scope, const char *name) {
   if (here != ONNX_NONE || !scope->outer) return here;
   const uint32_t there = resolve(scope->outer, name);
   if (there == ONNX_NONE) return ONNX_NONE;
-  const uint32_t slot = onnx_add_slot(scope->program, scope->body, name);
+  const uint32_t slot = onnx_add_slot(scope->body, name);
   if (slot == ONNX_NONE || !onnx_names_put(&scope->names, name, slot)) return ONNX_NONE;
   /* A weight of the outer graph is a weight here. */
   scope->body->weights[slot] = scope->outer->body->weights[there];

@@ -37,7 +37,7 @@ static bool is_norm(const OnnxProgram *program, const OnnxStep *step, int64_t ch
 static uint32_t add(OnnxProgram *program, const char *name, BurnTensor *x) {
   const OnnxWeight weight = {.name = name};
   const bool failed = burn_tensor_status(x) != BURN_OK;
-  const uint32_t slot = failed ? ONNX_NONE : onnx_add_slot(program, program->body, name);
+  const uint32_t slot = failed ? ONNX_NONE : onnx_add_slot(program->body, name);
   if (slot == ONNX_NONE) {
     burn_drop(x);
     return ONNX_NONE;

@@ -123,7 +123,7 @@ BURN_USE_RESULT BurnStatus onnx_external(const char *folder, const char *locatio
                                          OnnxMapping *mapping);
 void onnx_external_release(OnnxMapping *mapping);
 
-uint32_t onnx_add_slot(OnnxProgram *program, OnnxBody *body, const char *name);
+uint32_t onnx_add_slot(OnnxBody *body, const char *name); /* ONNX_NONE without memory */
 /* Takes the tensor. ONNX_NONE without memory. */
 uint32_t onnx_add_weight(OnnxProgram *program, const OnnxWeight *weight, BurnTensor *tensor);
 /* Counts uses again. */
