@@ -207,7 +207,7 @@ static double seconds_now(void) {
 }
 
 int command_conform(int argc, char **argv) {
-  Conform run = {.against = "reference", .index = -1, .timeout = 10};
+  Conform run = {.against = "reference", .index = -1, .timeout = 10, .jobs = 1};
   const char *level = "core";
   const char *stacks[2] = {NULL, NULL};
   size_t seed = 1, graphs = 0, most = 20, patience = 60;
@@ -224,6 +224,8 @@ int command_conform(int argc, char **argv) {
       {"seed", ARGUMENT_SIZE, &seed, "N", "of the values"},
       {"against", ARGUMENT_TEXT, &run.against, "STACK", "the reference"},
       {"timeout", ARGUMENT_SIZE, &run.timeout, "SECONDS", "a case that takes longer hangs"},
+      {"jobs", ARGUMENT_SIZE, &run.jobs, "N", "processes at a time; not with --fuzz"},
+      {"limit", ARGUMENT_SIZE, &run.limit, "SECONDS", "begin nothing after that; what was left is told (0: no limit)"},
       {"most", ARGUMENT_SIZE, &most, "N", "with --fuzz: stop after N graphs that differ"},
       {"patience", ARGUMENT_SIZE, &patience, "SECONDS", "with --fuzz: a graph that takes longer hangs"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the table"},
@@ -237,7 +239,7 @@ int command_conform(int argc, char **argv) {
     return COMMAND_USAGE;
   }
   const uint64_t first = index ? strtoull(index, NULL, 10) : 0;
-  const FuzzOptions fuzz = {{stacks[0], stacks[1]}, graphs, seed, first, most, patience, json};
+  const FuzzOptions fuzz = {{stacks[0], stacks[1]}, graphs, seed, first, most, patience, run.limit, json};
   if (graphs > 0) return run_fuzz(&fuzz);
   run.stack = stacks[0];
   if (!run.stack || !run.stack[0] || stacks[1]) {

@@ -59,13 +59,12 @@ typedef struct Report {
   /* What runs now; the parent reads it when the child is gone. */
   uint32_t check, op, index;
   char sample[384];
-  uint32_t unit;             /* of the plan */
+  bool is_done;              /* the child met the end of the plan */
   bool is_pack;              /* what the user named is a kernel pack */
   atomic_uint_fast64_t beat; /* grows with every case, and within long ones */
   atomic_uintptr_t doing;    /* a constant text: what goes on, if that is special; 0: nothing is */
   atomic_bool is_opening;    /* a stack is being opened, which may take long */
   char async_way[160];       /* what the check "async" went through; "": it did not run */
-  uint32_t hangs[MAX_OPS];   /* how often each op hung; 0: those without an op */
 } Report;
 
 /* -- the run ---------------------------------------------------------------------------------- */
@@ -82,6 +81,9 @@ typedef struct Conform {
   const char *skip;  /* "a,b": not these; NULL: all */
   const char *fails; /* an op whose work fails late on this stack; NULL: none is known */
   size_t timeout;    /* seconds until a case counts as hanging */
+  size_t jobs;       /* children at a time */
+  size_t limit;      /* seconds after which no op is begun; 0: none */
+  double deadline;   /* the same, as seconds of the monotonic clock; 0: none */
   const char *only;  /* one check by name; NULL: all of the level */
   int64_t index;     /* only this sample of each op; -1: all */
   bool verbose;
@@ -125,6 +127,10 @@ void report_fail(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
 void report_skip(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
 const char *report_check_name(uint32_t check);
 Counts report_total(const Report *report, uint32_t check);
+/* Adds what another process recorded. */
+void report_merge(Report *report, const Report *more);
+/* Failures in the order of the plan, whoever found them. */
+void report_sort(Report *report);
 /* Everything at the end, as text or JSON; true if nothing failed. */
 bool report_print(const Conform *run, bool json, double seconds);
 

@@ -24,6 +24,7 @@ typedef struct Shared {
   uint64_t next;    /* number of the graph that runs, or of the next one */
   uint32_t stage;   /* FuzzStacks.stage */
   bool found;       /* the graph shows the outcome */
+  bool is_over;     /* the time is */
   char broken[512]; /* a stack that cannot be opened */
   FuzzOutcome outcome;
   FuzzCounts counts;
@@ -43,7 +44,7 @@ typedef struct Fuzz {
   Shared *shared;
   uint32_t found_count, graphs_found;
   Found found[MAX_FOUND];
-  double seconds;
+  double seconds, deadline; /* deadline: of the monotonic clock; 0: none */
 } Fuzz;
 
 static double seconds_now(void) {
@@ -83,6 +84,8 @@ static void child(Fuzz *fuzz) {
   if (!open_stacks(fuzz, &stacks)) return;
   stacks.counts = &shared->counts;
   for (; shared->next < end; shared->next++) {
+    shared->is_over = fuzz->deadline > 0 && seconds_now() > fuzz->deadline;
+    if (shared->is_over) break;
     shared->stage = 0;
     fuzz_generate(&stacks, sample_mix(fuzz->options->seed, shared->next), &shared->graph);
     count_graph(&shared->counts, &shared->graph);
@@ -265,7 +268,8 @@ static bool run_child(Fuzz *fuzz, double start) {
   }
   const uint32_t ended = wait_for(fuzz, pid, (double)fuzz->options->patience, start, &outcome);
   const uint64_t end = fuzz->options->first + fuzz->options->count;
-  if (shared->broken[0] || (ended == FUZZ_EQUAL && shared->next >= end)) return false;
+  if (shared->broken[0] || (ended == FUZZ_EQUAL && (shared->is_over || shared->next >= end)))
+    return false;
   if (ended == FUZZ_EQUAL && !shared->found) { /* a plugin called exit(0) */
     outcome = process_ends;
   } else if (ended == FUZZ_EQUAL) {
@@ -304,6 +308,7 @@ static void print_summary(const Fuzz *fuzz) {
          counts->by_bits, counts->by_tolerance, counts->not_comparable);
   if (counts->refused) printf("  %" PRIu64 " graphs had an op that a stack does not implement\n", counts->refused);
   if (unused[0] && counts->graphs >= 1000) printf("  in no graph:%s\n", unused);
+  if (fuzz->shared->is_over) printf("  stopped after %" PRIu64 " s; see --limit\n", fuzz->options->limit);
   if (fuzz->graphs_found >= most(fuzz))
     printf("  stopped after %u graphs that differ; see --most\n", fuzz->graphs_found);
   printf("%s: %" PRIu64 " graphs, %u differ%s, %.1f s\n", fuzz->graphs_found ? "FAILED" : "passed", counts->graphs,
@@ -355,6 +360,7 @@ int fuzz_command(const FuzzOptions *options) {
   if (fuzz.shared == MAP_FAILED) return COMMAND_FAILED;
   fuzz.shared->next = options->first;
   const double start = seconds_now();
+  if (options->limit > 0) fuzz.deadline = start + (double)options->limit;
   while (run_child(&fuzz, start)) continue;
   fuzz.seconds = seconds_now() - start;
   if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);

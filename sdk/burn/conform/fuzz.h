@@ -165,6 +165,7 @@ typedef struct FuzzOptions {
   uint64_t count, seed, first; /* graphs first .. first + count - 1 */
   uint64_t most;               /* stop after so many that differ */
   uint64_t patience;           /* seconds without a graph done that count as hanging */
+  uint64_t limit;              /* seconds after which no graph is begun; 0: none */
   bool json;
 } FuzzOptions;
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const check_names[CHECK_COUNT] = {
@@ -65,6 +66,16 @@ void report_fail(Report *report, const char *format, ...) {
   va_end(arguments);
 }
 
+static void add_skip(Report *report, const Skip *more) {
+  for (uint32_t i = 0; i < report->skip_count; i++) {
+    Skip *skip = &report->skips[i];
+    if (skip->check != more->check || strcmp(skip->reason, more->reason) != 0) continue;
+    skip->count += more->count;
+    return;
+  }
+  if (report->skip_count < MAX_SKIPS) report->skips[report->skip_count++] = *more;
+}
+
 void report_skip(Report *report, const char *format, ...) {
   char reason[160];
   va_list arguments;
@@ -72,16 +83,9 @@ void report_skip(Report *report, const char *format, ...) {
   vsnprintf(reason, sizeof reason, format, arguments);
   va_end(arguments);
   current(report)->skipped++;
-  for (uint32_t i = 0; i < report->skip_count; i++) {
-    Skip *skip = &report->skips[i];
-    if (skip->check != report->check || strcmp(skip->reason, reason) != 0) continue;
-    skip->count++;
-    return;
-  }
-  if (report->skip_count == MAX_SKIPS) return;
-  Skip *skip = &report->skips[report->skip_count++];
-  *skip = (Skip){.check = report->check, .count = 1};
-  memcpy(skip->reason, reason, sizeof skip->reason);
+  Skip skip = {.check = report->check, .count = 1, .reason = ""};
+  memcpy(skip.reason, reason, sizeof skip.reason);
+  add_skip(report, &skip);
 }
 
 /* -- sums ------------------------------------------------------------------------------------- */
@@ -90,6 +94,27 @@ static void add(Counts *sum, Counts more) {
   sum->passed += more.passed;
   sum->failed += more.failed;
   sum->skipped += more.skipped;
+}
+
+void report_merge(Report *report, const Report *more) {
+  for (uint32_t check = 0; check < CHECK_COUNT; check++) {
+    for (uint32_t op = 0; op < MAX_OPS; op++) add(&report->counts[check][op], more->counts[check][op]);
+  }
+  for (uint32_t i = 0; i < more->failure_count && report->failure_count < MAX_FAILURES; i++)
+    report->failures[report->failure_count++] = more->failures[i];
+  for (uint32_t i = 0; i < more->skip_count; i++) add_skip(report, &more->skips[i]);
+  if (more->async_way[0]) memcpy(report->async_way, more->async_way, sizeof report->async_way);
+}
+
+static int by_plan(const void *a, const void *b) {
+  const Failure *x = a, *y = b;
+  if (x->check != y->check) return x->check < y->check ? -1 : 1;
+  if (x->op != y->op) return x->op < y->op ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void report_sort(Report *report) {
+  qsort(report->failures, report->failure_count, sizeof report->failures[0], by_plan);
 }
 
 static uint32_t cases(Counts counts) { return counts.passed + counts.failed + counts.skipped; }

@@ -1,4 +1,5 @@
-/* supervise.c - runs the plan in children. One that dies or hangs costs the case that was running, not the run. */
+/* supervise.c - runs the plan in children, as many at a time as --jobs says. One that dies or hangs costs the case that was
+ * running, not the run. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "conform.h"
 
@@ -18,7 +19,7 @@
 
 /* Opening loads libraries and starts devices. An op that hung twice is not tried again, and after so many hangs nothing
  * is: most of what is left would hang as well. */
-enum { OPENING_TIMEOUTS = 6, HANGS_PER_OP = 2, MAX_HANGS = 12, POLL_MILLISECONDS = 10 };
+enum { OPENING_TIMEOUTS = 6, HANGS_PER_OP = 2, MAX_HANGS = 12, POLL_MILLISECONDS = 10, MAX_JOBS = 256 };
 
 /* -- the plan --------------------------------------------------------------------------------- */
 
@@ -30,6 +31,20 @@ typedef struct Units {
   Unit *list;
   uint32_t count;
 } Units;
+
+/* In memory of all children: who is free takes the next unit. */
+typedef struct Queue {
+  atomic_uint next;            /* unit of the plan */
+  atomic_uint hangs[MAX_OPS];  /* how often each op hung; 0: those without an op */
+} Queue;
+
+/* A child and what it records into. */
+typedef struct Worker {
+  pid_t pid; /* 0: it has ended */
+  Report *report;
+  uint64_t beat;
+  uint32_t quiet; /* polls since the last beat */
+} Worker;
 
 static bool check_is_wanted(const Conform *run, uint32_t check, uint32_t level) {
   if (run->only) return strcmp(run->only, report_check_name(check)) == 0;
@@ -162,18 +177,31 @@ static bool devices_open(Conform *run, uint32_t check) {
 }
 
 /* Why a unit is not run after all that hung before it; NULL if it is. */
-static const char *why_left_out(const Report *report, const Unit *unit) {
+static const char *why_left_out(Queue *queue, const Unit *unit) {
   uint32_t all = 0;
-  for (uint32_t op = 0; op < MAX_OPS; op++) all += report->hangs[op];
+  for (uint32_t op = 0; op < MAX_OPS; op++) all += atomic_load(&queue->hangs[op]);
   if (all >= MAX_HANGS) return "not run: too much hung before it";
-  return report->hangs[per_op(unit->check) ? unit->part : 0] >= HANGS_PER_OP ? "not run: it hung twice" : NULL;
+  const uint32_t op = per_op(unit->check) ? unit->part : 0;
+  return atomic_load(&queue->hangs[op]) >= HANGS_PER_OP ? "not run: it hung twice" : NULL;
 }
 
-static void child(Conform *run, const Units *units) {
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The next unit for this child; NULL if there is none, or no time for it. */
+static const Unit *take_unit(const Conform *run, const Units *units, Queue *queue) {
+  if (run->deadline > 0 && seconds_now() > run->deadline) return NULL;
+  const uint32_t unit = atomic_fetch_add(&queue->next, 1);
+  return unit < units->count ? &units->list[unit] : NULL;
+}
+
+static void child(Conform *run, const Units *units, Queue *queue) {
   uint32_t broken = UINT32_MAX; /* a check whose devices do not open: said once */
-  while (run->report->unit < units->count) {
-    const Unit *unit = &units->list[run->report->unit];
-    const char *left_out = why_left_out(run->report, unit);
+  for (const Unit *unit; (unit = take_unit(run, units, queue)) != NULL;) {
+    const char *left_out = why_left_out(queue, unit);
     if (left_out) {
       report_begin_unit(run, unit);
       report_skip(run->report, "%s", left_out);
@@ -184,81 +212,120 @@ static void child(Conform *run, const Units *units) {
         broken = unit->check;
       }
     }
-    run->report->unit++;
   }
+  run->report->is_done = true;
   conform_close(run);
 }
 
 /* -- the parent ------------------------------------------------------------------------------- */
 
-static void show_progress(const Conform *run, const Units *units) {
+static void show_progress(const Conform *run, const Units *units, Queue *queue) {
   const Report *report = run->report;
   const BurnOpInfo *info = report->op ? conform_op(report->op) : NULL;
-  const uint32_t unit = report->unit;
+  const uint32_t begun = atomic_load(&queue->next), unit = begun < units->count ? begun : units->count;
   fprintf(stderr, "\r\033[K%3u%% %s %s", units->count ? unit * 100 / units->count : 0, report_check_name(report->check),
           info ? info->name : "");
   fflush(stderr);
 }
 
-/* Waits for the child; kills it when no case has begun for a long time. True if it was killed. */
-static bool wait_for(const Conform *run, const Units *units, pid_t pid, int *status) {
+static size_t limit_of(const Conform *run, const Report *report) {
+  return run->timeout * (atomic_load(&report->is_opening) ? OPENING_TIMEOUTS : 1);
+}
+
+/* The child is gone before its time, or with a bad status: a failure of what it was doing. */
+static void record_end(const Conform *run, Queue *queue, Report *report, bool killed, int status) {
+  char rest[160];
+  const char *doing = (const char *)atomic_load(&report->doing);
+  snprintf(rest, sizeof rest, "%s%s; what was left of this op was not run", doing && doing[0] ? " while " : "",
+           doing ? doing : "");
+  if (killed) {
+    report_fail(report, "hangs: nothing happened for %zu s%s", limit_of(run, report), rest);
+    atomic_fetch_add(&queue->hangs[report->op], 1);
+  } else if (WIFSIGNALED(status)) {
+    report_fail(report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status), strsignal(WTERMSIG(status)),
+                rest);
+  } else if (WEXITSTATUS(status) != 0) {
+    report_fail(report, "ends the process with exit status %d%s", WEXITSTATUS(status), rest);
+  } else { /* a plugin called exit(0) */
+    report_fail(report, "ends the process");
+  }
+}
+
+/* A child for this worker, which goes on with the queue; false if there can be none. */
+static bool start(Conform *run, const Units *units, Queue *queue, Worker *worker) {
+  run->report = worker->report;
+  worker->report->is_done = false;
+  worker->quiet = 0;
+  worker->pid = conform_fork();
+  if (worker->pid == 0) {
+    child(run, units, queue);
+    exit(0); /* not _exit: a leak checker may have something to say */
+  }
+  return worker->pid > 0;
+}
+
+/* Looks whether a child has ended, or is killed because no case has begun for a long time; another follows one that did
+ * not end well. False if that cannot be started. */
+static bool watch(Conform *run, const Units *units, Queue *queue, Worker *worker) {
+  int status = 0;
+  pid_t got = waitpid(worker->pid, &status, WNOHANG);
+  const uint64_t now = atomic_load(&worker->report->beat);
+  worker->quiet = now == worker->beat ? worker->quiet + 1 : 0;
+  worker->beat = now;
+  const bool killed = got == 0 && worker->quiet > limit_of(run, worker->report) * 1000 / POLL_MILLISECONDS;
+  if (got == 0 && !killed) return true;
+  if (killed) {
+    kill(worker->pid, SIGKILL);
+    waitpid(worker->pid, &status, 0);
+  }
+  worker->pid = 0;
+  const bool is_bad = killed || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || !worker->report->is_done;
+  if (!is_bad) return true;
+  record_end(run, queue, worker->report, killed, status);
+  return start(run, units, queue, worker);
+}
+
+/* Until all children have ended. */
+static bool watch_all(Conform *run, const Units *units, Queue *queue, Worker *workers, uint32_t count) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const struct timespec pause = {0, POLL_MILLISECONDS * 1000000L};
-  uint64_t beat = 0;
-  uint32_t quiet = 0, ticks = 0;
-  for (;;) {
-    const pid_t got = waitpid(pid, status, WNOHANG);
-    if (got == pid || (got < 0 && errno != EINTR)) return false;
-    const uint64_t now = atomic_load(&run->report->beat);
-    quiet = now == beat ? quiet + 1 : 0;
-    beat = now;
-    const size_t limit = run->timeout * (atomic_load(&run->report->is_opening) ? OPENING_TIMEOUTS : 1);
-    if (quiet > limit * 1000 / POLL_MILLISECONDS) {
-      kill(pid, SIGKILL);
-      waitpid(pid, status, 0);
-      return true;
+  for (uint32_t ticks = 0;; ticks++) {
+    uint32_t running = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      if (workers[i].pid > 0 && !watch(run, units, queue, &workers[i])) return false;
+      running += workers[i].pid > 0;
     }
-    if (terminal && ticks++ % 20 == 0) show_progress(run, units);
+    if (running == 0) return true;
+    run->report = workers[0].report;
+    if (terminal && ticks % 20 == 0) show_progress(run, units, queue);
     nanosleep(&pause, NULL);
   }
 }
 
-/* The child is gone before its time, or with a bad status: a failure of what it was doing. */
-static void record_end(Conform *run, bool killed, int status) {
-  char rest[160];
-  const char *doing = (const char *)atomic_load(&run->report->doing);
-  snprintf(rest, sizeof rest, "%s%s; what was left of this op was not run", doing && doing[0] ? " while " : "",
-           doing ? doing : "");
-  if (killed) {
-    const size_t limit = run->timeout * (atomic_load(&run->report->is_opening) ? OPENING_TIMEOUTS : 1);
-    report_fail(run->report, "hangs: nothing happened for %zu s%s", limit, rest);
-    run->report->hangs[run->report->op]++;
-  } else if (WIFSIGNALED(status)) {
-    report_fail(run->report, "crashes: the process died of signal %d (%s)%s", WTERMSIG(status),
-                strsignal(WTERMSIG(status)), rest);
-  } else {
-    report_fail(run->report, "ends the process with exit status %d%s", WEXITSTATUS(status), rest);
-  }
+/* Memory that children share with this process; NULL if there is none. */
+static void *shared_memory(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* One child from the current unit on; false if there can be none. */
-static bool run_child(Conform *run, const Units *units) {
-  const pid_t pid = conform_fork();
-  if (pid < 0) return false;
-  if (pid == 0) {
-    child(run, units);
-    exit(0); /* not _exit: a leak checker may have something to say */
+/* Runs the plan and adds up what the children recorded, in the report of the first. */
+static bool run_plan(Conform *run, const Units *units, Queue *queue, Report *first) {
+  Worker workers[MAX_JOBS] = {{.report = first}};
+  const uint32_t count = run->jobs < 1 ? 1 : run->jobs > MAX_JOBS ? MAX_JOBS : (uint32_t)run->jobs;
+  bool good = true;
+  for (uint32_t i = 0; i < count && good; i++) {
+    if (i > 0) workers[i].report = shared_memory(sizeof *first);
+    good = workers[i].report && start(run, units, queue, &workers[i]);
   }
-  int status = 0;
-  const bool killed = wait_for(run, units, pid, &status);
-  if (killed || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    record_end(run, killed, status);
-    run->report->unit++;
-  } else if (run->report->unit < units->count) { /* a plugin called exit(0) */
-    report_fail(run->report, "ends the process");
-    run->report->unit++;
+  good = good && watch_all(run, units, queue, workers, count);
+  run->report = first;
+  for (uint32_t i = 1; i < count && good; i++) report_merge(first, workers[i].report);
+  report_sort(first);
+  for (uint32_t unit = atomic_load(&queue->next); good && unit < units->count; unit++) {
+    report_begin_unit(run, &units->list[unit]);
+    report_skip(first, "not run: the time that --limit gives was over");
   }
-  return true;
+  return good;
 }
 
 /* A pack under test is loaded here, so that its ops have the same numbers in every child. */
@@ -287,11 +354,12 @@ static void complete_stack(Conform *run, char *room, size_t bytes) {
 bool supervise(Conform *run) {
   static char stack[sizeof run->report->sample];
   Units units = {0};
-  run->report = mmap(NULL, sizeof *run->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (run->report == MAP_FAILED) return false;
+  Report *report = run->report = shared_memory(sizeof *report);
+  Queue *queue = shared_memory(sizeof *queue);
+  if (!report || !queue) return false;
   complete_stack(run, stack, sizeof stack);
-  bool good = make_plan(run, &units);
-  while (good && run->report->unit < units.count) good = run_child(run, &units);
+  if (run->limit > 0) run->deadline = seconds_now() + (double)run->limit;
+  const bool good = make_plan(run, &units) && run_plan(run, &units, queue, report);
   if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);
   free(units.list);
   return good;
