@@ -9,10 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define METADATA "__metadata__"
+
 static int compare_items(const void *a, const void *b) {
   const BurnStoreItem *first = *(const BurnStoreItem *const *)a, *second = *(const BurnStoreItem *const *)b;
   const uint32_t x = burn_dtype_bytes(burn_dtype(first->x)), y = burn_dtype_bytes(burn_dtype(second->x));
   return x != y ? (x > y ? -1 : 1) : strcmp(first->name, second->name);
+}
+
+/* The header has its metadata in the place of a tensor of that name. */
+static BurnStatus check_names(const BurnStoreItem *items, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(items[i].name, METADATA) == 0)
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "safetensors cannot hold a tensor that is called " METADATA
+                                                            ", where it has its metadata: rename it");
+  }
+  return BURN_OK;
 }
 
 /* A text of JSON. */
@@ -34,9 +46,9 @@ static void add_metadata(BurnTextBuilder *header, const BurnStoreSave *options, 
   const BurnValue *metadata = options->metadata;
   const size_t texts = burn_value_count(metadata);
   if (!metadata && options->adapter == BURN_STORE_PYTORCH)
-    burn__text_addf(header, "\"__metadata__\":{\"format\":\"pt\"}%s", count ? "," : "");
+    burn__text_addf(header, "\"" METADATA "\":{\"format\":\"pt\"}%s", count ? "," : "");
   if (texts == 0) return;
-  burn__text_add(header, "\"__metadata__\":{");
+  burn__text_add(header, "\"" METADATA "\":{");
   for (size_t i = 0; i < texts; i++) {
     if (i > 0) burn__text_add(header, ",");
     add_text(header, burn_value_key_at(metadata, i));
@@ -84,6 +96,8 @@ static char *make_header(const BurnStoreItem *const *items, size_t count, const 
 
 BurnStatus burn__store_write_safetensors(const char *path, const BurnStoreItem *items, size_t count,
                                          const BurnStoreSave *options) {
+  const BurnStatus names = check_names(items, count);
+  if (names != BURN_OK) return names;
   const BurnStoreItem **sorted = calloc(count + 1, sizeof *sorted);
   size_t length = 0, values = 0;
   for (size_t i = 0; sorted && i < count; i++) sorted[i] = &items[i];

@@ -268,8 +268,7 @@ static bool run_child(Fuzz *fuzz, double start) {
   }
   const uint32_t ended = wait_for(fuzz, pid, (double)fuzz->options->patience, start, &outcome);
   const uint64_t end = fuzz->options->first + fuzz->options->count;
-  if (shared->broken[0] || (ended == FUZZ_EQUAL && (shared->is_over || shared->next >= end)))
-    return false;
+  if (shared->broken[0] || (ended == FUZZ_EQUAL && (shared->is_over || shared->next >= end))) return false;
   if (ended == FUZZ_EQUAL && !shared->found) { /* a plugin called exit(0) */
     outcome = process_ends;
   } else if (ended == FUZZ_EQUAL) {

@@ -317,17 +317,26 @@ static bool compare_values(FuzzStacks *stacks, const FuzzGraph *graph, uint32_t 
   return true;
 }
 
-/* Results of such ops are made by cancellation (samples.def), and so are the gradients inside them. */
-static bool cancels(const FuzzGraph *graph) {
+/* Gradients of these are sums of products of four values: of those of the result, of value, and twice of query or key.
+ * Their own errors are those of sums (samples.def). */
+static bool is_gradient_of_attention(uint32_t op) {
+  return op == BURN_OP_attention_backward || op == BURN_OP_attention_with_logsumexp_backward;
+}
+
+/* Results of some ops are made by cancellation (samples.def), and so are the gradients inside them: of products of how
+ * many values beside the weight and one. */
+static int cancelling_factors(const FuzzGraph *graph) {
+  int factors = 0;
   for (uint32_t n = 0; n < graph->node_count; n++) {
-    const uint32_t tolerance = graph->nodes[n].sample.tolerance;
-    if (tolerance == SAMPLE_SCALED || tolerance == SAMPLE_LOOSE) return true;
+    const Sample *sample = &graph->nodes[n].sample;
+    if (is_gradient_of_attention(sample->op->op)) return 3;
+    if (sample->tolerance == SAMPLE_SCALED || sample->tolerance == SAMPLE_LOOSE) factors = 1;
   }
-  return false;
+  return factors;
 }
 
 /* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel
- * inside an op, of a weight times a value: times two of them in an op like attention, where saturated scores cancel. */
+ * inside an op, of a weight times a value: times more of them in an op like attention, where saturated scores cancel. */
 static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, BurnDType dtype) {
   double gradient = 0, leaf = 1;
   for (uint32_t v = 0; v < graph->value_count; v++) {
@@ -336,7 +345,7 @@ static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, Burn
     if (is_leaf) leaf = fmax(leaf, largest_of(&value->desc, graph->pool + value->data));
     if (walked->gradients[v]) gradient = fmax(gradient, largest_of(&value->desc, walked->gradients[v]));
   }
-  const double part = 0.1 * leaf * (cancels(graph) ? leaf : 1);
+  const double part = 0.1 * pow(leaf, 1 + cancelling_factors(graph));
   return (burn_dtype_bytes(dtype) >= 4 ? 1 : 4) * sample_unit(dtype) * fmax(gradient, part);
 }
 

@@ -34,8 +34,8 @@ typedef struct Units {
 
 /* In memory of all children: who is free takes the next unit. */
 typedef struct Queue {
-  atomic_uint next;            /* unit of the plan */
-  atomic_uint hangs[MAX_OPS];  /* how often each op hung; 0: those without an op */
+  atomic_uint next;           /* unit of the plan */
+  atomic_uint hangs[MAX_OPS]; /* how often each op hung; 0: those without an op */
 } Queue;
 
 /* A child and what it records into. */

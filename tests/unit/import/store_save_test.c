@@ -168,7 +168,7 @@ static void test_refusals(void **state) {
   const Path there = path_in(fixture, "there.pt"), none = path_in(fixture, "x");
   Net net = net_make(fixture->device);
   const BurnModule module = burn_module(Net, &net);
-  const BurnStoreRename same[] = {{"^.*$", "one"}};
+  const BurnStoreRename same[] = {{"^.*$", "one"}}, taken[] = {{"^fc\\.weight$", "__metadata__"}};
   BurnValue *metadata = burn_value_map();
   assert_ok(burn_file_write(there.text, "mine", 4));
   assert_not_saved(module, there.text, NULL, "the file is there already; overwrite it, or choose another");
@@ -180,6 +180,9 @@ static void test_refusals(void **state) {
                    "two tensors become one");
   assert_not_saved(module, none.text, &(BurnStoreSave){.format = "npz", .metadata = metadata},
                    "metadata are written to safetensors only");
+  assert_not_saved(
+      module, none.text, &(BurnStoreSave){.format = "safetensors", .names = {.renames = taken, .rename_count = 1}},
+      "safetensors cannot hold a tensor that is called __metadata__, where it has its metadata: rename it");
   FILE *left = fopen(none.text, "rb");
   assert_null(left);
   burn_value_destroy(metadata);
