@@ -336,7 +336,8 @@ static int cancelling_factors(const FuzzGraph *graph) {
 }
 
 /* Gradients are sums of products along all paths: rounding is of the size of the largest, or, where all paths cancel
- * inside an op, of a weight times a value: times more of them in an op like attention, where saturated scores cancel. */
+ * inside an op, of a weight times a value: times more of them in an op like attention, where saturated scores
+ * cancel. */
 static double gradient_floor(const FuzzGraph *graph, const FuzzRun *walked, BurnDType dtype) {
   double gradient = 0, leaf = 1;
   for (uint32_t v = 0; v < graph->value_count; v++) {

@@ -1,5 +1,5 @@
-/* supervise.c - runs the plan in children, as many at a time as --jobs says. One that dies or hangs costs the case that was
- * running, not the run. */
+/* supervise.c - runs the plan in children, as many at a time as --jobs says. One that dies or hangs costs the case that
+ * was running, not the run. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "conform.h"
 
