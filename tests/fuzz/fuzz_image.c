@@ -1,4 +1,4 @@
-/* fuzz_image.c - PNG and JPEG files: decoded, as items in all ways of cropping, and what was read written and read again.
+/* fuzz_image.c - PNG, JPEG, PGM and PPM files: decoded, as items in all ways of cropping, and what was read written and read again.
  *
  * Input: a byte that says how, then the file. */
 #include "fuzz_target.h"

@@ -338,6 +338,8 @@ def tokenizers():
 def images():
     for i, (name, data) in enumerate(golden("png_rgb", "png_palette", "png_grey", "png_alpha", "png_16", "jpeg_rgb", "jpeg_progressive")):
         yield name, bytes([i * 9 % 64]) + data
+    yield "ppm", b"\x01P6\n# two\n2 1\n255\n" + bytes(6)
+    yield "pgm", b"\x02P5 3 2 7 " + bytes(range(6))
 
 
 def databases():

@@ -51,7 +51,9 @@ BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channe
     return burn__png_decode(bytes, count, channels, image);
   if (count >= sizeof jpeg && memcmp(bytes, jpeg, sizeof jpeg) == 0)
     return burn__jpeg_decode(bytes, count, channels, image);
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "image: neither a PNG nor a JPEG, of %zu bytes", count);
+  if (burn__is_pnm(bytes, count)) return burn__pnm_decode(bytes, count, channels, image);
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "image: neither a PNG, a JPEG nor a PGM or PPM, of %zu bytes",
+                          count);
 }
 
 BurnStatus burn_image_read(const char *path, uint32_t channels, BurnImage *image) {

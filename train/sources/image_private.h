@@ -8,6 +8,11 @@
 BURN_USE_RESULT BurnStatus burn__png_decode(const uint8_t *bytes, size_t count, uint32_t channels, BurnImage *image);
 BURN_USE_RESULT BurnStatus burn__jpeg_decode(const uint8_t *bytes, size_t count, uint32_t channels, BurnImage *image);
 
+/* Whether bytes begin as a binary PGM or PPM. */
+bool burn__is_pnm(const uint8_t *bytes, size_t count);
+/* The same of a PGM or PPM, which it begins as. */
+BURN_USE_RESULT BurnStatus burn__pnm_decode(const uint8_t *bytes, size_t count, uint32_t channels, BurnImage *image);
+
 /* Makes colours grey, in place. */
 void burn__image_grey(BurnImage *image);
 

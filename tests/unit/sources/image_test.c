@@ -71,6 +71,43 @@ static void jpeg_is_read_as_pillow_reads_it(void **state) {
   DECODE(jpeg_rgb, 1, 24, 16, jpeg_grey_pixels, 2);
 }
 
+/* As the manual pages ppm(5) and pgm(5) of Netpbm define them. */
+static void pnm_is_read_as_netpbm_defines_it(void **state) {
+  (void)state;
+  static const uint8_t colours[] = "P6\n# made by hand\n2 1\n255\n\x01\x02\x03\xff\x80\x00";
+  static const uint8_t grey[] = "P5 3 1 #wide\n5\n\x00\x01\x05";
+  static const uint8_t colour_pixels[] = {1, 2, 3, 255, 128, 0}, grey_pixels[] = {0, 51, 255};
+  static const uint8_t threefold[] = {0, 0, 0, 51, 51, 51, 255, 255, 255};
+  /* (0.299 r + 0.587 g + 0.114 b), rounded */
+  static const uint8_t colours_as_grey[] = {2, 151};
+  decode_check(colours, sizeof colours - 1, 0, 2, 1, colour_pixels, sizeof colour_pixels, 0);
+  decode_check(colours, sizeof colours - 1, 1, 2, 1, colours_as_grey, sizeof colours_as_grey, 0);
+  decode_check(grey, sizeof grey - 1, 0, 3, 1, grey_pixels, sizeof grey_pixels, 0);
+  decode_check(grey, sizeof grey - 1, 3, 3, 1, threefold, sizeof threefold, 0);
+}
+
+static void assert_pnm_refused(const char *file, const char *message) {
+  BurnImage image;
+  const BurnStatus status = burn_image_decode((const uint8_t *)file, strlen(file), 0, &image);
+  assert_string_equal(burn_status_message(status), message);
+  assert_null(image.pixels);
+}
+
+static void damaged_pnm_is_refused(void **state) {
+  (void)state;
+  static const uint8_t whole[] = "P6 2 1 255 abcdef";
+  BurnImage image;
+  for (size_t count = 3; count < sizeof whole - 1; count++) {
+    assert_true(burn_image_decode(whole, count, 3, &image) != BURN_OK);
+  }
+  assert_pnm_refused("P6 x 1 255 abcdef", "image: PGM or PPM, byte 3: width, height and largest value expected");
+  assert_pnm_refused("P5 99999999999 1 255 a", "image: PGM or PPM, byte 10: width, height and largest value expected");
+  assert_pnm_refused("P5 1 1 65535 ab",
+                     "image: PGM or PPM, byte 12: samples of 16 bits are not read; make it 8 bits: convert -depth 8");
+  assert_pnm_refused("P5 1 1 255x", "image: PGM or PPM, byte 11: white space before pixels expected");
+  assert_pnm_refused("P6 2 1 255 abcde", "image: PGM or PPM, byte 11: the file ends within the pixels");
+}
+
 static void resize_check(const BurnImageBox *box, uint32_t width, uint32_t height, const uint8_t *pixels,
                          int tolerance) {
   BurnImage image, out;
@@ -143,7 +180,7 @@ static void damaged_files_are_refused(void **state) {
   BurnStatus status = burn_image_decode(jpeg_cmyk, sizeof jpeg_cmyk, 3, &image);
   assert_non_null(strstr(burn_status_message(status), "CMYK"));
   status = burn_image_decode((const uint8_t *)"GIF89a..", 8, 3, &image);
-  assert_string_equal(burn_status_message(status), "image: neither a PNG nor a JPEG, of 8 bytes");
+  assert_string_equal(burn_status_message(status), "image: neither a PNG, a JPEG nor a PGM or PPM, of 8 bytes");
   assert_true(burn_image_init(&image, 1 << 16, 1 << 16, 3) != BURN_OK);
 }
 
@@ -357,6 +394,8 @@ int main(void) {
       cmocka_unit_test(png_is_read_as_pillow_reads_it),
       cmocka_unit_test(transparency_is_laid_on_black),
       cmocka_unit_test(jpeg_is_read_as_pillow_reads_it),
+      cmocka_unit_test(pnm_is_read_as_netpbm_defines_it),
+      cmocka_unit_test(damaged_pnm_is_refused),
       cmocka_unit_test(resizing_is_that_of_pillow),
       cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(damaged_files_are_refused),

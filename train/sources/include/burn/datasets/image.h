@@ -1,4 +1,5 @@
-/* image.h - pictures: PNG and JPEG files read and written, and what is done with them before they are tensors. */
+/* image.h - pictures: PNG and JPEG files read and written, PGM and PPM read, and what is done with them before they are
+ * tensors. */
 #ifndef BURN_DATASETS_IMAGE_H
 #define BURN_DATASETS_IMAGE_H
 
@@ -22,10 +23,10 @@ BURN_API BURN_USE_RESULT BurnStatus burn_image_init(BurnImage *image, uint32_t w
 /* Frees the pixels and leaves the picture empty. */
 BURN_API void burn_image_release(BurnImage *image);
 
-/* Reads a PNG or JPEG file of at most 1 GiB; `channels` is what the picture shall have: 1, 3, or 0 as the file has.
- * Colours become grey by ITU-R 601 (0.299, 0.587, 0.114), as in Pillow; 16 bits become 8 by their upper ones; what is
- * transparent is laid on black. Released by burn_image_release, empty on failure: CORRUPT_DATA with the path and the
- * library's words. */
+/* Reads a PNG, JPEG, PGM or PPM file (binary, of 8 bits) of at most 1 GiB; `channels` is what the picture shall have:
+ * 1, 3, or 0 as the file has. Colours become grey by ITU-R 601 (0.299, 0.587, 0.114), as in Pillow; 16 bits of a PNG
+ * become 8 by their upper ones; what is transparent is laid on black. Released by burn_image_release, empty on failure:
+ * CORRUPT_DATA with the path and the library's words. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_read(const char *path, uint32_t channels, BurnImage *image);
 /* The same for a file that lies in memory. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channels,
