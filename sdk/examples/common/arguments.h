@@ -18,6 +18,21 @@ typedef struct Argument {
   const char *help;
 } Argument;
 
+/* Rows that most examples have; `options` is a struct with a member of that
+ * name. */
+#define ARGUMENT_ARTIFACT(options)                          \
+  {                                                         \
+    "artifact", ARGUMENT_TEXT, &(options)->artifact, "DIR", \
+        "what a run leaves"                                 \
+  }
+#define ARGUMENT_BACKEND(options)                            \
+  {                                                          \
+    "backend", ARGUMENT_TEXT, &(options)->backend, "STACK",  \
+        "such as ndarray; default: BURN_BACKEND or the best" \
+  }
+#define ARGUMENT_JSON(options) \
+  { "json", ARGUMENT_FLAG, &(options)->json, NULL, "every line a JSON object" }
+
 /* What to do after parsing. */
 enum { ARGUMENTS_OK = 0, ARGUMENTS_HELP = 1, ARGUMENTS_ERROR = 2 };
 
