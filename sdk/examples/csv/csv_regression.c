@@ -12,8 +12,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "houses.h"
 
-#include "../common/arguments.h"
-#include "../common/program.h"
+#include "../common/commands.h"
 #include "../common/result.h"
 
 #include <burn/file.h>
@@ -288,7 +287,8 @@ static BurnStatus train_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus train(const Options *options) {
+static BurnStatus train(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open_training(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -350,7 +350,8 @@ static BurnStatus infer_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus infer(const Options *options) {
+static BurnStatus infer(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -363,11 +364,9 @@ static BurnStatus infer(const Options *options) {
 
 /* -- program --------------------------------------------------------------- */
 
-static const char *problem_of(const Options *o, const char *command) {
+static const char *problem_of(const void *context, const char *command) {
+  const Options *o = context;
   const bool trains = strcmp(command, "train") == 0;
-  if (!trains && strcmp(command, "infer") != 0) {
-    return "the commands are train and infer";
-  }
   if (!trains && !o->data) return "give the file with --data";
   if (strlen(o->delimiter) != 1) return "--delimiter is one character";
   if (o->features < 1 || o->hidden < 1 || o->epochs < 1 || o->batch_size < 1) {
@@ -377,34 +376,6 @@ static const char *problem_of(const Options *o, const char *command) {
     return "--first and --target have at most 255 bytes";
   }
   return NULL;
-}
-
-static int parse(int argc, char **argv, Options *o, const char **command) {
-  const Argument arguments[] = {
-      {"data", ARGUMENT_TEXT, &o->data, "FILE",
-       "a table with a header; without it one is written"},
-      {"first", ARGUMENT_TEXT, &o->first, "NAME", "column of the features"},
-      {"features", ARGUMENT_SIZE, &o->features, "N",
-       "so many columns beside each other, from that one on"},
-      {"target", ARGUMENT_TEXT, &o->target, "NAME", "column that they tell"},
-      {"delimiter", ARGUMENT_TEXT, &o->delimiter, "C", "between fields"},
-      {"rows", ARGUMENT_SIZE, &o->rows, "N", "of the table that is written"},
-      {"hidden", ARGUMENT_SIZE, &o->hidden, "N", "width of hidden layers"},
-      {"epochs", ARGUMENT_SIZE, &o->epochs, "N", "passes over the rows"},
-      {"batch-size", ARGUMENT_SIZE, &o->batch_size, "N", "rows a step"},
-      {"lr", ARGUMENT_NUMBER, &o->learning_rate, "X", "first learning rate"},
-      {"seed", ARGUMENT_SIZE, &o->seed, "N", "of rows, weights, order"},
-      {"show", ARGUMENT_SIZE, &o->show, "N", "rows that infer shows"},
-      {"artifact", ARGUMENT_TEXT, &o->artifact, "DIR", "what a run leaves"},
-      {"backend", ARGUMENT_TEXT, &o->backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &o->json, NULL, "every line a JSON object"},
-  };
-  static const char usage[] =
-      "usage: csv [train] [options]            learn from a CSV file\n"
-      "       csv infer --data FILE [options]  use what was saved";
-  return arguments_parse(argc, argv, usage, arguments,
-                         sizeof arguments / sizeof arguments[0], command, 1);
 }
 
 int main(int argc, char **argv) {
@@ -420,14 +391,37 @@ int main(int argc, char **argv) {
                      .seed = 1,
                      .show = 5,
                      .learning_rate = 3e-3};
-  const char *command = "train";
-  const int parsed = parse(argc, argv, &options, &command);
-  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  const char *problem = problem_of(&options, command);
-  if (problem) {
-    fprintf(stderr, "csv: %s\n", problem);
-    return 2;
-  }
-  const bool trains = strcmp(command, "train") == 0;
-  return program_end("csv", trains ? train(&options) : infer(&options));
+  const Argument arguments[] = {
+      {"data", ARGUMENT_TEXT, &options.data, "FILE",
+       "a table with a header; without it one is written"},
+      {"first", ARGUMENT_TEXT, &options.first, "NAME",
+       "column of the features"},
+      {"features", ARGUMENT_SIZE, &options.features, "N",
+       "so many columns beside each other, from that one on"},
+      {"target", ARGUMENT_TEXT, &options.target, "NAME",
+       "column that they tell"},
+      {"delimiter", ARGUMENT_TEXT, &options.delimiter, "C", "between fields"},
+      {"rows", ARGUMENT_SIZE, &options.rows, "N",
+       "of the table that is written"},
+      {"hidden", ARGUMENT_SIZE, &options.hidden, "N", "width of hidden layers"},
+      {"epochs", ARGUMENT_SIZE, &options.epochs, "N", "passes over the rows"},
+      {"batch-size", ARGUMENT_SIZE, &options.batch_size, "N", "rows a step"},
+      {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X",
+       "first learning rate"},
+      {"seed", ARGUMENT_SIZE, &options.seed, "N", "of rows, weights, order"},
+      {"show", ARGUMENT_SIZE, &options.show, "N", "rows that infer shows"},
+      ARGUMENT_ARTIFACT(&options),
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
+  };
+  const ProgramCommand commands[] = {{"train", train}, {"infer", infer}};
+  const Program program = {
+      .name = "csv",
+      .usage =
+          "usage: csv [train] [options]            learn from a CSV file\n"
+          "       csv infer --data FILE [options]  use what was saved",
+      .arguments = PROGRAM_LIST(arguments),
+      .commands = PROGRAM_LIST(commands),
+      .problem_of = problem_of};
+  return program_main(&program, argc, argv, &options);
 }

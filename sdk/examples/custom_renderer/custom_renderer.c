@@ -146,8 +146,7 @@ int main(int argc, char **argv) {
       {"train-items", ARGUMENT_SIZE, &options.train_items, "N",
        "generated digits to train on"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of weights and digits"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
+      ARGUMENT_BACKEND(&options),
   };
   static const char usage[] =
       "usage: custom_renderer [options]   a run with a renderer of its own";

@@ -197,9 +197,8 @@ int main(int argc, char **argv) {
        "generated digits to test on"},
       {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X", "of Adam"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of weights and order"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: custom_training_loop [options]   the CNN of mnist without the "

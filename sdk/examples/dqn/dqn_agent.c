@@ -9,8 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cartpole.h"
 
-#include "../common/arguments.h"
-#include "../common/program.h"
+#include "../common/commands.h"
 #include "../common/result.h"
 
 #include <burn/nn.h>
@@ -161,7 +160,8 @@ static BurnStatus train_network(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus train(const Options *options) {
+static BurnStatus train(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open_training(options->backend);
   burn_device_seed(device, options->seed);
   QNetwork network = network_init(options->hidden, device);
@@ -206,7 +206,8 @@ static BurnStatus play_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus play(const Options *options) {
+static BurnStatus play(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open(options->backend);
   QNetwork network = network_init(options->hidden, device);
   const ProgramPath path = program_path(options->artifact, "model");
@@ -250,22 +251,16 @@ int main(int argc, char **argv) {
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of all that is random"},
       {"artifact", ARGUMENT_TEXT, &options.artifact, "DIR",
        "where model.mpk goes"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
-  static const char usage[] =
-      "usage: dqn [train] [options]   learn to hold a pole upright\n"
-      "       dqn play [options]      an episode of what was saved";
-  const char *command = "train";
-  const int parsed =
-      arguments_parse(argc, argv, usage, arguments,
-                      sizeof arguments / sizeof arguments[0], &command, 1);
-  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  const bool plays = strcmp(command, "play") == 0;
-  if (!plays && strcmp(command, "train") != 0) {
-    fprintf(stderr, "dqn: the commands are train and play\n");
-    return 2;
-  }
-  return program_end("dqn", plays ? play(&options) : train(&options));
+  const ProgramCommand commands[] = {{"train", train}, {"play", play}};
+  const Program program = {
+      .name = "dqn",
+      .usage =
+          "usage: dqn [train] [options]   learn to hold a pole upright\n"
+          "       dqn play [options]      an episode of what was saved",
+      .arguments = PROGRAM_LIST(arguments),
+      .commands = PROGRAM_LIST(commands)};
+  return program_main(&program, argc, argv, &options);
 }

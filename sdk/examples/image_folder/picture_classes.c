@@ -11,8 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "digit_pictures.h"
 
-#include "../common/arguments.h"
-#include "../common/program.h"
+#include "../common/commands.h"
 #include "../common/result.h"
 
 #include <burn/datasets.h>
@@ -232,7 +231,8 @@ static BurnStatus train_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus train(const Options *options) {
+static BurnStatus train(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open_training(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -335,7 +335,8 @@ static BurnStatus infer_on(const Options *options, BurnDevice *device,
   return status == BURN_OK ? classify(options, run, image) : status;
 }
 
-static BurnStatus infer(const Options *options) {
+static BurnStatus infer(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -348,11 +349,9 @@ static BurnStatus infer(const Options *options) {
 
 /* -- program --------------------------------------------------------------- */
 
-static const char *problem_of(const Options *o, const char *command) {
+static const char *problem_of(const void *context, const char *command) {
+  const Options *o = context;
   const bool trains = strcmp(command, "train") == 0;
-  if (!trains && strcmp(command, "infer") != 0) {
-    return "the commands are train and infer";
-  }
   if (!trains && !o->image) return "give the picture with --image";
   if (o->size < 4 || o->size > MAX_SIZE || o->resize < o->size ||
       o->resize > MAX_SIZE) {
@@ -362,37 +361,6 @@ static const char *problem_of(const Options *o, const char *command) {
     return "--epochs, --batch-size and --width are at least 1, --items 10";
   }
   return o->flip >= 0 && o->flip <= 1 ? NULL : "--flip is not within 0 and 1";
-}
-
-static int parse(int argc, char **argv, Options *o, const char **command) {
-  const Argument arguments[] = {
-      {"data", ARGUMENT_TEXT, &o->data, "DIR",
-       "a folder for each class; without it digits are written"},
-      {"items", ARGUMENT_SIZE, &o->items, "N", "digits that are written"},
-      {"resize", ARGUMENT_SIZE, &o->resize, "N",
-       "the shorter side of a picture before it is cropped"},
-      {"size", ARGUMENT_SIZE, &o->size, "N", "side of a crop, in pixels"},
-      {"flip", ARGUMENT_NUMBER, &o->flip, "X",
-       "how likely left and right are turned: 0.5 for animals, not for digits"},
-      {"skip-bad", ARGUMENT_FLAG, &o->skip_bad, NULL,
-       "leave out files that are no pictures"},
-      {"width", ARGUMENT_SIZE, &o->width, "N", "channels of the first layer"},
-      {"epochs", ARGUMENT_SIZE, &o->epochs, "N", "passes over the pictures"},
-      {"batch-size", ARGUMENT_SIZE, &o->batch_size, "N", "pictures a step"},
-      {"lr", ARGUMENT_NUMBER, &o->learning_rate, "X", "learning rate"},
-      {"workers", ARGUMENT_SIZE, &o->workers, "N", "threads that read"},
-      {"seed", ARGUMENT_SIZE, &o->seed, "N", "of weights, order, crops"},
-      {"image", ARGUMENT_TEXT, &o->image, "FILE", "for infer"},
-      {"artifact", ARGUMENT_TEXT, &o->artifact, "DIR", "what a run leaves"},
-      {"backend", ARGUMENT_TEXT, &o->backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &o->json, NULL, "every line a JSON object"},
-  };
-  static const char usage[] =
-      "usage: image_folder [train] [options]             learn a folder\n"
-      "       image_folder infer --image FILE [options]  what is that?";
-  return arguments_parse(argc, argv, usage, arguments,
-                         sizeof arguments / sizeof arguments[0], command, 1);
 }
 
 int main(int argc, char **argv) {
@@ -406,15 +374,39 @@ int main(int argc, char **argv) {
                      .workers = 2,
                      .seed = 1,
                      .learning_rate = 2e-3};
-  const char *command = "train";
-  const int parsed = parse(argc, argv, &options, &command);
-  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  const char *problem = problem_of(&options, command);
-  if (problem) {
-    fprintf(stderr, "image_folder: %s\n", problem);
-    return 2;
-  }
-  const bool trains = strcmp(command, "train") == 0;
-  return program_end("image_folder",
-                     trains ? train(&options) : infer(&options));
+  const Argument arguments[] = {
+      {"data", ARGUMENT_TEXT, &options.data, "DIR",
+       "a folder for each class; without it digits are written"},
+      {"items", ARGUMENT_SIZE, &options.items, "N", "digits that are written"},
+      {"resize", ARGUMENT_SIZE, &options.resize, "N",
+       "the shorter side of a picture before it is cropped"},
+      {"size", ARGUMENT_SIZE, &options.size, "N", "side of a crop, in pixels"},
+      {"flip", ARGUMENT_NUMBER, &options.flip, "X",
+       "how likely left and right are turned: 0.5 for animals, not for digits"},
+      {"skip-bad", ARGUMENT_FLAG, &options.skip_bad, NULL,
+       "leave out files that are no pictures"},
+      {"width", ARGUMENT_SIZE, &options.width, "N",
+       "channels of the first layer"},
+      {"epochs", ARGUMENT_SIZE, &options.epochs, "N",
+       "passes over the pictures"},
+      {"batch-size", ARGUMENT_SIZE, &options.batch_size, "N",
+       "pictures a step"},
+      {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X", "learning rate"},
+      {"workers", ARGUMENT_SIZE, &options.workers, "N", "threads that read"},
+      {"seed", ARGUMENT_SIZE, &options.seed, "N", "of weights, order, crops"},
+      {"image", ARGUMENT_TEXT, &options.image, "FILE", "for infer"},
+      ARGUMENT_ARTIFACT(&options),
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
+  };
+  const ProgramCommand commands[] = {{"train", train}, {"infer", infer}};
+  const Program program = {
+      .name = "image_folder",
+      .usage =
+          "usage: image_folder [train] [options]             learn a folder\n"
+          "       image_folder infer --image FILE [options]  what is that?",
+      .arguments = PROGRAM_LIST(arguments),
+      .commands = PROGRAM_LIST(commands),
+      .problem_of = problem_of};
+  return program_main(&program, argc, argv, &options);
 }

@@ -198,9 +198,8 @@ int main(int argc, char **argv) {
       {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X",
        "first learning rate"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of all that is random"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: modern_lstm [options]   go on with sequences of numbers";

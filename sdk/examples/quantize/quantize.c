@@ -349,8 +349,7 @@ int main(int argc, char **argv) {
        "batches of training data that show the ranges of inputs"},
       {"save", ARGUMENT_TEXT, &options.save, "PATH",
        "save the calibrated model there"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
+      ARGUMENT_BACKEND(&options),
       {"json", ARGUMENT_FLAG, &options.json, NULL, "no table, one JSON object"},
   };
   static const char usage[] =

@@ -191,9 +191,8 @@ int main(int argc, char **argv) {
       {"hidden", ARGUMENT_SIZE, &options.hidden, "N", "width of hidden layers"},
       {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X", "learning rate"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of points, weights, order"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: regression [options]   fit a curve with an MLP";

@@ -208,9 +208,8 @@ int main(int argc, char **argv) {
       {"hidden", ARGUMENT_SIZE, &options.hidden, "N", "width of the model"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of the weights"},
       {"artifact", ARGUMENT_TEXT, &options.artifact, "DIR", "for the files"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: save_load [options]   a model in every format, and back";

@@ -299,9 +299,8 @@ int main(int argc, char **argv) {
        "sequences a step, at most 256"},
       {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X", "learning rate"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of sequences and weights"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: seq2seq [options]   learn to copy digits with a transformer";

@@ -11,8 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "texts.h"
 
-#include "../common/arguments.h"
-#include "../common/program.h"
+#include "../common/commands.h"
 #include "../common/result.h"
 
 #include <burn/nn.h>
@@ -272,7 +271,8 @@ static BurnStatus train_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus train(const Options *options) {
+static BurnStatus train(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open_training(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -333,7 +333,8 @@ static BurnStatus classify(const Options *options, BurnDevice *device,
   return BURN_OK;
 }
 
-static BurnStatus infer(const Options *options) {
+static BurnStatus infer(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -347,11 +348,9 @@ static BurnStatus infer(const Options *options) {
 
 /* -- program --------------------------------------------------------------- */
 
-static const char *problem_of(const Options *o, const char *command) {
+static const char *problem_of(const void *context, const char *command) {
+  const Options *o = context;
   const bool train = strcmp(command, "train") == 0;
-  if (!train && strcmp(command, "infer") != 0) {
-    return "the commands are train and infer";
-  }
   if (train && !o->data) return "give the folder of the texts with --data";
   if (!train && !o->text) return "give the text with --text";
   if (o->length < 1 || o->length > MAX_WORDS) {
@@ -361,33 +360,6 @@ static const char *problem_of(const Options *o, const char *command) {
     return "--epochs, --batch-size, --d-model and --layers are at least 1";
   }
   return o->words <= WORD_FIRST ? "--words is at least 3" : NULL;
-}
-
-static int parse(int argc, char **argv, Options *o, const char **command) {
-  const Argument arguments[] = {
-      {"data", ARGUMENT_TEXT, &o->data, "DIR", "folder with both files"},
-      {"train-file", ARGUMENT_TEXT, &o->train_file, "NAME", "to learn from"},
-      {"test-file", ARGUMENT_TEXT, &o->test_file, "NAME", "for the end"},
-      {"epochs", ARGUMENT_SIZE, &o->epochs, "N", "passes over the texts"},
-      {"batch-size", ARGUMENT_SIZE, &o->batch_size, "N", "texts a step"},
-      {"length", ARGUMENT_SIZE, &o->length, "N", "words of a text"},
-      {"words", ARGUMENT_SIZE, &o->words, "N", "size of the vocabulary"},
-      {"d-model", ARGUMENT_SIZE, &o->d_model, "N", "size of a word"},
-      {"layers", ARGUMENT_SIZE, &o->layers, "N", "blocks"},
-      {"dropout", ARGUMENT_NUMBER, &o->dropout, "X", "share dropped"},
-      {"lr", ARGUMENT_NUMBER, &o->learning_rate, "X", "first learning rate"},
-      {"seed", ARGUMENT_SIZE, &o->seed, "N", "of weights and order"},
-      {"artifact", ARGUMENT_TEXT, &o->artifact, "DIR", "what a run leaves"},
-      {"text", ARGUMENT_TEXT, &o->text, "TEXT", "for infer"},
-      {"backend", ARGUMENT_TEXT, &o->backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &o->json, NULL, "every line a JSON object"},
-  };
-  static const char usage[] =
-      "usage: text_classification [train] --data DIR [options]\n"
-      "       text_classification infer --text TEXT [options]";
-  return arguments_parse(argc, argv, usage, arguments,
-                         sizeof arguments / sizeof arguments[0], command, 1);
 }
 
 int main(int argc, char **argv) {
@@ -403,15 +375,34 @@ int main(int argc, char **argv) {
                      .seed = 1,
                      .learning_rate = 1e-3,
                      .dropout = 0.5};
-  const char *command = "train";
-  const int parsed = parse(argc, argv, &options, &command);
-  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  const char *problem = problem_of(&options, command);
-  if (problem) {
-    fprintf(stderr, "text_classification: %s\n", problem);
-    return 2;
-  }
-  const bool trains = strcmp(command, "train") == 0;
-  return program_end("text_classification",
-                     trains ? train(&options) : infer(&options));
+  const Argument arguments[] = {
+      {"data", ARGUMENT_TEXT, &options.data, "DIR", "folder with both files"},
+      {"train-file", ARGUMENT_TEXT, &options.train_file, "NAME",
+       "to learn from"},
+      {"test-file", ARGUMENT_TEXT, &options.test_file, "NAME", "for the end"},
+      {"epochs", ARGUMENT_SIZE, &options.epochs, "N", "passes over the texts"},
+      {"batch-size", ARGUMENT_SIZE, &options.batch_size, "N", "texts a step"},
+      {"length", ARGUMENT_SIZE, &options.length, "N", "words of a text"},
+      {"words", ARGUMENT_SIZE, &options.words, "N", "size of the vocabulary"},
+      {"d-model", ARGUMENT_SIZE, &options.d_model, "N", "size of a word"},
+      {"layers", ARGUMENT_SIZE, &options.layers, "N", "blocks"},
+      {"dropout", ARGUMENT_NUMBER, &options.dropout, "X", "share dropped"},
+      {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X",
+       "first learning rate"},
+      {"seed", ARGUMENT_SIZE, &options.seed, "N", "of weights and order"},
+      ARGUMENT_ARTIFACT(&options),
+      {"text", ARGUMENT_TEXT, &options.text, "TEXT", "for infer"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
+  };
+  const ProgramCommand commands[] = {{"train", train}, {"infer", infer}};
+  const Program program = {
+      .name = "text_classification",
+      .usage =
+          "usage: text_classification [train] --data DIR [options]\n"
+          "       text_classification infer --text TEXT [options]",
+      .arguments = PROGRAM_LIST(arguments),
+      .commands = PROGRAM_LIST(commands),
+      .problem_of = problem_of};
+  return program_main(&program, argc, argv, &options);
 }

@@ -9,8 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "generator.h"
 
-#include "../common/arguments.h"
-#include "../common/program.h"
+#include "../common/commands.h"
 #include "../common/result.h"
 
 #include <burn/file.h>
@@ -83,7 +82,8 @@ static BurnStatus load(const Options *options, BurnDevice *device,
   return burn_record_load(burn_module(Generator, m), weights.text, NULL);
 }
 
-static BurnStatus sample(const Options *options) {
+static BurnStatus sample(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open(options->backend);
   TrainingConfig config;
   memset(&config, 0, sizeof config);
@@ -233,7 +233,8 @@ static BurnStatus train_on(const Options *options, BurnDevice *device,
   return status;
 }
 
-static BurnStatus train(const Options *options) {
+static BurnStatus train(const void *context) {
+  const Options *options = context;
   BurnDevice *device = burn_device_open_training(options->backend);
   Run run;
   memset(&run, 0, sizeof run);
@@ -252,45 +253,9 @@ static BurnStatus train(const Options *options) {
 
 /* -- program --------------------------------------------------------------- */
 
-static int parse(int argc, char **argv, Options *o, const char **command) {
-  const Argument arguments[] = {
-      {"data", ARGUMENT_TEXT, &o->data, "FILE", "the text to learn from"},
-      {"epochs", ARGUMENT_SIZE, &o->epochs, "N", "passes over the text"},
-      {"batch-size", ARGUMENT_SIZE, &o->batch_size, "N", "windows a step"},
-      {"context", ARGUMENT_SIZE, &o->context, "N", "bytes of a window"},
-      {"overlap", ARGUMENT_SIZE, &o->overlap, "N",
-       "windows that each byte is in, at different places"},
-      {"d-model", ARGUMENT_SIZE, &o->d_model, "N", "size of a token"},
-      {"layers", ARGUMENT_SIZE, &o->layers, "N", "blocks"},
-      {"heads", ARGUMENT_SIZE, &o->heads, "N", "heads of attention"},
-      {"dropout", ARGUMENT_NUMBER, &o->dropout, "X", "share dropped"},
-      {"lr", ARGUMENT_NUMBER, &o->learning_rate, "X", "highest learning rate"},
-      {"seed", ARGUMENT_SIZE, &o->seed, "N", "of weights, order and sample"},
-      {"artifact", ARGUMENT_TEXT, &o->artifact, "DIR", "what a run leaves"},
-      {"resume", ARGUMENT_FLAG, &o->resume, NULL, "after the last checkpoint"},
-      {"prompt", ARGUMENT_TEXT, &o->prompt, "TEXT",
-       "what a sample begins with"},
-      {"length", ARGUMENT_SIZE, &o->length, "N", "bytes of a sample"},
-      {"temperature", ARGUMENT_NUMBER, &o->temperature, "X",
-       "below 1 likely bytes are drawn more often; 0: always the likeliest"},
-      {"top-k", ARGUMENT_SIZE, &o->top_k, "N",
-       "draw among so many likeliest bytes; 0: among all"},
-      {"backend", ARGUMENT_TEXT, &o->backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &o->json, NULL, "every line a JSON object"},
-  };
-  static const char usage[] =
-      "usage: text_generation [train] --data FILE [options]\n"
-      "       text_generation sample [options]";
-  return arguments_parse(argc, argv, usage, arguments,
-                         sizeof arguments / sizeof arguments[0], command, 1);
-}
-
-static const char *problem_of(const Options *o, const char *command) {
+static const char *problem_of(const void *context, const char *command) {
+  const Options *o = context;
   const bool train = strcmp(command, "train") == 0;
-  if (!train && strcmp(command, "sample") != 0) {
-    return "the commands are train and sample";
-  }
   if (!o->prompt[0]) return "--prompt needs a character";
   if (!o->artifact[0]) return "--artifact needs a folder";
   if (train && !o->data) return "give the text with --data FILE";
@@ -320,15 +285,42 @@ int main(int argc, char **argv) {
                      .top_k = 20,
                      .learning_rate = 1.5e-3,
                      .temperature = 0.8};
-  const char *command = "train";
-  const int parsed = parse(argc, argv, &options, &command);
-  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  const char *problem = problem_of(&options, command);
-  if (problem) {
-    fprintf(stderr, "text_generation: %s\n", problem);
-    return 2;
-  }
-  const bool trains = strcmp(command, "train") == 0;
-  return program_end("text_generation",
-                     trains ? train(&options) : sample(&options));
+  const Argument arguments[] = {
+      {"data", ARGUMENT_TEXT, &options.data, "FILE", "the text to learn from"},
+      {"epochs", ARGUMENT_SIZE, &options.epochs, "N", "passes over the text"},
+      {"batch-size", ARGUMENT_SIZE, &options.batch_size, "N", "windows a step"},
+      {"context", ARGUMENT_SIZE, &options.context, "N", "bytes of a window"},
+      {"overlap", ARGUMENT_SIZE, &options.overlap, "N",
+       "windows that each byte is in, at different places"},
+      {"d-model", ARGUMENT_SIZE, &options.d_model, "N", "size of a token"},
+      {"layers", ARGUMENT_SIZE, &options.layers, "N", "blocks"},
+      {"heads", ARGUMENT_SIZE, &options.heads, "N", "heads of attention"},
+      {"dropout", ARGUMENT_NUMBER, &options.dropout, "X", "share dropped"},
+      {"lr", ARGUMENT_NUMBER, &options.learning_rate, "X",
+       "highest learning rate"},
+      {"seed", ARGUMENT_SIZE, &options.seed, "N",
+       "of weights, order and sample"},
+      ARGUMENT_ARTIFACT(&options),
+      {"resume", ARGUMENT_FLAG, &options.resume, NULL,
+       "after the last checkpoint"},
+      {"prompt", ARGUMENT_TEXT, &options.prompt, "TEXT",
+       "what a sample begins with"},
+      {"length", ARGUMENT_SIZE, &options.length, "N", "bytes of a sample"},
+      {"temperature", ARGUMENT_NUMBER, &options.temperature, "X",
+       "below 1 likely bytes are drawn more often; 0: always the likeliest"},
+      {"top-k", ARGUMENT_SIZE, &options.top_k, "N",
+       "draw among so many likeliest bytes; 0: among all"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
+  };
+  const ProgramCommand commands[] = {{"train", train}, {"sample", sample}};
+  const Program program = {
+      .name = "text_generation",
+      .usage =
+          "usage: text_generation [train] --data FILE [options]\n"
+          "       text_generation sample [options]",
+      .arguments = PROGRAM_LIST(arguments),
+      .commands = PROGRAM_LIST(commands),
+      .problem_of = problem_of};
+  return program_main(&program, argc, argv, &options);
 }

@@ -267,13 +267,12 @@ int main(int argc, char **argv) {
        "of weights, noise and generated digits"},
       {"artifact", ARGUMENT_TEXT, &options.artifact, "DIR",
        "where generator.mpk and digits.pgm go"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
+      ARGUMENT_BACKEND(&options),
       {"evaluate", ARGUMENT_FLAG, &options.evaluate, NULL,
        "judge what the saved generator draws by the model of mnist"},
       {"judge", ARGUMENT_TEXT, &options.judge, "DIR",
        "artifact folder of mnist, for --evaluate"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] =
       "usage: wgan [options]   learn to draw digits with WGAN-GP";

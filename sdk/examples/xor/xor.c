@@ -137,9 +137,8 @@ int main(int argc, char **argv) {
       {"steps", ARGUMENT_SIZE, &options.steps, "N", "gradient descent steps"},
       {"lr", ARGUMENT_NUMBER, &options.rate, "X", "learning rate"},
       {"seed", ARGUMENT_SIZE, &options.seed, "N", "of the first weights"},
-      {"backend", ARGUMENT_TEXT, &options.backend, "STACK",
-       "such as ndarray; default: BURN_BACKEND or the best"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      ARGUMENT_BACKEND(&options),
+      ARGUMENT_JSON(&options),
   };
   static const char usage[] = "usage: xor [options]   learn the exclusive or";
   const int parsed = arguments_parse(argc, argv, usage, arguments, 5, NULL, 0);
