@@ -57,19 +57,20 @@ grep -q ',final$' news/test/ag-news/Accuracy.log || fail "the test set has no lo
 head -n 2 news/vocabulary.txt | tr '\n' ' ' | grep -q '^the ' || fail "the most frequent word is not first"
 "$classification" infer --artifact news --text 'A GOAL, of the team!' >out 2>err || fail "$(cat err)"
 grep -q '"class":"Sports"' out || fail "$(cat out)"
-# wrong BYTES MESSAGE: a file that is refused, with its line.
+# wrong BYTES MESSAGE: a file that is refused, with its line or text.
 wrong() {
   printf '%b' "$1" >data/bad.csv
   "$classification" --data data --train-file bad.csv --test-file test.csv.gz --artifact bad >out 2>err && fail "'$1' passes"
-  grep -q "data/bad.csv:$2" err || fail "'$1': $(cat err)"
+  grep -q "data/bad.csv: $2" err || fail "'$1': $(cat err)"
 }
-wrong '"1","a"\n"5","b"\n' "2: class '5' is not within 1..4"
-wrong '"1","a"\n"x","b"\n' "2: class 'x' is not within 1..4"
-wrong '"1","a"\n\n' "2: a field in quotes expected"
-wrong '"1","a" \n' "1: the end of the line expected"
-wrong '"1"\n' "1: a text after the class expected"
-wrong '"1","a\n' "2: the file ends in a field"
-wrong '' "1: there is no text"
+wrong '"1","a"\n"5","b"\n' "text 2: class 5 is not within 1..4"
+wrong '"1","a"\n"0","b"\n' "text 2: class 0 is not within 1..4"
+wrong '"1","a","x"\n"x","b","y"\n' 'line 2: column "class" is "x", which is no i64'
+wrong '"1","a" \n' "line 1: text after the quote that ends a field"
+wrong '"1"\n' 'line 1: column "text" wants 1 fields from field 2 on, there are 1'
+wrong '"1","a\n' "line 1: a quote is not closed"
+wrong '"1","a"\n"1","b","c"\n' "line 2: 3 fields, 2 expected"
+wrong '' "there is no text"
 printf 'the\nthe\n' >news/vocabulary.txt
 "$classification" infer --artifact news --text a >out 2>err && fail "a word that comes twice passes"
 grep -q "vocabulary.txt:2: one word that is new expected" err || fail "$(cat err)"

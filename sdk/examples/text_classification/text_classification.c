@@ -120,7 +120,7 @@ typedef struct Options {
 /* Everything that a run holds. */
 typedef struct Run {
   TrainingConfig config;
-  Texts texts, test_texts;
+  BurnDataset *texts, *test_texts;
   Vocabulary *vocabulary;
   BurnLoader *train, *valid, *test;
   Classifier model;
@@ -133,33 +133,34 @@ typedef struct Run {
 static BurnStatus read_texts(const Options *options, Run *run) {
   const ProgramPath train = program_path(options->data, options->train_file);
   const ProgramPath test = program_path(options->data, options->test_file);
-  BurnStatus status = texts_read(train.text, CLASSES, &run->texts);
-  if (status == BURN_OK) {
-    status = texts_read(test.text, CLASSES, &run->test_texts);
-  }
-  if (status != BURN_OK) return status;
-  run->vocabulary = vocabulary_make(&run->texts, options->words);
-  if (run->vocabulary) return BURN_OK;
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the words");
+  BurnStatus status = BURN_OK;
+  run->texts = texts_read(train.text, CLASSES, &status);
+  run->test_texts = texts_read(test.text, CLASSES, &status);
+  run->vocabulary = vocabulary_make(run->texts, options->words, &status);
+  return status;
 }
 
-static BurnLoader *loader_of(const Run *run, const Texts *texts, size_t first,
+/* Of texts `first` to before `end`, which are numbered once and kept. */
+static BurnLoader *loader_of(const Run *run, BurnDataset *texts, size_t first,
                              size_t end, bool train, BurnStatus *status) {
   const BurnLoaderConfig config = {.batch_size = run->config.batch_size,
                                    .shuffle = train,
                                    .seed = run->config.seed};
-  return burn_loader_create(texts_dataset(texts, first, end, run->vocabulary,
-                                          run->config.model.length, status),
-                            &config, status);
+  BurnDataset *part =
+      burn_dataset_slice(burn_dataset_clone(texts), first, end, status);
+  part = texts_words(part, run->vocabulary, run->config.model.length, status);
+  part = burn_dataset_cache(part, status);
+  return burn_loader_create(part, &config, status);
 }
 
 static BurnStatus make_loaders(Run *run) {
   BurnStatus status = BURN_OK;
-  const size_t count = run->texts.count, learned = count - count / 10;
-  run->train = loader_of(run, &run->texts, 0, learned, true, &status);
-  run->valid = loader_of(run, &run->texts, learned, count, false, &status);
-  run->test = loader_of(run, &run->test_texts, 0, run->test_texts.count, false,
-                        &status);
+  const size_t count = burn_dataset_count(run->texts);
+  const size_t learned = count - count / 10;
+  const size_t tested = burn_dataset_count(run->test_texts);
+  run->train = loader_of(run, run->texts, 0, learned, true, &status);
+  run->valid = loader_of(run, run->texts, learned, count, false, &status);
+  run->test = loader_of(run, run->test_texts, 0, tested, false, &status);
   return status;
 }
 
@@ -283,8 +284,8 @@ static BurnStatus train(const void *context) {
   burn_loader_destroy(run.test);
   Classifier_release(&run.model);
   vocabulary_destroy(run.vocabulary);
-  texts_release(&run.texts);
-  texts_release(&run.test_texts);
+  burn_dataset_drop(run.texts);
+  burn_dataset_drop(run.test_texts);
   burn_device_close(device);
   return status;
 }

@@ -4,143 +4,78 @@
 #include <burn/file.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* -- a file ---------------------------------------------------------------- */
 
-enum { TEXT_BYTES = 1 << 16, MAX_TEXTS = 1 << 24 };
+/* So many bytes of each are read: more than 512 words have. */
+enum { TEXT_BYTES = 4096, BOTH_BYTES = 2 * TEXT_BYTES + 2 };
 
-/* Where a reader is. */
-typedef struct Reader {
-  gzFile file;
-  const char *path;
-  size_t line, class_count, capacity;
-  int next; /* a character read ahead; -1 at the end */
-} Reader;
+/* An item of the file, and what reads it. */
+typedef struct Item {
+  int64_t class;
+  char text[TEXT_BYTES], more[TEXT_BYTES]; /* with zeros at the end */
+} Item;
 
-static BurnStatus wrong(const Reader *reader, const char *what) {
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s:%zu: %s", reader->path,
-                          reader->line, what);
+static BurnStatus item_get(const BurnDataset *texts, size_t index, Item *item) {
+  void *const columns[] = {&item->class, item->text, item->more};
+  item->more[0] = '\0';
+  return burn_dataset_get(texts, index, columns);
 }
 
-static void step(Reader *reader) {
-  if (reader->next == '\n') reader->line++;
-  reader->next = gzgetc(reader->file);
+/* Both, with a blank between them. */
+static void join(const char *text, const char *more, char both[BOTH_BYTES]) {
+  snprintf(both, BOTH_BYTES, "%.*s %.*s", (int)TEXT_BYTES, text,
+           (int)TEXT_BYTES, more);
 }
 
-/* One field in quotes, where two quotes are one, after what is in `text`. */
-static BurnStatus read_field(Reader *reader, char *text, size_t *length) {
-  if (reader->next != '"') return wrong(reader, "a field in quotes expected");
-  for (step(reader);; step(reader)) {
-    if (reader->next == '"') {
-      step(reader);
-      if (reader->next != '"') break;
-    }
-    if (reader->next < 0) return wrong(reader, "the file ends in a field");
-    if (*length == TEXT_BYTES - 1) return wrong(reader, "a text is too long");
-    if (reader->next) text[(*length)++] = (char)reader->next;
+static BurnStatus check_classes(const char *path, const BurnDataset *texts,
+                                size_t class_count) {
+  const size_t count = burn_dataset_count(texts);
+  BurnStatus status = BURN_OK;
+  Item item;
+  if (count == 0) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%s: there is no text",
+                            path);
   }
-  text[*length] = '\0';
-  return BURN_OK;
-}
-
-static BurnStatus keep(Reader *reader, Texts *texts, int64_t class,
-                       const char *text, size_t length) {
-  if (texts->count == reader->capacity) {
-    const size_t more = reader->capacity ? 2 * reader->capacity : 1024;
-    char **lines = realloc(texts->texts, more * sizeof *lines);
-    if (lines) texts->texts = lines;
-    int64_t *classes = realloc(texts->classes, more * sizeof *classes);
-    if (classes) texts->classes = classes;
-    if (!lines || !classes || more > MAX_TEXTS) {
-      return burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
-                              "%s: no memory for %zu texts", reader->path,
-                              more);
-    }
-    reader->capacity = more;
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    status = item_get(texts, i, &item);
+    if (status != BURN_OK) break;
+    if (item.class >= 1 && item.class <= (int64_t)class_count) continue;
+    status = burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                              "%s: text %zu: class %lld is not within 1..%zu",
+                              path, i + 1, (long long)item.class, class_count);
   }
-  char *copy = malloc(length + 1);
-  if (!copy) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  memcpy(copy, text, length + 1);
-  texts->texts[texts->count] = copy;
-  texts->classes[texts->count++] = class;
-  return BURN_OK;
-}
-
-static BurnStatus read_class(Reader *reader, char *text, int64_t *class) {
-  size_t length = 0;
-  char *end = NULL;
-  const BurnStatus status = read_field(reader, text, &length);
-  if (status != BURN_OK) return status;
-  const unsigned long number = strtoul(text, &end, 10);
-  if (length == 0 || *end || number < 1 || number > reader->class_count) {
-    return burn_status_make(
-        BURN_STATUS_CORRUPT_DATA, "%s:%zu: class '%.20s' is not within 1..%zu",
-        reader->path, reader->line, text, reader->class_count);
-  }
-  *class = (int64_t)number - 1;
-  return BURN_OK;
-}
-
-static BurnStatus read_row(Reader *reader, Texts *texts, char *text) {
-  int64_t class = 0;
-  size_t length = 0;
-  BurnStatus status = read_class(reader, text, &class);
-  if (status == BURN_OK && reader->next != ',') {
-    status = wrong(reader, "a text after the class expected");
-  }
-  while (status == BURN_OK && reader->next == ',') {
-    step(reader);
-    if (length > 0 && length < TEXT_BYTES - 1) text[length++] = ' ';
-    status = read_field(reader, text, &length);
-  }
-  if (status != BURN_OK) return status;
-  if (reader->next == '\r') step(reader);
-  if (reader->next != '\n' && reader->next >= 0) {
-    return wrong(reader, "the end of the line expected");
-  }
-  step(reader);
-  return keep(reader, texts, class, text, length);
-}
-
-BurnStatus texts_read(const char *path, size_t class_count, Texts *texts) {
-  Reader reader = {.path = path, .line = 1, .class_count = class_count};
-  *texts = (Texts){.count = 0};
-  errno = 0;
-  reader.file = gzopen(path, "rb");
-  if (!reader.file) {
-    return burn_status_make(BURN_STATUS_IO, "%s: cannot open: %s", path,
-                            strerror(errno));
-  }
-  char *text = malloc(TEXT_BYTES);
-  BurnStatus status =
-      text ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  reader.next = gzgetc(reader.file);
-  while (status == BURN_OK && reader.next >= 0) {
-    status = read_row(&reader, texts, text);
-  }
-  int error = Z_OK;
-  const char *reason = gzerror(reader.file, &error);
-  if (status == BURN_OK && error != Z_OK && error != Z_STREAM_END) {
-    status = wrong(&reader, reason);
-  }
-  if (status == BURN_OK && texts->count == 0) {
-    status = wrong(&reader, "there is no text");
-  }
-  (void)gzclose(reader.file);
-  free(text);
   return status;
 }
 
-void texts_release(Texts *texts) {
-  for (size_t i = 0; i < texts->count; i++) free(texts->texts[i]);
-  free(texts->texts);
-  free(texts->classes);
-  *texts = (Texts){.count = 0};
+/* Rows have two texts, or one; the first row tells. */
+static BurnDataset *read_rows(const char *path, BurnStatus *status) {
+  const BurnColumn columns[] = {
+      {"class", BURN_DTYPE_I64, {0, {0}}},
+      {"text", BURN_DTYPE_U8, BURN_SHAPE(TEXT_BYTES)},
+      {"more", BURN_DTYPE_U8, BURN_SHAPE(TEXT_BYTES)}};
+  const BurnCsvConfig csv = {.no_header = true, .cut_texts = true};
+  BurnStatus read = BURN_OK;
+  BurnDataset *texts = burn_dataset_csv(path, columns, 3, &csv, &read);
+  if (burn_status_code(read) != BURN_STATUS_INVALID_SHAPE) {
+    *status = read;
+    return texts;
+  }
+  return burn_dataset_csv(path, columns, 2, &csv, status);
+}
+
+BurnDataset *texts_read(const char *path, size_t class_count,
+                        BurnStatus *status) {
+  if (*status != BURN_OK) return NULL;
+  BurnDataset *texts = read_rows(path, status);
+  if (!texts) return NULL;
+  *status = check_classes(path, texts, class_count);
+  if (*status == BURN_OK) return texts;
+  burn_dataset_drop(texts);
+  return NULL;
 }
 
 /* -- words ----------------------------------------------------------------- */
@@ -244,18 +179,35 @@ static bool number_words(Vocabulary *v, size_t limit) {
   return true;
 }
 
-Vocabulary *vocabulary_make(const Texts *texts, size_t limit) {
+/* Counts the words of a text; false when out of memory. */
+static bool count_words(Vocabulary *v, const char *text) {
+  char word[WORD_BYTES];
+  while (next_word(&text, word)) {
+    Word *place = place_of(v, word);
+    if (!place) return false;
+    place->count++;
+  }
+  return true;
+}
+
+Vocabulary *vocabulary_make(const BurnDataset *texts, size_t limit,
+                            BurnStatus *status) {
+  if (*status != BURN_OK) return NULL;
   Vocabulary *v = vocabulary_new(1 << 12);
   bool sound = v != NULL;
-  char word[WORD_BYTES];
-  for (size_t i = 0; i < texts->count && sound; i++) {
-    for (const char *at = texts->texts[i]; sound && next_word(&at, word);) {
-      Word *place = place_of(v, word);
-      sound = place != NULL;
-      if (sound) place->count++;
-    }
+  Item item;
+  char both[BOTH_BYTES];
+  for (size_t i = 0; i < burn_dataset_count(texts) && sound; i++) {
+    *status = item_get(texts, i, &item);
+    if (*status != BURN_OK) break;
+    join(item.text, item.more, both);
+    sound = count_words(v, both);
   }
-  if (sound && number_words(v, limit)) return v;
+  if (*status == BURN_OK && !(sound && number_words(v, limit))) {
+    *status =
+        burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the words");
+  }
+  if (*status == BURN_OK) return v;
   vocabulary_destroy(v);
   return NULL;
 }
@@ -332,25 +284,42 @@ void words_of(const Vocabulary *v, const char *text, size_t length,
   while (found < length) words[found++] = WORD_PAD;
 }
 
-BurnDataset *texts_dataset(const Texts *texts, size_t first, size_t end,
-                           const Vocabulary *vocabulary, size_t length,
-                           BurnStatus *status) {
+/* -- texts as numbers ------------------------------------------------------ */
+
+typedef struct Numbering {
+  const Vocabulary *vocabulary;
+  size_t length;
+  bool has_more; /* a second text */
+} Numbering;
+
+static BurnStatus number_item(void *context, const void *const *in,
+                              void *const *out) {
+  const Numbering *numbering = context;
+  char both[BOTH_BYTES];
+  join(in[1], numbering->has_more ? in[2] : "", both);
+  words_of(numbering->vocabulary, both, numbering->length, out[0]);
+  *(int64_t *)out[1] = *(const int64_t *)in[0] - 1;
+  return BURN_OK;
+}
+
+BurnDataset *texts_words(BurnDataset *texts, const Vocabulary *vocabulary,
+                         size_t length, BurnStatus *status) {
   const BurnColumn columns[] = {
       {"words", BURN_DTYPE_I64, BURN_SHAPE((int64_t)length)},
       {"class", BURN_DTYPE_I64, {0, {0}}}};
-  if (*status != BURN_OK) return NULL;
-  const size_t count = end - first;
-  int64_t *words = malloc((count * length + 1) * sizeof *words);
-  if (!words) {
-    *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
-                               "no memory for %zu texts", count);
+  if (!texts) return NULL; /* for a reason that is in *status */
+  Numbering *numbering = malloc(sizeof *numbering);
+  if (!numbering) {
+    burn_dataset_drop(texts);
+    *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
     return NULL;
   }
-  for (size_t i = 0; i < count; i++) {
-    words_of(vocabulary, texts->texts[first + i], length, words + i * length);
-  }
-  const void *const data[] = {words, texts->classes + first};
-  BurnDataset *dataset = burn_dataset_memory(columns, 2, data, count, status);
-  free(words);
-  return dataset;
+  *numbering =
+      (Numbering){vocabulary, length, burn_dataset_column_count(texts) == 3};
+  const BurnMapInterface map = {.column_count = 2,
+                                .columns = columns,
+                                .map = number_item,
+                                .destroy = free,
+                                .context = numbering};
+  return burn_dataset_map(texts, &map, status);
 }

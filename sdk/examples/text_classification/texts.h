@@ -4,18 +4,11 @@
 
 #include <burn/train.h>
 
-/* Texts and their classes, from 0. */
-typedef struct Texts {
-  size_t count;
-  char **texts; /* [count] */
-  int64_t *classes;
-} Texts;
-
-/* A file as AG News has them, plain or with gzip: "class","title","text", with
- * any number of texts, which are joined by blanks; classes from 1. What is
- * wrong is told with file and line. The caller ends them, also on failure. */
-BurnStatus texts_read(const char *path, size_t class_count, Texts *texts);
-void texts_release(Texts *texts);
+/* A CSV file as AG News has them, plain or with gzip, without a header: rows
+ * "class","text" or "class","title","text", classes from 1. A dataset of these
+ * columns; NULL with the reason in *status, by the rules of dataset.h. */
+BurnDataset *texts_read(const char *path, size_t class_count,
+                        BurnStatus *status);
 
 /* Numbers that stand for no word. */
 enum { WORD_PAD = 0, WORD_UNKNOWN = 1, WORD_FIRST = 2 };
@@ -24,8 +17,9 @@ typedef struct Vocabulary Vocabulary;
 
 /* The most frequent words of texts, up to `limit` with the two above, each at
  * least twice there. A word is a run of letters and digits, in lower case. NULL
- * when out of memory. */
-Vocabulary *vocabulary_make(const Texts *texts, size_t limit);
+ * with the reason in *status. */
+Vocabulary *vocabulary_make(const BurnDataset *texts, size_t limit,
+                            BurnStatus *status);
 /* One word a line, in the order of their numbers. */
 BurnStatus vocabulary_save(const Vocabulary *vocabulary, const char *path);
 Vocabulary *vocabulary_load(const char *path, BurnStatus *status);
@@ -36,10 +30,9 @@ void vocabulary_destroy(Vocabulary *vocabulary);
 void words_of(const Vocabulary *vocabulary, const char *text, size_t length,
               int64_t *words);
 
-/* Texts `first` .. `end` - 1 as a dataset: "words" i64 [length], "class" i64.
- * NULL with the reason in *status. */
-BurnDataset *texts_dataset(const Texts *texts, size_t first, size_t end,
-                           const Vocabulary *vocabulary, size_t length,
-                           BurnStatus *status);
+/* Takes texts of texts_read and gives "words" i64 [length], of all texts of a
+ * row, and "class" i64, from 0. The vocabulary outlives it. */
+BurnDataset *texts_words(BurnDataset *texts, const Vocabulary *vocabulary,
+                         size_t length, BurnStatus *status);
 
 #endif
