@@ -31,7 +31,7 @@ typedef struct Row {
 typedef struct Summary {
   BurnTextBuilder text;
   size_t widths[COLUMNS];
-  int64_t trainable, frozen, buffers; /* elements of floats */
+  int64_t trainable, frozen, untracked, buffers; /* elements of floats */
 } Summary;
 
 /* Cuts what does not fit: of a path the beginning, as its end says what it is. */
@@ -47,14 +47,27 @@ static void put(Row *row, unsigned column, const char *text) {
   }
 }
 
+/* Whether nothing on the device of a value could ask for gradients: it is not frozen then. */
+static bool is_untracked(const BurnTensor *value) {
+  const BurnDevice *device = burn_tensor_device(value);
+  return device && !burn_device_is_autodiff(device);
+}
+
 /* Counts the tensor's elements as what they are and gives its name. */
 static const char *count_as(Summary *summary, const BurnModuleTensor *tensor, const BurnTensor *value) {
+  const int64_t count = burn__float_count(tensor);
+  if (tensor->buffer) {
+    summary->buffers += count;
+    return "buffer";
+  }
+  const bool quantized = burn__param_is_quantized(tensor->param);
+  if (is_untracked(value)) {
+    summary->untracked += count;
+    return quantized ? "quantized" : "untracked";
+  }
   const bool trainable = tensor->param && burn_is_require_grad(value);
-  int64_t *count = tensor->buffer ? &summary->buffers : trainable ? &summary->trainable : &summary->frozen;
-  *count += burn__float_count(tensor);
-  if (tensor->buffer) return "buffer";
-  if (burn__param_is_quantized(tensor->param)) return "quantized";
-  return trainable ? "trainable" : "frozen";
+  *(trainable ? &summary->trainable : &summary->frozen) += count;
+  return quantized ? "quantized" : trainable ? "trainable" : "frozen";
 }
 
 /* False if the tensor is absent. */
@@ -99,6 +112,15 @@ static BurnStatus write_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
+/* Those without autodiff are told only where there are some. */
+static void write_sums(Summary *summary) {
+  const int64_t total = summary->trainable + summary->frozen + summary->untracked + summary->buffers;
+  burn__text_addf(&summary->text, "%" PRId64 " parameters: %" PRId64 " trainable, %" PRId64 " frozen, ", total,
+                  summary->trainable, summary->frozen);
+  if (summary->untracked > 0) burn__text_addf(&summary->text, "%" PRId64 " untracked, ", summary->untracked);
+  burn__text_addf(&summary->text, "%" PRId64 " in buffers", summary->buffers);
+}
+
 char *burn_module_summary_text(BurnModule module) {
   static const Row head = {{"path", "layer", "shape", "parameters", "state"}};
   Summary summary = {.text = BURN_TEXT_BUILDER};
@@ -108,12 +130,9 @@ char *burn_module_summary_text(BurnModule module) {
   (void)burn__module_walk(module, &measuring);
   burn__text_addf(&summary.text, "%s\n", burn_type_short_name(module.type));
   write_row(&summary, &head);
-  summary.trainable = summary.frozen = summary.buffers = 0;
+  summary.trainable = summary.frozen = summary.untracked = summary.buffers = 0;
   (void)burn__module_walk(module, &writing);
-  const int64_t total = summary.trainable + summary.frozen + summary.buffers;
-  burn__text_addf(&summary.text,
-                  "%" PRId64 " parameters: %" PRId64 " trainable, %" PRId64 " frozen, %" PRId64 " in buffers", total,
-                  summary.trainable, summary.frozen, summary.buffers);
+  write_sums(&summary);
   return burn__text_finish(&summary.text);
 }
 

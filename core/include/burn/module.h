@@ -175,9 +175,9 @@ typedef struct BurnDisplaySettings {
 BURN_API BURN_USE_RESULT char *burn_module_display(BurnModule module, const BurnDisplaySettings *settings);
 
 /* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
- * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, quantized
- * (which is frozen, too) or a buffer; then the sums. On a device without autodiff no parameter is trainable. Printed,
- * or as a text to be freed with free(). */
+ * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, untracked
+ * (on a device without autodiff, where nothing asks for them), quantized (which is never trainable) or a buffer; then
+ * the sums. Printed, or as a text to be freed with free(). */
 BURN_API void burn_module_summary(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
 

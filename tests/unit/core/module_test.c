@@ -552,11 +552,11 @@ static void test_summary_is_cut_to_100_columns(void **state) {
       text,
       "ALayerWithANameBeyondItsColumn\n"
       "path                                  layer               shape               parameters  state\n"
-      "a_layer_with_a_long_name              ALayerWithANameB..  [2]                          2  frozen\n"
-      "many_axes                             ALayerWithANameB..  [100,10,1,10,1,1..     1000000  frozen\n"
-      "..ame_is_longer_than_a_column.weight  Dense               [2,3]                        6  frozen\n"
+      "a_layer_with_a_long_name              ALayerWithANameB..  [2]                          2  untracked\n"
+      "many_axes                             ALayerWithANameB..  [100,10,1,10,1,1..     1000000  untracked\n"
+      "..ame_is_longer_than_a_column.weight  Dense               [2,3]                        6  untracked\n"
       "bad                                   ALayerWithANameB..  failed                       0  frozen\n"
-      "1000008 parameters: 0 trainable, 1000008 frozen, 0 in buffers");
+      "1000008 parameters: 0 trainable, 0 frozen, 1000008 untracked, 0 in buffers");
   free(text);
   ALayerWithANameBeyondItsColumn_release(&wide);
 }
