@@ -1,8 +1,10 @@
 /* metric_ssim.c - Burn's SSIM: the structural similarity of pictures (Wang, Bovik, Sheikh, Simoncelli: Image quality
  * assessment, 2004, equation 13), in windows of Gaussian weights. */
-#include <math.h>
+#include "metric_ssim.h"
 
 #include "metric_images.h"
+
+#include <math.h>
 
 enum { MAX_SIDE = 101 };
 
@@ -39,8 +41,8 @@ static BurnTensor *likeness(BurnTensor *both, BurnTensor *squares, double c) {
   return burn_div(burn_add_scalar(burn_mul_scalar(both, 2), c), burn_add_scalar(squares, c));
 }
 
-/* The map of pictures x and y [m, 1, h, w], both taken. */
-static BurnTensor *map_of(const BurnSsimConfig *config, BurnTensor *x, BurnTensor *y) {
+void burn__ssim_maps(const BurnSsimConfig *config, BurnTensor *x, BurnTensor *y, BurnTensor **luminance,
+                     BurnTensor **contrast) {
   BurnTensor *means[5];
   const double c1 = config->k1 * config->pixel_range, c2 = config->k2 * config->pixel_range;
   local_means(config, x, y, means);
@@ -50,32 +52,43 @@ static BurnTensor *map_of(const BurnSsimConfig *config, BurnTensor *x, BurnTenso
   burn_drop(means[1]);
   BurnTensor *variances = burn_sub(burn_add(means[2], means[3]), burn_clone(squares));
   BurnTensor *covariance = burn_sub(means[4], burn_clone(both));
-  return burn_mul(likeness(both, squares, c1 * c1), likeness(covariance, variances, c2 * c2));
+  *luminance = likeness(both, squares, c1 * c1);
+  *contrast = likeness(covariance, variances, c2 * c2);
 }
 
-static BurnMeasured refused(const BurnSsimConfig *config, BurnShape shape) {
+static BurnMeasured refused(const char *metric, const BurnSsimConfig *config, BurnShape shape, int64_t shrunk) {
   const BurnStatus status = burn_status_make(
       BURN_STATUS_INVALID_ARGUMENT,
-      "ssim: windows of %zu on pictures %s: an odd side of at most %d, in [n, channels, height, width] no smaller",
-      config->kernel_size, burn_shape_text(shape).text, (int)MAX_SIDE);
+      "%s: windows of %zu on pictures %s: an odd side of at most %d, in [n, channels, height, width] no smaller%s",
+      metric, config->kernel_size, burn_shape_text(shape).text, (int)MAX_SIDE,
+      shrunk > 1 ? " after they are halved for each scale but the first" : "");
   return (BurnMeasured){.numbers = burn_tensor_failed(status), .weight = 1};
 }
 
-static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
-  const BurnSsimConfig *config = context;
-  BurnTensor *x = NULL, *y = NULL;
-  BurnMeasured measured = burn__metric_images("ssim", input, 4, &x, &y);
+BurnMeasured burn__ssim_pictures(const char *metric, const BurnSsimConfig *config, int64_t shrunk,
+                                 const BurnMetricInput *input, BurnTensor **x, BurnTensor **y) {
+  const BurnMeasured measured = burn__metric_images(metric, input, 4, x, y);
   if (measured.numbers || measured.weight <= 0) return measured;
-  const BurnShape shape = burn_shape(x);
-  const int64_t side = (int64_t)config->kernel_size, channels = shape.dims[1];
-  if (shape.rank != 4 || side % 2 == 0 || side > MAX_SIDE || shape.dims[2] < side || shape.dims[3] < side) {
-    burn_drop(x);
-    burn_drop(y);
-    return refused(config, shape);
+  const BurnShape shape = burn_shape(*x);
+  const int64_t side = (int64_t)config->kernel_size;
+  if (shape.rank != 4 || side % 2 == 0 || side > MAX_SIDE || shape.dims[2] / shrunk < side ||
+      shape.dims[3] / shrunk < side) {
+    burn_drop(*x);
+    burn_drop(*y);
+    return refused(metric, config, shape, shrunk);
   }
-  const BurnShape single = BURN_SHAPE(shape.dims[0] * channels, 1, shape.dims[2], shape.dims[3]);
-  BurnTensor *map = map_of(config, burn_reshape(x, single), burn_reshape(y, single));
-  measured.numbers = burn_mul_scalar(burn_mean(map), measured.weight);
+  const BurnShape single = BURN_SHAPE(shape.dims[0] * shape.dims[1], 1, shape.dims[2], shape.dims[3]);
+  *x = burn_reshape(*x, single);
+  *y = burn_reshape(*y, single);
+  return measured;
+}
+
+static BurnMeasured measure(const void *config, const BurnMetricInput *input) {
+  BurnTensor *x = NULL, *y = NULL, *luminance, *contrast;
+  BurnMeasured measured = burn__ssim_pictures("ssim", config, 1, input, &x, &y);
+  if (measured.numbers || measured.weight <= 0) return measured;
+  burn__ssim_maps(config, x, y, &luminance, &contrast);
+  measured.numbers = burn_mul_scalar(burn_mean(burn_mul(luminance, contrast)), measured.weight);
   return measured;
 }
 

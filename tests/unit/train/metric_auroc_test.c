@@ -1,4 +1,4 @@
-/* metric_auroc_test.c - the cases of Burn's AurocMetric (burn-train, metric/auroc.rs), whose values are those of
+/* metric_auroc_test.c - areas under curves: the cases of Burn's AurocMetric (burn-train, metric/auroc.rs), whose values are those of
  * scikit-learn's roc_auc_score; ties and large data against the definition over all pairs. */
 #include "metric_evaluate.h"
 
@@ -61,11 +61,52 @@ static void ties_count_half(void **state) {
   assert_metric(*state, &data, false, burn_metric_auroc(&macro), won / pairs, 1e-14);
 }
 
+/* -- precision and recall --------------------------------------------------------------------- */
+
+/* The cases of Burn's AucPrMetric (burn-train, metric/auc_pr.rs), which are those of scikit-learn's
+ * average_precision_score. */
+static void average_precision_of_burn(void **state) {
+  const float one[6] = {0.63f, 0.25f, 0.71f, 0.3f, 0.07f, 0.66f};
+  const int64_t one_targets[6] = {0, 1, 0, 0, 0, 0};
+  const float three[18] = {0.45f, 0.3f,  0.36f, 0.83f, 0.24f, 0.09f, 0.19f, 0.39f, 0.29f,
+                           0.3f,  0.14f, 0.46f, 0.73f, 0.74f, 0.16f, 0.43f, 0.37f, 0.88f};
+  const int64_t three_targets[6] = {2, 2, 2, 2, 1, 0};
+  const float labels[18] = {0.1f,  0.73f, 0.84f, 0.84f, 0.74f, 0.24f, 0.13f, 0.54f, 0.54f,
+                            0.49f, 0.48f, 0.71f, 0.9f,  0.17f, 0.43f, 0.11f, 0.29f, 0.23f};
+  const int64_t labels_targets[18] = {1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0};
+  const BurnAucPrConfig mean = {false}, joint = {true};
+  const MetricData binary_data = {one, {1, {1}}, one_targets, ONE_NUMBER, 6};
+  const MetricData class_data = {three, {1, {3}}, three_targets, ONE_NUMBER, 6};
+  const MetricData label_data = {labels, {1, {3}}, labels_targets, {1, {3}}, 6};
+  assert_metric(*state, &binary_data, false, burn_metric_auc_pr(&mean), 0.2, 1e-15);
+  assert_metric(*state, &binary_data, false, burn_metric_auc_pr(&joint), 0.2, 1e-15);
+  assert_metric(*state, &class_data, false, burn_metric_auc_pr(&mean), 0.6319444444444444, 1e-15);
+  assert_metric(*state, &class_data, false, burn_metric_auc_pr(&joint), 0.37997557997558, 1e-14);
+  assert_metric(*state, &label_data, false, burn_metric_auc_pr(&mean), 0.5944444444444444, 1e-15);
+}
+
+/* Equal scores are one threshold: of four rows with one score half are right, at any recall. A class without rows does
+ * not count. The manual of scikit-learn has 0.83 for its example. */
+static void thresholds_of_average_precision(void **state) {
+  const BurnAucPrConfig mean = {false};
+  const float equal[4] = {0.5f, 0.5f, 0.5f, 0.5f}, manual[4] = {0.1f, 0.4f, 0.35f, 0.8f};
+  const int64_t half[4] = {1, 0, 0, 1}, last[4] = {0, 0, 1, 1}, none[4] = {0, 0, 0, 0};
+  MetricData data = {equal, {1, {1}}, half, ONE_NUMBER, 4};
+  assert_metric(*state, &data, false, burn_metric_auc_pr(&mean), 0.5, 0);
+  data.targets = none;
+  assert_metric(*state, &data, false, burn_metric_auc_pr(&mean), 0.5, 0);
+  data.output = manual;
+  data.targets = last;
+  assert_metric(*state, &data, false, burn_metric_auc_pr(&mean), 0.5 + 0.5 * 2 / 3, 1e-15);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(areas_of_burn),
       cmocka_unit_test(classes_of_one_kind_do_not_count),
       cmocka_unit_test(ties_count_half),
+      cmocka_unit_test(average_precision_of_burn),
+      cmocka_unit_test(thresholds_of_average_precision),
   };
   return cmocka_run_group_tests_name("metric_auroc", tests, open_device, close_device);
 }

@@ -1,4 +1,4 @@
-/* metric_images_test.c - PSNR and SSIM against their definitions, computed window by window in f64, and where they are
+/* metric_images_test.c - PSNR, SSIM, MS-SSIM and Dice against their definitions, computed window by window in f64, and where they are
  * known: equal pictures, pictures of one grey, errors of one size. */
 #include "metric_evaluate.h"
 
@@ -80,14 +80,14 @@ static void psnr_where_it_is_known(void **state) {
   assert_value(*state, targets, targets, burn_metric_psnr(&config), 100, 1e-4);
 }
 
-/* Weighted means of x, y, xx, yy, xy in the window at a place. */
-static void window_means(const float *x, const float *y, size_t side, double sigma, double means[5]) {
+/* Weighted means of x, y, xx, yy, xy in the window at a place of pictures of a width. */
+static void window_means(const float *x, const float *y, size_t width, size_t side, double sigma, double means[5]) {
   double sum = 0;
   memset(means, 0, 5 * sizeof *means);
   for (size_t i = 0; i < side * side; i++) {
     const double down = (double)(i / side) - (double)(side / 2), across = (double)(i % side) - (double)(side / 2);
     const double weight = exp(-(down * down + across * across) / (2 * sigma * sigma));
-    const double a = (double)x[i / side * WIDTH + i % side], b = (double)y[i / side * WIDTH + i % side];
+    const double a = (double)x[i / side * width + i % side], b = (double)y[i / side * width + i % side];
     const double products[] = {a, b, a * a, b * b, a * b};
     for (size_t k = 0; k < 5; k++) means[k] += weight * products[k];
     sum += weight;
@@ -95,20 +95,33 @@ static void window_means(const float *x, const float *y, size_t side, double sig
   for (size_t k = 0; k < 5; k++) means[k] /= sum;
 }
 
-static double ssim_of(const float *output, const float *targets, size_t side, double sigma, double range) {
+/* Means over the windows of a picture: of contrast and structure, and of all of SSIM. */
+static void ssim_means(const float *x, const float *y, size_t height, size_t width, size_t side, double sigma,
+                       double range, double *contrast, double *ssim) {
   const double c1 = pow(0.01 * range, 2), c2 = pow(0.03 * range, 2);
-  double sum = 0, windows = 0, m[5];
-  for (size_t plane = 0; plane < (size_t)ITEMS * CHANNELS; plane++) {
-    for (size_t at = 0; at < (size_t)HEIGHT * WIDTH; at++) {
-      if (at / WIDTH + side > HEIGHT || at % WIDTH + side > WIDTH) continue;
-      const size_t start = plane * HEIGHT * WIDTH + at;
-      window_means(output + start, targets + start, side, sigma, m);
-      const double squares = m[0] * m[0] + m[1] * m[1], both = m[0] * m[1];
-      sum += (2 * both + c1) / (squares + c1) * (2 * (m[4] - both) + c2) / (m[2] + m[3] - squares + c2);
-      windows++;
-    }
+  double windows = 0, m[5];
+  *contrast = *ssim = 0;
+  for (size_t at = 0; at < height * width; at++) {
+    if (at / width + side > height || at % width + side > width) continue;
+    window_means(x + at, y + at, width, side, sigma, m);
+    const double squares = m[0] * m[0] + m[1] * m[1], both = m[0] * m[1];
+    const double here = (2 * (m[4] - both) + c2) / (m[2] + m[3] - squares + c2);
+    *contrast += here;
+    *ssim += here * (2 * both + c1) / (squares + c1);
+    windows++;
   }
-  return sum / windows;
+  *contrast /= windows;
+  *ssim /= windows;
+}
+
+static double ssim_of(const float *output, const float *targets, size_t side, double sigma, double range) {
+  double sum = 0, contrast, ssim;
+  for (size_t plane = 0; plane < (size_t)ITEMS * CHANNELS; plane++) {
+    const size_t start = plane * HEIGHT * WIDTH;
+    ssim_means(output + start, targets + start, HEIGHT, WIDTH, side, sigma, range, &contrast, &ssim);
+    sum += ssim / (ITEMS * CHANNELS);
+  }
+  return sum;
 }
 
 static void ssim_is_as_defined(void **state) {
@@ -133,6 +146,75 @@ static void ssim_where_it_is_known(void **state) {
   assert_value(*state, output, targets, burn_metric_ssim(&config), (2 * 0.1875 + 1e-4) / (0.625 + 1e-4), 1e-3);
 }
 
+/* Means of four pixels; a last row or column without a partner is left out. */
+static void halve(const float *from, float *to) {
+  for (size_t i = 0; i < (size_t)(HEIGHT / 2) * (WIDTH / 2); i++) {
+    const float *at = from + i / (WIDTH / 2) * 2 * WIDTH + i % (WIDTH / 2) * 2;
+    to[i] = (at[0] + at[1] + at[WIDTH] + at[WIDTH + 1]) / 4;
+  }
+}
+
+/* Two scales by the definition: contrast and structure of the first, all of the second, to the powers of the paper. */
+static void ms_ssim_is_as_defined(void **state) {
+  static float output[ITEMS * PIXELS], targets[ITEMS * PIXELS];
+  float x[HEIGHT * WIDTH], y[HEIGHT * WIDTH];
+  const BurnMsSsimConfig config = {1, 0.01, 0.03, 5, 0.8, 2}, single = {1, 0.01, 0.03, 5, 0.8, 1};
+  double expected = 0, first = 0, contrast, ssim, other;
+  fill(output, targets);
+  for (size_t plane = 0; plane < (size_t)ITEMS * CHANNELS; plane++) {
+    const size_t start = plane * HEIGHT * WIDTH;
+    ssim_means(output + start, targets + start, HEIGHT, WIDTH, 5, 0.8, 1, &contrast, &other);
+    first += pow(other, 0.0448) / (ITEMS * CHANNELS);
+    halve(output + start, x);
+    halve(targets + start, y);
+    ssim_means(x, y, HEIGHT / 2, WIDTH / 2, 5, 0.8, 1, &other, &ssim);
+    expected += pow(contrast, 0.0448) * pow(ssim, 0.2856) / (ITEMS * CHANNELS);
+  }
+  assert_value(*state, output, targets, burn_metric_ms_ssim(&config), expected, 1e-4);
+  assert_value(*state, output, targets, burn_metric_ms_ssim(&single), first, 1e-4);
+  assert_value(*state, targets, targets, burn_metric_ms_ssim(&config), 1, 1e-5);
+}
+
+static void ms_ssim_refuses_small_pictures(void **state) {
+  static float output[ITEMS * PIXELS];
+  BurnMsSsimConfig config = {1, 0.01, 0.03, 5, 0.8, 3};
+  double value;
+  const BurnShape shape = BURN_SHAPE(CHANNELS, HEIGHT, WIDTH);
+  BurnStatus status = try_metric(*state, output, output, shape, ITEMS, burn_metric_ms_ssim(&config), &value);
+  assert_non_null(strstr(burn_status_message(status), "ms_ssim: windows of 5 on pictures [3,2,14,13]: an odd side"));
+  assert_non_null(strstr(burn_status_message(status), "no smaller after they are halved for each scale but the first"));
+  config.scales = 6;
+  status = try_metric(*state, output, output, shape, ITEMS, burn_metric_ms_ssim(&config), &value);
+  assert_non_null(strstr(burn_status_message(status), "ms_ssim: 6 scales: 1 to 5 expected"));
+}
+
+/* Masks of two classes, of which the first is the background: the cases of Burn's DiceMetric, and sums over an epoch. */
+static void dice_is_as_defined(void **state) {
+  static float output[ITEMS * PIXELS], targets[ITEMS * PIXELS];
+  BurnDiceConfig config = BurnDiceConfig_defaults();
+  double all[2] = {0, 0}, front[2] = {0, 0}; /* of both; of each */
+  for (size_t i = 0; i < (size_t)ITEMS * PIXELS; i++) {
+    output[i] = i % 3 == 0;
+    targets[i] = i * 5 % 7 < 3;
+    double *const sums[] = {all, i / (HEIGHT * WIDTH) % CHANNELS > 0 ? front : NULL};
+    for (size_t k = 0; k < 2 && sums[k]; k++) {
+      sums[k][0] += (double)(output[i] * targets[i]);
+      sums[k][1] += (double)(output[i] + targets[i]);
+    }
+  }
+  assert_value(*state, output, targets, burn_metric_dice(&config), 2 * front[0] / front[1], 1e-7);
+  config.include_background = true;
+  assert_value(*state, output, targets, burn_metric_dice(&config), 2 * all[0] / all[1], 1e-7);
+  assert_value(*state, targets, targets, burn_metric_dice(&config), 1, 1e-7);
+  fill_with(output, 0);
+  assert_value(*state, output, targets, burn_metric_dice(&config), 0, 1e-7);
+  assert_value(*state, output, output, burn_metric_dice(&config), 1, 0);
+  double value;
+  const BurnStatus status =
+      try_metric(*state, output, output, BURN_SHAPE(1, HEIGHT, WIDTH), ITEMS, burn_metric_dice(&config), &value);
+  assert_non_null(strstr(burn_status_message(status), "dice: there is a background with two classes or more"));
+}
+
 static void what_does_not_fit_is_refused(void **state) {
   static float output[ITEMS * PIXELS];
   BurnSsimConfig config = BurnSsimConfig_defaults();
@@ -149,9 +231,10 @@ static void what_does_not_fit_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(psnr_is_as_defined),           cmocka_unit_test(psnr_where_it_is_known),
-      cmocka_unit_test(ssim_is_as_defined),           cmocka_unit_test(ssim_where_it_is_known),
-      cmocka_unit_test(what_does_not_fit_is_refused),
+      cmocka_unit_test(psnr_is_as_defined),    cmocka_unit_test(psnr_where_it_is_known),
+      cmocka_unit_test(ssim_is_as_defined),    cmocka_unit_test(ssim_where_it_is_known),
+      cmocka_unit_test(ms_ssim_is_as_defined), cmocka_unit_test(ms_ssim_refuses_small_pictures),
+      cmocka_unit_test(dice_is_as_defined),    cmocka_unit_test(what_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -104,6 +104,63 @@ static void predictions_are_the_best(void **state) {
                         "[1,2] and targets [1,1]: integers [n, length] of both expected");
 }
 
+/* -- n-grams and common subsequences ---------------------------------------------------------- */
+
+/* sacreBLEU 2.4.3, corpus_score with tokenize="none" of the same tokens as words; order 6 has none of some hits. */
+static void bleu_of_sacrebleu(void **state) {
+  const float predicted[3 * 7] = {1, 2, 3, 4, 5, 6, 7, 1, 2, 1, 2, 1, 2, 9, 5, 6, 0, 0, 0, 0, 0};
+  const int64_t there[3 * 7] = {1, 2, 3, 9, 5, 6, 7, 1, 2, 3, 1, 2, 4, 5, 5, 6, 7, 8, 0, 0, 0};
+  const MetricData data = sequences_of(predicted, there, 3, 7);
+  BurnBleuConfig config = BurnBleuConfig_defaults();
+  config.pad_token = 0;
+  assert_metric(*state, &data, true, burn_metric_bleu(&config), 0, 0);
+  config.max_n = 2;
+  assert_metric(*state, &data, true, burn_metric_bleu(&config), 0.5608169940860921, 1e-14);
+  config.max_n = 6;
+  config.epsilon = 0.1;
+  assert_metric(*state, &data, true, burn_metric_bleu(&config), 0.0763901406121088, 1e-14);
+  config.exponential = true;
+  assert_metric(*state, &data, true, burn_metric_bleu(&config), 0.1207834175573964, 1e-14);
+}
+
+/* The cases of Burn's BleuScore (burn-train, metric/bleu.rs). */
+static void bleu_of_burn(void **state) {
+  const float same[5] = {1, 2, 3, 4, 5}, other[5] = {1, 2, 3, 6, 7}, shorter[5] = {1, 2, 3, 0, 0};
+  const int64_t targets[5] = {1, 2, 3, 4, 5}, nothing[5] = {6, 7, 8, 9, 10};
+  const MetricData equal = sequences_of(same, targets, 1, 5), partly = sequences_of(other, targets, 1, 5);
+  const MetricData never = sequences_of(same, nothing, 1, 5), brief = sequences_of(shorter, targets, 1, 5);
+  const BurnBleuConfig four = BurnBleuConfig_defaults(), one = {1, 0, 0, false}, two = {2, -1, 0, false};
+  assert_metric(*state, &equal, true, burn_metric_bleu(&four), 1, 1e-15);
+  assert_metric(*state, &never, true, burn_metric_bleu(&four), 0, 0);
+  assert_metric(*state, &partly, true, burn_metric_bleu(&one), 0.6, 1e-15);
+  assert_metric(*state, &brief, true, burn_metric_bleu(&one), exp(1 - 5.0 / 3), 1e-15);
+  const float four_tokens[4] = {1, 2, 3, 4};
+  const int64_t bigrams[4] = {1, 2, 5, 6};
+  const MetricData pairs = sequences_of(four_tokens, bigrams, 1, 4);
+  assert_metric(*state, &pairs, true, burn_metric_bleu(&two), sqrt(0.5 / 3), 1e-15);
+  const BurnBleuConfig none = {0, -1, 0, false}, many = {9, -1, 0, false};
+  assert_metric_refused(*state, &equal, true, burn_metric_bleu(&none), BURN_STATUS_INVALID_ARGUMENT,
+                        "bleu: max_n 0: 1 to 8 expected");
+  assert_metric_refused(*state, &equal, true, burn_metric_bleu(&many), BURN_STATUS_INVALID_ARGUMENT, "max_n 9");
+}
+
+/* The cases of Burn's RougeLScore, and "kitten" and "sitting", which have "ittn" in common. */
+static void rouge_l_of_burn(void **state) {
+  const BurnTokenConfig all = BurnTokenConfig_defaults(), without = {0};
+  const float odd[10] = {1, 3, 5, 7, 9, 6, 7, 8, 9, 10}, brief[5] = {1, 2, 3, 0, 0};
+  const int64_t targets[10] = {1, 2, 3, 4, 5, 11, 12, 13, 14, 15};
+  const MetricData partly = sequences_of(odd, targets, 1, 5), both = sequences_of(odd, targets, 2, 5);
+  const MetricData shorter = sequences_of(brief, targets, 1, 5);
+  assert_metric(*state, &partly, true, burn_metric_rouge_l(&all), 0.6, 1e-15);
+  assert_metric(*state, &both, true, burn_metric_rouge_l(&all), 0.3, 1e-15);
+  assert_metric(*state, &shorter, true, burn_metric_rouge_l(&without), 0.75, 1e-15);
+  const float kitten[7] = {'k', 'i', 't', 't', 'e', 'n', 0}, empty[7] = {0};
+  const int64_t sitting[7] = {'s', 'i', 't', 't', 'i', 'n', 'g'}, nothing[7] = {0};
+  const MetricData words = sequences_of(kitten, sitting, 1, 7), void_ = sequences_of(empty, nothing, 1, 7);
+  assert_metric(*state, &words, true, burn_metric_rouge_l(&without), 8.0 / 13, 1e-15);
+  assert_metric(*state, &void_, true, burn_metric_rouge_l(&without), 1, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(top_k_of_burn),
@@ -111,6 +168,9 @@ int main(void) {
       cmocka_unit_test(edits_of_burn),
       cmocka_unit_test(edits_by_definition),
       cmocka_unit_test(predictions_are_the_best),
+      cmocka_unit_test(bleu_of_sacrebleu),
+      cmocka_unit_test(bleu_of_burn),
+      cmocka_unit_test(rouge_l_of_burn),
   };
   return cmocka_run_group_tests_name("metric_tokens", tests, open_device, close_device);
 }

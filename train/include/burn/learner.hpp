@@ -115,9 +115,13 @@ BURN_CPP_CONFIG_OPTIONAL(FBetaConfig, BurnFBetaConfig, BURN_F_BETA_CONFIG);
 BURN_CPP_CONFIG(TopKAccuracyConfig, BurnTopKAccuracyConfig, BURN_TOP_K_ACCURACY_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(ConfusionConfig, BurnConfusionConfig, BURN_CONFUSION_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(AurocConfig, BurnAurocConfig, BURN_AUROC_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(AucPrConfig, BurnAucPrConfig, BURN_AUC_PR_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(HammingScoreConfig, BurnHammingScoreConfig, BURN_HAMMING_SCORE_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(PsnrConfig, BurnPsnrConfig, BURN_PSNR_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(SsimConfig, BurnSsimConfig, BURN_SSIM_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(MsSsimConfig, BurnMsSsimConfig, BURN_MS_SSIM_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(DiceConfig, BurnDiceConfig, BURN_DICE_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(BleuConfig, BurnBleuConfig, BURN_BLEU_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(TokenConfig, BurnTokenConfig, BURN_TOKEN_CONFIG);
 
 /* What a metric gets to see of a step. */
@@ -234,9 +238,14 @@ BURN_INTERNAL_CPP_METRIC(TopKAccuracy, TopKAccuracyConfig, burn_metric_top_k_acc
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Precision, ConfusionConfig, burn_metric_precision);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Recall, ConfusionConfig, burn_metric_recall);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Auroc, AurocConfig, burn_metric_auroc);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(AucPr, AucPrConfig, burn_metric_auc_pr);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(HammingScore, HammingScoreConfig, burn_metric_hamming_score);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Dice, DiceConfig, burn_metric_dice);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Psnr, PsnrConfig, burn_metric_psnr);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Ssim, SsimConfig, burn_metric_ssim);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(MsSsim, MsSsimConfig, burn_metric_ms_ssim);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(Bleu, BleuConfig, burn_metric_bleu);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(RougeL, TokenConfig, burn_metric_rouge_l);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Perplexity, TokenConfig, burn_metric_perplexity);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(CharErrorRate, TokenConfig, burn_metric_cer);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(WordErrorRate, TokenConfig, burn_metric_wer);

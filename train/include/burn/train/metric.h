@@ -121,6 +121,15 @@ BURN_CONFIG_OPTIONAL(BurnAurocConfig, BURN_AUROC_CONFIG);
  * there are no others, as in Burn. */
 BURN_API BurnMetric burn_metric_auroc(const BurnAurocConfig *config);
 
+#define BURN_AUC_PR_CONFIG(REQ, OPT) \
+  OPT(BurnBool, micro, false, "of the scores of all classes as one; else the mean over the classes")
+BURN_CONFIG_OPTIONAL(BurnAucPrConfig, BURN_AUC_PR_CONFIG);
+/* "AUC-PR": the area under the curve of precision over recall as average precision, the sum of (R_n - R_(n-1)) P_n over
+ * the thresholds from the highest score down, where equal scores are one (scikit-learn's average_precision_score). Of
+ * the same tensors as AUROC, kept and counted alike: classes that no row is of do not count; 0.5 if there are no
+ * others, as in Burn. */
+BURN_API BurnMetric burn_metric_auc_pr(const BurnAucPrConfig *config);
+
 #define BURN_HAMMING_SCORE_CONFIG(REQ, OPT)                     \
   OPT(BurnF64, threshold, 0.5, "labels above it are predicted") \
   OPT(BurnBool, sigmoid, false, "of the sigmoid of the output")
@@ -141,6 +150,29 @@ BURN_API BurnMetric burn_metric_cer(const BurnTokenConfig *config);
 /* "WER": the same, but a sequence ends at its first pad. */
 BURN_API BurnMetric burn_metric_wer(const BurnTokenConfig *config);
 
+#define BURN_BLEU_CONFIG(REQ, OPT)                                                        \
+  OPT(BurnSize, max_n, 4, "longest n-grams, 1 to 8 tokens")                               \
+  OPT(BurnI64, pad_token, -1, "a sequence ends at the first one; below 0: at its length") \
+  OPT(BurnF64, epsilon, 0, "hits of an order that has none; with 0 the score is 0")       \
+  OPT(BurnBool, exponential, false, "1/2, 1/4 and so on hits of orders without; else epsilon")
+BURN_CONFIG_OPTIONAL(BurnBleuConfig, BURN_BLEU_CONFIG);
+/* "BLEU" (Papineni et al. 2002) of the tokens that CER compares, with one target for each prediction: the geometric
+ * mean of the shares of n-grams of each order that are in the target, times exp(1 - target length / predicted
+ * length) where predictions are shorter. Counts are those of all sequences of an epoch, as in sacreBLEU; Burn takes
+ * the mean of the scores of batches. 0 without any hit. */
+BURN_API BurnMetric burn_metric_bleu(const BurnBleuConfig *config);
+/* "ROUGE-L" (Lin 2004) of the same tokens, which end at the first pad: F1 of the longest common subsequence; the mean
+ * over the sequences. 1 for one that is empty on both sides. */
+BURN_API BurnMetric burn_metric_rouge_l(const BurnTokenConfig *config);
+
+#define BURN_DICE_CONFIG(REQ, OPT)                                   \
+  OPT(BurnF64, epsilon, 1e-7, "added to both sides of the division") \
+  OPT(BurnBool, include_background, false, "class 0 counts, too; with one class there is no background")
+BURN_CONFIG_OPTIONAL(BurnDiceConfig, BURN_DICE_CONFIG);
+/* "Dice": 2 |X and Y| / (|X| + |Y|) of masks "output" and "targets" [n, classes, ..] of one shape, 0 and 1 for each
+ * class; of their sums over an epoch (Burn takes the mean of batches). 1 if all masks are empty. */
+BURN_API BurnMetric burn_metric_dice(const BurnDiceConfig *config);
+
 #define BURN_PSNR_CONFIG(REQ, OPT)                                            \
   OPT(BurnF64, max_pixel_value, 1, "the largest value that a pixel can have") \
   OPT(BurnF64, eps, 1e-10, "a mean squared error below it counts as this")
@@ -160,6 +192,19 @@ BURN_CONFIG_OPTIONAL(BurnSsimConfig, BURN_SSIM_CONFIG);
  * windows that lie within the picture, without padding: 1 for equal pictures. The mean over windows, channels and
  * pictures. */
 BURN_API BurnMetric burn_metric_ssim(const BurnSsimConfig *config);
+
+#define BURN_MS_SSIM_CONFIG(REQ, OPT)                                                    \
+  OPT(BurnF64, pixel_range, 1, "the largest difference that pixels can have")            \
+  OPT(BurnF64, k1, 0.01, "against division by nothing: of means, times the pixel range") \
+  OPT(BurnF64, k2, 0.03, "the same of variances")                                        \
+  OPT(BurnSize, kernel_size, 11, "side of a window, odd")                                \
+  OPT(BurnF64, sigma, 1.5, "deviation of its Gaussian weights, in pixels")               \
+  OPT(BurnSize, scales, 5, "1 to 5: how often pictures are seen, each time at half the size")
+BURN_CONFIG_OPTIONAL(BurnMsSsimConfig, BURN_MS_SSIM_CONFIG);
+/* "MS-SSIM" (Wang et al. 2003), of the same tensors as SSIM, whose sides are at least kernel_size 2^(scales - 1):
+ * the product of what contrast and structure are at each scale, and the luminance at the last, to the powers 0.0448,
+ * 0.2856, 0.3001, 0.2363, 0.1333. Each channel by itself; the mean over channels and pictures. */
+BURN_API BurnMetric burn_metric_ms_ssim(const BurnMsSsimConfig *config);
 
 /* "IterationSpeed": steps per second. */
 BURN_API BurnMetric burn_metric_iteration_speed(void);
