@@ -54,10 +54,11 @@ static BurnTensor *input_of(BurnDevice *device, const BurnImage *small,
 /* From parts of the input's sides to pixels of the picture. */
 static Box box_of(const Frame *frame, const float sides[4], double score) {
   const double left = (double)frame->left, top = (double)frame->top;
-  return (Box){.left = ((double)sides[0] * WIDTH - left) / frame->scale,
-               .top = ((double)sides[1] * HEIGHT - top) / frame->scale,
-               .right = ((double)sides[2] * WIDTH - left) / frame->scale,
-               .bottom = ((double)sides[3] * HEIGHT - top) / frame->scale,
+  const double width = (double)WIDTH, height = (double)HEIGHT;
+  return (Box){.left = ((double)sides[0] * width - left) / frame->scale,
+               .top = ((double)sides[1] * height - top) / frame->scale,
+               .right = ((double)sides[2] * width - left) / frame->scale,
+               .bottom = ((double)sides[3] * height - top) / frame->scale,
                .score = score,
                .label = "face"};
 }

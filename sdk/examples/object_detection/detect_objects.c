@@ -68,8 +68,8 @@ static Box box_of(const float *output, size_t row, size_t column,
   const double there = (double)cell[0], class = (double)cell[(5 + best) * step];
   const double across = tanh((double)cell[step]);
   const double down = tanh((double)cell[2 * step]);
-  const double x = ((double)column + across) / CELLS;
-  const double y = ((double)row + down) / CELLS;
+  const double x = ((double)column + across) / (double)CELLS;
+  const double y = ((double)row + down) / (double)CELLS;
   const double width = sigmoid((double)cell[3 * step]) / 2;
   const double height = sigmoid((double)cell[4 * step]) / 2;
   return (Box){.left = (x - width) * (double)image->width,

@@ -98,7 +98,9 @@ static BurnStatus read_sound(const Options *options, Run *run) {
 
 /* -- what came of it ------------------------------------------------------- */
 
-static double seconds_of(size_t samples) { return (double)samples / RATE; }
+static double seconds_of(size_t samples) {
+  return (double)samples / (double)RATE;
+}
 
 static void find_stretches(const Options *options, Run *run) {
   const SpeechRule rule = {.threshold = options->threshold,

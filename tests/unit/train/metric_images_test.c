@@ -119,7 +119,7 @@ static double ssim_of(const float *output, const float *targets, size_t side, do
   for (size_t plane = 0; plane < (size_t)ITEMS * CHANNELS; plane++) {
     const size_t start = plane * HEIGHT * WIDTH;
     ssim_means(output + start, targets + start, HEIGHT, WIDTH, side, sigma, range, &contrast, &ssim);
-    sum += ssim / (ITEMS * CHANNELS);
+    sum += ssim / (double)(ITEMS * CHANNELS);
   }
   return sum;
 }
@@ -164,11 +164,11 @@ static void ms_ssim_is_as_defined(void **state) {
   for (size_t plane = 0; plane < (size_t)ITEMS * CHANNELS; plane++) {
     const size_t start = plane * HEIGHT * WIDTH;
     ssim_means(output + start, targets + start, HEIGHT, WIDTH, 5, 0.8, 1, &contrast, &other);
-    first += pow(other, 0.0448) / (ITEMS * CHANNELS);
+    first += pow(other, 0.0448) / (double)(ITEMS * CHANNELS);
     halve(output + start, x);
     halve(targets + start, y);
     ssim_means(x, y, HEIGHT / 2, WIDTH / 2, 5, 0.8, 1, &other, &ssim);
-    expected += pow(contrast, 0.0448) * pow(ssim, 0.2856) / (ITEMS * CHANNELS);
+    expected += pow(contrast, 0.0448) * pow(ssim, 0.2856) / (double)(ITEMS * CHANNELS);
   }
   assert_value(*state, output, targets, burn_metric_ms_ssim(&config), expected, 1e-4);
   assert_value(*state, output, targets, burn_metric_ms_ssim(&single), first, 1e-4);
