@@ -97,6 +97,10 @@ double burn__train_wall_seconds(void);
 bool burn__cpu_times(double *busy, double *all);
 /* The bytes of the machine's memory in use. false: it is not known. */
 bool burn__memory_used(double *bytes);
+/* NVIDIA's NVML, for the life of the process; NULL where there is none. */
+void *burn__nvml_library(void);
+/* A function of a library to *out, which is a pointer to it; false where it lacks that. */
+bool burn__library_symbol(void *library, const char *name, void *out);
 bool burn__stderr_is_terminal(void);
 /* How many columns the terminal of stderr has; 0: it is not known. */
 size_t burn__stderr_columns(void);

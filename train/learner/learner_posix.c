@@ -1,5 +1,6 @@
 /* learner_posix.c - what the learner needs of a POSIX system: clock, terminal, folders, logs, signals. */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,6 +51,15 @@ bool burn__memory_used(double *bytes) {
   if (file) fclose(file);
   *bytes = 1024 * ((double)total - (double)available);
   return has_total && has_available;
+}
+
+/* Opened anew each time, which counts, so that it stays open. */
+void *burn__nvml_library(void) { return dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL); }
+
+bool burn__library_symbol(void *library, const char *name, void *out) {
+  void *symbol = dlsym(library, name);
+  memcpy(out, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+  return symbol != NULL;
 }
 
 bool burn__stderr_is_terminal(void) { return isatty(STDERR_FILENO) == 1; }

@@ -45,6 +45,14 @@ bool burn__memory_used(double *bytes) {
   return true;
 }
 
+void *burn__nvml_library(void) { return LoadLibraryExA("nvml.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32); }
+
+bool burn__library_symbol(void *library, const char *name, void *out) {
+  const FARPROC symbol = GetProcAddress(library, name);
+  memcpy(out, &symbol, sizeof symbol); /* a function of another type */
+  return symbol != NULL;
+}
+
 bool burn__stderr_is_terminal(void) { return _isatty(_fileno(stderr)) != 0; }
 
 size_t burn__stderr_columns(void) {

@@ -122,6 +122,7 @@ BURN_CPP_CONFIG_OPTIONAL(SsimConfig, BurnSsimConfig, BURN_SSIM_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(MsSsimConfig, BurnMsSsimConfig, BURN_MS_SSIM_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(DiceConfig, BurnDiceConfig, BURN_DICE_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(BleuConfig, BurnBleuConfig, BURN_BLEU_CONFIG);
+BURN_CPP_CONFIG_OPTIONAL(GpuConfig, BurnGpuConfig, BURN_GPU_CONFIG);
 BURN_CPP_CONFIG_OPTIONAL(TokenConfig, BurnTokenConfig, BURN_TOKEN_CONFIG);
 
 /* What a metric gets to see of a step. */
@@ -246,6 +247,9 @@ BURN_INTERNAL_CPP_METRIC_OPTIONAL(Ssim, SsimConfig, burn_metric_ssim);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(MsSsim, MsSsimConfig, burn_metric_ms_ssim);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Bleu, BleuConfig, burn_metric_bleu);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(RougeL, TokenConfig, burn_metric_rouge_l);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuUse, GpuConfig, burn_metric_gpu_use);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuMemory, GpuConfig, burn_metric_gpu_memory);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuPower, GpuConfig, burn_metric_gpu_power);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Perplexity, TokenConfig, burn_metric_perplexity);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(CharErrorRate, TokenConfig, burn_metric_cer);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(WordErrorRate, TokenConfig, burn_metric_wer);

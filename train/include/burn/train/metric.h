@@ -218,6 +218,24 @@ BURN_API BurnMetric burn_metric_cpu_memory(void);
  * later, in 10^9 bytes (burn_device_memory); the mean over the steps. Without value where the backend does not tell. */
 BURN_API BurnMetric burn_metric_device_memory(void);
 
+/* What a GPU of NVIDIA does, for all processes; NaN: it does not tell. */
+typedef struct BurnGpuUse {
+  double busy;                      /* share of the last second or less in which it computed, 0 .. 1 */
+  double memory_used, memory_total; /* bytes */
+  double watts;
+} BurnGpuUse;
+/* Asks NVML, the library libnvidia-ml.so.1 of NVIDIA's driver, about GPU `index`, as nvidia-smi counts them. All NaN
+ * and NOT_FOUND without that library or GPU, INCOMPATIBLE for one that lacks functions. */
+BURN_API BURN_USE_RESULT BurnStatus burn_gpu_use(size_t index, BurnGpuUse *use);
+
+#define BURN_GPU_CONFIG(REQ, OPT) OPT(BurnSize, index, 0, "which GPU, as nvidia-smi counts them")
+BURN_CONFIG_OPTIONAL(BurnGpuConfig, BURN_GPU_CONFIG);
+/* "GpuUse": how busy the GPU is; "GpuMemory": its memory in use, in 10^9 bytes; "GpuPower": what it takes, in watts. Of
+ * burn_gpu_use, which is asked every 200 ms and says why they have no value where they have none. */
+BURN_API BurnMetric burn_metric_gpu_use(const BurnGpuConfig *config);
+BURN_API BurnMetric burn_metric_gpu_memory(const BurnGpuConfig *config);
+BURN_API BurnMetric burn_metric_gpu_power(const BurnGpuConfig *config);
+
 /* Counts int [classes, classes]: element [i, j] is how many rows with target i have their largest entry at j. Output
  * [.., classes], integer targets [..]; for a batch, or of all the rows of an epoch. */
 BURN_API BURN_GIVES BURN_TAKES(1, 2) BurnTensor *burn_confusion_matrix(BurnTensor *output, BurnTensor *targets);
