@@ -1,8 +1,7 @@
 /* asked_decorator.c - a decorator over a backend with "burn.fused" and "burn.epilogue" that hands both on and notes what
  * it is asked, for fusion_epilogue_test. The interface "asked.epilogues" hands the notes out. */
 #include "asked_decorator.h"
-
-#include <burn/plugin/plugin.h>
+#include "decorator_entry.h"
 
 #include <stdio.h>
 
@@ -134,22 +133,4 @@ static BurnStatus BURN_API_CALL asked_open(const BurnHost *host, const BurnBacke
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface decorator = {
-    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .open = asked_open};
-
-static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.decorator") == 0 && min_version <= 1 ? &decorator : NULL;
-}
-
-static const BurnPlugin plugin = {.struct_size = (uint32_t)sizeof(BurnPlugin),
-                                  .abi_major = BURN_ABI_MAJOR,
-                                  .abi_minor = BURN_ABI_MINOR,
-                                  .min_host_minor = BURN_TARGET_MINOR,
-                                  .kind = BURN_PLUGIN_DECORATOR,
-                                  .name = PLUGIN_NAME,
-                                  .version = "1.0",
-                                  .license = "MIT OR Apache-2.0",
-                                  .description = "notes what is asked about products and what follows them",
-                                  .get_interface = plugin_interface};
-
-BURN_PLUGIN_ENTRY(plugin)
+TEST_DECORATOR(asked_open, "notes what is asked about products and what follows them")

@@ -15,7 +15,7 @@
  * a bit gift strided                      likewise, but only if input 0 is donated, or does not lie in row-major order
  *   after                             likewise, only if input 0 is not in row-major order, right after a call of cat
  *   abort hang exit                   if input 0 is donated: the process ends so, or does not */
-#include <burn/plugin/plugin.h>
+#include "decorator_entry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -204,21 +204,4 @@ static BurnStatus BURN_API_CALL faulty_open(const BurnHost *host, const BurnBack
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface interface = {sizeof(BurnDecoratorInterface), 1, 0, 0, faulty_open};
-
-static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.decorator") == 0 && min_version <= 1 ? &interface : NULL;
-}
-
-static const BurnPlugin plugin = {.struct_size = sizeof(BurnPlugin),
-                                  .abi_major = BURN_ABI_MAJOR,
-                                  .abi_minor = BURN_ABI_MINOR,
-                                  .min_host_minor = BURN_TARGET_MINOR,
-                                  .kind = BURN_PLUGIN_DECORATOR,
-                                  .name = PLUGIN_NAME,
-                                  .version = "1.0",
-                                  .license = "MIT OR Apache-2.0",
-                                  .description = "wrong in one way, in one op",
-                                  .get_interface = get_interface};
-
-BURN_PLUGIN_ENTRY(plugin)
+TEST_DECORATOR(faulty_open, "wrong in one way, in one op")

@@ -1,9 +1,9 @@
 /* seen_decorator.c - a decorator that leaves everything to the level below and keeps the last calls that came through
  * it, for decorator_forward_test. The interface "seen.calls" hands them out. */
 #include "seen_decorator.h"
+#include "decorator_entry.h"
 
 #include <burn/plugin/fusion_statistics.h>
-#include <burn/plugin/plugin.h>
 
 typedef struct Seen {
   const BurnHost *host;
@@ -53,22 +53,4 @@ static BurnStatus BURN_API_CALL seen_open(const BurnHost *host, const BurnBacken
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface decorator = {
-    .struct_size = (uint32_t)sizeof(BurnDecoratorInterface), .version = 1, .open = seen_open};
-
-static const void *BURN_API_CALL plugin_interface(const char *name, uint32_t min_version) {
-  return strcmp(name, "burn.decorator") == 0 && min_version <= 1 ? &decorator : NULL;
-}
-
-static const BurnPlugin plugin = {.struct_size = (uint32_t)sizeof(BurnPlugin),
-                                  .abi_major = BURN_ABI_MAJOR,
-                                  .abi_minor = BURN_ABI_MINOR,
-                                  .min_host_minor = BURN_TARGET_MINOR,
-                                  .kind = BURN_PLUGIN_DECORATOR,
-                                  .name = PLUGIN_NAME,
-                                  .version = "1.0",
-                                  .license = "MIT OR Apache-2.0",
-                                  .description = "keeps the calls that pass",
-                                  .get_interface = plugin_interface};
-
-BURN_PLUGIN_ENTRY(plugin)
+TEST_DECORATOR(seen_open, "keeps the calls that pass")
