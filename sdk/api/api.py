@@ -11,8 +11,12 @@ ENDS = re.compile(r"_(drop|destroy|close|cancel)$")
 
 
 class Api:
-    def __init__(self, path=pathlib.Path(__file__).with_name("burn.json")):
+    def __init__(self, path=pathlib.Path(__file__).with_name("burn.json"), include=None):
+        """All of the API, or of it what the headers in the folder `include` have: an installation may lack a library."""
         data = json.loads(pathlib.Path(path).read_text())
+        if include:
+            for key in ("functions", "types", "constants"):
+                data[key] = [entry for entry in data[key] if (pathlib.Path(include) / entry["header"]).exists()]
         self.version, self.constants = data["version"], data["constants"]
         self.functions = {f["name"]: f for f in data["functions"]}
         self.types = {t["name"]: t for t in data["types"]}
@@ -60,7 +64,7 @@ class Api:
             parameters = function["parameters"]
             if len(parameters) == 1 and ENDS.search(name) and parameters[0]["type"]["base"] == handle and "cancel" not in name:
                 return name
-        return {"BurnCalibration": "burn_calibration_cancel", "BurnFolderLock": "burn_folder_unlock"}.get(handle)
+        return {"BurnCalibration": "burn_calibration_cancel", "BurnFolderLock": "burn_folder_unlock", "BurnGraph": "burn_graph_release"}.get(handle)
 
     def clone(self, handle):
         return {"BurnTensor": "burn_clone", "BurnDataset": "burn_dataset_clone"}.get(handle)

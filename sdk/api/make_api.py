@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes sdk/api/burn.json: the public C API of core, nn and train as data, for bindings. README.md beside it describes the file.
+"""Writes sdk/api/burn.json: the public C API of all libraries as data, for bindings. README.md beside it describes the file.
 
     make_api.py            writes the file
     make_api.py --check    fails if it is not what the headers say; status 77 where libclang's Python module is missing
@@ -19,7 +19,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = ROOT / "sdk/api/burn.json"
-FOLDERS = [ROOT / name / "include" for name in ("core", "nn", "train")]
+FOLDERS = [ROOT / name / "include" for name in ("core", "nn", "train", "train/sources", "train/dashboard", "import")]
 INCLUDES = FOLDERS + [ROOT / "plugin-api/include"]
 MARKS = """
 #undef BURN_TAKES
@@ -50,7 +50,8 @@ TAKES = {
     "burn_read_finish_f64": [0], "burn_read_finish_i64": [0], "burn_scope_end": [0], "burn_value_append": [1], "burn_value_set": [2],
     "burn_from_dlpack": [0], "burn_from_dlpack_on": [0], "burn_from_dlpack_unversioned": [0], "burn_staging_give": [0],
     "burn_tensor_from_primitive": [1], "burn_folder_unlock": [0], "burn_op": [1], "burn_op_call": [2], "burn_op_calls": [2],
-    "burn_lstm_forward": [2], "burn_bi_lstm_forward": [2], "burn_grad_scaler_step": [3], "burn_grad_scaler_step_rates": [3],
+    "burn_graph_set_tensor": [2], "burn_graph_release": [0], "burn_lstm_forward": [2],
+    "burn_bi_lstm_forward": [2], "burn_grad_scaler_step": [3], "burn_grad_scaler_step_rates": [3],
 }
 # Structs whose tensors belong to whoever has the struct: by value they are taken and given as tensors are.
 HOLDERS = {"BurnQuantTensor", "BurnQuantParameters", "BurnMhaInput", "BurnTransformerEncoderInput", "BurnTransformerDecoderInput", "BurnStepOutput",
@@ -60,7 +61,8 @@ ENDS = re.compile(r"_(drop|destroy|close|cancel)$")  # these take what they end
 ROLES = {("burn_write", "x"): "inout", ("burn_gradients_accumulate", "sum"): "inout", ("burn_split", "parts"): "room",
          ("burn_chunk", "parts"): "room", ("burn_meshgrid", "grids"): "room", ("burn_op_call", "outputs"): "room",
          ("burn_op_calls", "outputs"): "room", ("burn_dataset_split", "parts"): "room", ("burn_move", "x"): "inout",
-         ("burn_iter_dim", "parts"): "room", ("burn_nonzero", "indices"): "room", ("burn_split_with_sizes", "parts"): "room"}
+         ("burn_iter_dim", "parts"): "room", ("burn_nonzero", "indices"): "room", ("burn_split_with_sizes", "parts"): "room",
+         ("burn_graph_run", "outputs"): "room", ("burn_graph_run_named", "outputs"): "room", ("burn_store_select", "chosen"): "in"}
 NOT_SCALARS = {"void", "char", "uint8_t", "FILE"}
 
 

@@ -2,7 +2,7 @@
 """Writes what burn._c is made of from sdk/api/burn.json: functions.c with a wrapper per function, tables of types and trampolines for
 callbacks; the stubs _c.pyi; and the layers, optimizers and schedules with their configs as keyword arguments (configs.py).
 
-    make_module.py FOLDER      functions.c goes to FOLDER, the Python files to FOLDER/burn"""
+    make_module.py FOLDER INCLUDE      functions.c goes to FOLDER, the Python files to FOLDER/burn; INCLUDE has the headers of an installed Burn"""
 import pathlib
 import sys
 
@@ -28,10 +28,27 @@ class Wrapper:
         parameters = function["parameters"]
         for i, parameter in enumerate(parameters):
             if api.counts(parameters, i):
-                scalar = parameter["type"]["c"]
-                self.passed.append(f"({scalar}){parameters[i - 1]['name']}_count")
+                self.count(parameters, i)
             else:
                 self.parameter(parameter)
+
+    def count(self, parameters, i):
+        """Of the list before it; two lists before it have it in common, where NULL has any."""
+        last, scalar = parameters[i - 1]["name"], parameters[i]["type"]["c"]
+        first = parameters[i - 2] if i > 1 else None
+        if first and self.is_list(first["type"]):
+            other, at = first["name"], self.names.index(last)
+            self.before.append(f"const size_t {last}_both = argument_count(call, {at}, {last}, {last}_count, {other}_count);")
+            last = f"{last}_both"
+        else:
+            last = f"{last}_count"
+        self.passed.append(f"({scalar}){last}")
+
+    def is_list(self, type_):
+        """Whether list() converts it."""
+        base = type_["base"]
+        single = self.api.depth(type_) == 1 and (base in ("char", "void") or self.api.kind(base) == "handle" or self.api.struct(base))
+        return bool(self.api.depth(type_)) and "const" in type_["c"] and not single
 
     def argument(self, name):
         self.names.append(name)
@@ -224,6 +241,8 @@ def member_line(api, struct, field):
         kind = "KIND_TEXT"
     elif pointers == 1 and base == "char" and type_.get("const"):
         kind = "KIND_STRING"
+    elif pointers == 2 and base == "char" and array is None and type_.get("const"):
+        kind = "KIND_STRINGS"
     elif pointers == 1 and api.kind(base) == "handle":
         kind, what = "KIND_HANDLE", f"&burn_python_handles[HANDLE_{base}]"
     elif pointers:
@@ -356,7 +375,7 @@ def functions_text(api, wrappers):
 def main():
     folder = pathlib.Path(sys.argv[1])
     (folder / "burn").mkdir(parents=True, exist_ok=True)
-    api = Api()
+    api = Api(include=sys.argv[2])
     wrappers = [Wrapper(api, function) for function in api.functions.values()]
     optimizers = python.makers(api, "burn_", "_create", "BurnOptimizer"), "Optimizer", "Optimizers, with Burn's defaults"
     schedules = python.makers(api, "burn_schedule_", "", "BurnSchedule"), "Schedule", "Learning rates that change during a run"

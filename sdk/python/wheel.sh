@@ -17,11 +17,12 @@ lib=$work/tree/burn/lib
 mkdir -p "$lib"
 cp -r "$here/pyproject.toml" "$here/setup.py" "$here/src" "$here/../api/burn.json" "$work/tree"
 cp "$here"/burn/*.py "$here/burn/py.typed" "$work/tree/burn"
-"$python" "$here/make_module.py" "$work/tree"
+"$python" "$here/make_module.py" "$work/tree" "$prefix/include"
 
 # A wheel has no links: each library once, under the name that others know it by (SONAME).
-for name in burn burn_nn burn_train; do
+for name in burn burn_nn burn_train burn_import burn_datasets burn_dashboard; do
   library=$prefix/lib/lib$name.so
+  [ -e "$library" ] || continue # left out where what it needs is missing; so are its functions
   cp -L "$library" "$lib/$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
 done
 cp -r "$prefix/lib/burn" "$lib/burn"
@@ -30,10 +31,13 @@ rm -f "$lib"/burn/plugins/*torch* # built for the libtorch of this system: not t
 # Libraries that libburn needs and not every system has. Those of the C library and zlib are everywhere.
 for file in "$lib"/*.so*; do
   ldd "$file" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p'
-done | sort -u | grep -vE "^$work|/lib(c|m|pthread|dl|rt|gcc_s|stdc\+\+|z)\.so|/ld-linux" | while read -r path; do
+done | sort -u | grep -vE "^$work|/lib(c|m|pthread|dl|rt|resolv|gcc_s|stdc\+\+|z)\.so|/ld-linux" | while read -r path; do
   cp -L "$path" "$lib/$(basename "$path")"
+  package=$(dpkg -S "*/$(basename "$(readlink -f "$path")")" 2>/dev/null | sed -n '1s/:.*//p') # Debian: its licence goes along
+  if [ -n "$package" ]; then mkdir -p "$lib/licenses" && cp "/usr/share/doc/$package/copyright" "$lib/licenses/$package"; fi
 done
 find "$lib" -name '*.so*' -exec strip --strip-unneeded {} + 2>/dev/null || true # where there is no strip they are larger
+"$python" "$here/own_names.py" "$lib"
 
 cd "$work/tree"
 BURN_PREFIX=$prefix SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-315532800} \

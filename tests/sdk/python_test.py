@@ -2,10 +2,13 @@
 """The Python package as it is installed: python_test.py BURN_JSON EXAMPLES RESULT FOLDER. BURN_JSON is the description of the C API, RESULT the
 last line of the C program mnist with --json, which has trained in FOLDER on 640 and 128 digits for 2 epochs."""
 import ast
+import base64
 import importlib.util
 import inspect
 import json
 import pathlib
+import re
+import struct
 import sys
 import unittest
 
@@ -13,7 +16,9 @@ import burn
 from burn import _c, nn
 
 JSON, EXAMPLES, RESULT, FOLDER = sys.argv[1:5]
-API = json.loads(pathlib.Path(JSON).read_text())
+INCLUDE = pathlib.Path(JSON).resolve().parents[2] / "include"
+API = {key: [entry for entry in entries if (INCLUDE / entry["header"]).exists()]  # an installation may lack a library
+       for key, entries in json.loads(pathlib.Path(JSON).read_text()).items() if key != "version"}
 TYPES = {t["name"]: t for t in API["types"]}
 
 
@@ -36,6 +41,22 @@ class Reach(unittest.TestCase):
         missing = [f["name"] for f in API["functions"] if not callable(getattr(_c, f["name"], None))]
         self.assertEqual(missing, [])
         self.assertGreater(len(API["functions"]), 1500)
+
+    def test_every_function_of_every_installed_header_is_there(self):
+        include = INCLUDE / "burn"
+        declared = {}
+        for header in include.rglob("*.h"):
+            if "plugin" not in header.relative_to(include).parts[0]:  # for authors of plugins
+                text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+                text = re.sub(r"BURN_TAKES\([\d, ]*\)", "", text)
+                for name in re.findall(r"^BURN_API\b[^;{(]*?\b(burn_\w+)\(", text, re.M):
+                    declared.setdefault(name, header.name)
+        reached = [name for name in declared if callable(getattr(_c, name, None))]
+        share = f"{100 * len(reached) / len(declared):g} %"
+        print(f"{len(reached)} of {len(declared)} functions of {len(set(declared.values()))} headers are reached ({share})")
+        self.assertEqual(sorted(set(declared) - set(reached)), [])
+        self.assertGreater(len(declared), 1000)
+        self.assertLessEqual({"tensor.h", "linear.h", "learner.h", "store.h", "image.h"}, set(declared.values()))
 
     def test_every_wrapper_refuses_what_it_cannot_convert(self):
         tried = 0
@@ -90,6 +111,16 @@ class Reach(unittest.TestCase):
         stub = pathlib.Path(burn.__file__).with_name("_c.pyi")
         names = {node.name for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)}
         self.assertEqual({f["name"] for f in API["functions"]} - names, set())
+
+
+class Libraries(unittest.TestCase):
+    def test_no_library_is_taken_for_the_systems(self):
+        names = {path.name for path in (pathlib.Path(burn.__file__).parent / "lib").glob("*.so*")}
+        self.assertEqual({name for name in names if name.startswith("lib") and not name.startswith("libburn")}, set())
+        maps = pathlib.Path("/proc/self/maps").read_text()
+        loaded = {name for name in names if f"/burn/lib/{name}" in maps}
+        self.assertIn("libburn_import.so.0", loaded)
+        self.assertLessEqual({name for name in names if name.startswith("brn")}, loaded)  # found, by all that ask for them
 
 
 class Tensors(unittest.TestCase):
@@ -357,6 +388,118 @@ class Training(unittest.TestCase):
         test = burn.data.Loader(burn.data.Dataset.digits(128, seed=85).normalize_mnist(), 64)
         values = burn.train.Learner(model, burn.optim.Adam(), example.step, device=device).evaluate(test)
         self.assertEqual(float(f"{values['Loss']:.9g}"), wanted["test_loss"])
+
+
+def safetensors(path, tensors):
+    """A file of (name, dtype, shape, letter, values), written from the format's description."""
+    header, data = {"__metadata__": {"made": "by hand"}}, b""
+    for name, dtype, shape, letter, values in tensors:
+        packed = struct.pack(f"<{len(values)}{letter}", *values)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+class Weights(unittest.TestCase):
+    def setUp(self):
+        self.path = safetensors(pathlib.Path(FOLDER) / "hand.safetensors",
+                                [("net.fc.weight", "F32", [2, 3], "f", [1, 2, 3, 4, 5, 6]), ("net.fc.bias", "F16", [2], "e", [0.5, -0.5]),
+                                 ("step", "I64", [], "q", [7])])
+
+    def test_a_store_is_a_mapping_of_names(self):
+        with burn.store.open(self.path) as store:
+            self.assertEqual((store.format, len(store), list(store)), ("safetensors", 3, ["net.fc.weight", "net.fc.bias", "step"]))
+            self.assertEqual(store.metadata, {"made": "by hand"})
+            self.assertEqual(store.entry("net.fc.bias"), ("net.fc.bias", (2,), burn.f16, "F16", 4))
+            self.assertEqual(store.entries[2].shape, ())
+            self.assertEqual(store["net.fc.weight"].tolist(), [[1, 2, 3], [4, 5, 6]])
+            self.assertIn("step", store)
+            with self.assertRaises(KeyError):
+                store["net.fc.wieght"]
+            with self.assertRaisesRegex(burn.BurnError, "Did you mean .net.fc.weight.\\?"):
+                store.tensor("net.fc.wieght")
+
+    def test_a_linear_of_pytorch_is_turned(self):
+        layer = nn.Linear(3, 2)
+        with burn.store.open(self.path) as store:
+            report = store.apply(layer, pytorch=True, rename={r"^net\.fc\.": ""}, exclude=["step"], dtypes=1)
+        self.assertEqual((layer.weight.tolist(), layer.bias.tolist()), ([[1, 4], [2, 5], [3, 6]], [0.5, -0.5]))
+        self.assertEqual(([d.path for d in report.loaded], report.missing), (["weight", "bias"], []))
+        self.assertIn("2 loaded, 0 missing", str(report))
+
+    def test_a_refusal_has_its_report_and_changes_nothing(self):
+        layer = nn.Linear(3, 2)
+        before = layer.weight.tolist()
+        with burn.store.open(self.path) as store, self.assertRaises(burn.BurnError) as caught:
+            store.apply(layer, pytorch=True, rename=[(r"^net\.fc\.w", "w")])
+        self.assertEqual([d.path for d in caught.exception.report.missing], ["bias"])
+        self.assertEqual([d.path for d in caught.exception.report.unused], ["net.fc.bias", "step"])
+        self.assertEqual(layer.weight.tolist(), before)
+
+    def test_modules_and_stores_are_written(self):
+        layer, folder = nn.Linear(3, 2), pathlib.Path(FOLDER)
+        for name in ("saved.safetensors", "saved.bpk", "saved.npz", "saved.pt"):
+            burn.store.save(layer, folder / name, pytorch=name.endswith(".pt"), overwrite=True)
+            again = nn.Linear(3, 2)
+            with burn.store.open(folder / name) as store:
+                store.apply(again, pytorch=name.endswith(".pt"))
+            self.assertEqual(again.weight.tolist(), layer.weight.tolist(), name)
+        with burn.store.open(self.path) as store:
+            store.convert(folder / "half.safetensors", floats=burn.f16, include=["weight"], metadata={"by": "test"}, overwrite=True)
+        with burn.store.open(folder / "half.safetensors") as store:
+            self.assertEqual((store.metadata, store.entries), ({"by": "test"}, [("net.fc.weight", (2, 3), burn.f16, "F16", 12)]))
+        with self.assertRaisesRegex(burn.BurnError, "half.safetensors"):
+            burn.store.save(layer, folder / "half.safetensors")
+
+
+TINY = base64.b64decode(  # y = relu(x w + b); the model of the guide's page onnx.md
+    "CAg6uQEKJAoBeAoJZmMud2VpZ2h0CgdmYy5iaWFzEgFoGgJmYyIER2VtbQoRCgFoEgF5GgNhY3QiBFJlbHUSBHRpbnkqKwgDCAIQAUIJZmMud2VpZ2h0ShgAAIA/AACAvwAAAEAA"
+    "AAA/AAAAAAAAgD8qFwgCEAFCB2ZjLmJpYXNKCAAAAD8AAADAWhgKAXgSEwoRCAESDQoHEgViYXRjaAoCCANiGAoBeRITChEIARINCgcSBWJhdGNoCgIIAkIECgAQEQ==")
+
+
+@unittest.skipUnless(hasattr(_c, "burn_onnx_load"), "Burn was built without protobuf-c")
+class Onnx(unittest.TestCase):
+    def test_a_graph_runs_on_values_by_name_and_by_place(self):
+        path = pathlib.Path(FOLDER) / "tiny.onnx"
+        path.write_bytes(TINY)
+        graph = burn.onnx.load(path)
+        self.assertEqual((graph.inputs, graph.outputs), ([("x", ("batch", 3), burn.f32)], [("y", ("batch", 2), burn.f32)]))
+        for x in ([[1, 2, 3]], burn.tensor([[1.0, 2.0, 3.0]]), burn.tensor([[1.0, 2.0, 3.0]], device=graph.device)):
+            self.assertEqual((graph(x).tolist(), graph(x=x).tolist(), graph.run({"x": x}, ["y"])["y"].tolist()), (([[5.5, 1]],) * 3))
+        self.assertEqual((graph.stats.nodes_in_file, burn.onnx.info(path)["inputs"][0]["name"]), (2, "x"))
+
+    def test_a_graph_runs_on_numpy(self):
+        numpy = optional("numpy")
+        if not numpy:
+            self.skipTest("this Python has no NumPy")
+        graph = burn.onnx.load(TINY)
+        x = numpy.random.default_rng(1).normal(size=(5, 3)).astype(numpy.float32)
+        w, b = numpy.array([[1, -1], [2, 0.5], [0, 1]], numpy.float32), numpy.array([0.5, -2], numpy.float32)
+        numpy.testing.assert_allclose(graph(x=x).numpy(), numpy.maximum(x @ w + b, 0), rtol=1e-6)
+
+    def test_mistakes_name_the_input(self):
+        graph = burn.onnx.load(TINY)
+        with self.assertRaisesRegex(burn.BurnError, "z"):
+            graph(z=[[1.0, 2.0, 3.0]])
+        with self.assertRaisesRegex(TypeError, "^input 'x' is given twice$"):
+            graph([[1.0]], x=[[1.0]])
+        with self.assertRaisesRegex(ValueError, "the list before it has 1"):
+            _c.burn_graph_run_named(graph._graph, ["x"], [], ["y"], 1, 1)
+        with self.assertRaises(burn.BurnError):
+            burn.onnx.load(TINY[:40])
+
+    def test_a_graph_is_trained_on(self):
+        graph = burn.onnx.load(TINY, training=True)
+        self.assertEqual([path for path, _ in graph.parameters()], ["fc.weight", "fc.bias"])
+        graph.set_tensor("fc.bias", burn.tensor([3.0, 3.0]))
+        optimizer = burn.optim.Sgd()
+        for _ in range(200):
+            optimizer.train_step(graph, (graph(burn.tensor([[1.0, 0.0, 0.0]])) - burn.tensor([[1.0, 2.0]])).square().mean(), 0.1)
+        copy = graph.clone()
+        for value, wanted in zip(copy([[1, 0, 0]]).tolist()[0], (1, 2)):
+            self.assertAlmostEqual(value, wanted, 3)
 
 
 class Shared(unittest.TestCase):

@@ -9,7 +9,12 @@ python3 "$here/../make_rust.py" "$out/src/sys.rs"
 python3 "$here/../make_inline.py" "$out/inline.c"
 ${CC:-cc} -std=c11 -O2 -fPIC -I"$prefix/include" -c "$out/inline.c" -o "$out/inline.o"
 ar rcs "$out/libburn_inline.a" "$out/inline.o"
+others= # libraries that an installation may lack
+for name in burn_import burn_datasets burn_dashboard; do
+  if [ -e "$prefix/lib/lib$name.so" ]; then others="$others -l $name"; fi
+done
+# shellcheck disable=SC2086 # several words
 rustc --edition 2021 -O --crate-type rlib --crate-name burn -L "$out" -L "$prefix/lib" \
-  -l static=burn_inline -l burn_train -l burn_nn -l burn -o "$out/libburn.rlib" "$out/src/lib.rs"
+  -l static=burn_inline $others -l burn_train -l burn_nn -l burn -o "$out/libburn.rlib" "$out/src/lib.rs"
 rustc --edition 2021 -O --extern burn="$out/libburn.rlib" -L "$out" -L "$prefix/lib" -C link-arg=-Wl,-rpath,"$prefix/lib" \
   -o "$out/mnist" "$here/examples/mnist.rs"

@@ -186,6 +186,14 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
   return list;
 }
 
+size_t argument_count(Call *call, int index, const void *list, size_t count, size_t first_count) {
+  if (list && count != first_count && !call->failed) {
+    PyErr_Format(PyExc_ValueError, "%zu items, and the list before it has %zu", count, first_count);
+    argument_failed(call, index);
+  }
+  return first_count;
+}
+
 void *argument_room(Call *call, int index, size_t *count) {
   *count = (size_t)argument_unsigned(call, index, 1 << 20);
   return call->failed ? NULL : room(call, *count * sizeof(void *));

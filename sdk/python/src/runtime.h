@@ -41,6 +41,7 @@ typedef enum Kind {
   KIND_F32,
   KIND_F64,
   KIND_STRING,  /* const char *: Python's str, kept alive by the struct */
+  KIND_STRINGS, /* const char *const *: a list of them */
   KIND_TEXT,    /* char[count] */
   KIND_HANDLE,  /* `what` is a HandleInfo */
   KIND_STRUCT,  /* `what` is a StructInfo */
@@ -122,6 +123,8 @@ void *argument_struct(Call *call, int index, const StructInfo *info);
 void argument_value(Call *call, int index, const StructInfo *info, void *out);
 /* A list as an array that lives as long as the call. */
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
+/* The count of two lists, of which `list`, the second, is the argument; other counts fail, unless it is None. */
+size_t argument_count(Call *call, int index, const void *list, size_t count, size_t first_count);
 /* Room for `count` pointers, as many as the argument says. */
 void *argument_room(Call *call, int index, size_t *count);
 

@@ -212,6 +212,8 @@ PyObject *read_item(Kind kind, const void *what, const void *at, PyObject *owner
       return result_view(what, at, owner);
     case KIND_POINTER:
       return what ? result_view(what, *(void *const *)at, owner) : result_address(*(void *const *)at);
+    case KIND_STRINGS:
+      return result_address(*(void *const *)at);
     case KIND_OPAQUE:
       return result_address(at);
     default:
@@ -301,6 +303,30 @@ bool address_of(PyObject *value, void **out) {
   return *out || array_address(value, out);
 }
 
+/* A list of str as an array of texts. */
+static bool write_texts(void *at, PyObject *values, PyObject *keep) {
+  *(const char *const **)at = NULL;
+  if (values == Py_None) return true;
+  if (!PyList_Check(values) && !PyTuple_Check(values)) {
+    PyErr_Format(PyExc_TypeError, "a list of str is expected, not %R", (PyObject *)Py_TYPE(values));
+    return false;
+  }
+  const Py_ssize_t count = PySequence_Size(values);
+  PyObject *bytes = PyByteArray_FromStringAndSize(NULL, (count + 1) * (Py_ssize_t)sizeof(char *));
+  if (!bytes) return false;
+  char *memory = PyByteArray_AsString(bytes);
+  memset(memory, 0, (size_t)(count + 1) * sizeof(char *));
+  *(void **)at = memory;
+  if (!kept(keep, at, bytes)) return false;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PySequence_GetItem(values, i);
+    const bool done = item && write_text(memory + (size_t)i * sizeof(char *), item, keep);
+    Py_XDECREF(item);
+    if (!done) return false;
+  }
+  return true;
+}
+
 static bool write_handle(const HandleInfo *info, void *at, PyObject *value, PyObject *keep) {
   void *pointer;
   if (!handle_pointer(value, info, &pointer)) return false;
@@ -329,6 +355,8 @@ bool write_item(Kind kind, const void *what, void *at, PyObject *value, PyObject
   switch (kind) {
     case KIND_STRING:
       return write_text(at, value, keep);
+    case KIND_STRINGS:
+      return write_texts(at, value, keep);
     case KIND_HANDLE:
       return write_handle(what, at, value, keep);
     case KIND_STRUCT:
