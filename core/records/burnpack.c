@@ -242,6 +242,7 @@ BurnStatus burn__burnpack_encode(const BurnValue *item, const BurnRecordConfig *
 typedef struct Unpacker {
   const uint8_t *data; /* the data section; NULL where there is none */
   uint64_t data_begin, data_bytes, claimed;
+  bool stay; /* the data outlive what is read */
 } Unpacker;
 
 bool burn__is_burnpack(const uint8_t *bytes, size_t count) {
@@ -311,9 +312,10 @@ static BurnValue *with_id(BurnValue *tensor, uint64_t id) {
 
 static BurnStatus read_tensor(const Unpacker *unpacker, const Entry *entry, BurnValue **out) {
   BurnValue *tensor = NULL;
-  BurnStatus status = burn__record_make_tensor(
-      burn_value_get(entry->value, "dtype"), burn_value_get(entry->value, "shape"),
-      unpacker->data ? unpacker->data + entry->begin : NULL, (size_t)(entry->end - entry->begin), &tensor);
+  const BurnRecordBytes data = {unpacker->data ? unpacker->data + entry->begin : NULL,
+                                (size_t)(entry->end - entry->begin), unpacker->stay};
+  BurnStatus status = burn__record_make_tensor(burn_value_get(entry->value, "dtype"),
+                                               burn_value_get(entry->value, "shape"), &data, &tensor);
   if (status != BURN_OK) {
     return burn_status_annotate(status, "byte %llu", (unsigned long long)(unpacker->data_begin + entry->begin));
   }
@@ -420,14 +422,14 @@ static BurnValue *take_metadata(BurnValue *top) {
   return NULL;
 }
 
-BurnStatus burn__burnpack_decode(const uint8_t *bytes, size_t count, BurnRecordParts *out) {
+BurnStatus burn__burnpack_decode(const uint8_t *bytes, size_t count, bool stay, BurnRecordParts *out) {
   size_t length = 0;
   BurnValue *top = NULL;
   if (count > FILE_BYTES_LIMIT) return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "a file of %zu bytes", count);
   BurnStatus status = read_header(bytes, count, &length);
   if (status == BURN_OK) status = burn__cbor_read(bytes + HEADER_BYTES, length, HEADER_BYTES, &top);
   if (status != BURN_OK) return status;
-  Unpacker unpacker = {.data_begin = align(HEADER_BYTES + length)};
+  Unpacker unpacker = {.data_begin = align(HEADER_BYTES + length), .stay = stay};
   if (unpacker.data_begin < count) {
     unpacker.data = bytes + unpacker.data_begin;
     unpacker.data_bytes = count - unpacker.data_begin;

@@ -346,7 +346,7 @@ static BurnStatus read_tensor(Reader *reader, BurnValue **out) {
   status = read_shape(reader, shape);
   if (status == BURN_OK) status = read_dtype(reader, &label);
   if (status == BURN_OK) {
-    status = burn__record_make_tensor(label, shape, data, length, out);
+    status = burn__record_make_tensor(label, shape, &(BurnRecordBytes){data, length, false}, out);
     if (status != BURN_OK) status = burn_status_annotate(status, "byte %zu", start);
   }
   burn_value_destroy(label);

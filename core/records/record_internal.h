@@ -84,7 +84,8 @@ bool burn__is_bin(const uint8_t *bytes, size_t count);
  * to a number or bool. */
 BurnStatus burn__burnpack_encode(const BurnValue *item, const BurnRecordConfig *config, uint8_t **out,
                                  size_t *out_count);
-BurnStatus burn__burnpack_decode(const uint8_t *bytes, size_t count, BurnRecordParts *out);
+/* `stay`: the bytes outlive what is read, whose tensors are left in them. */
+BurnStatus burn__burnpack_decode(const uint8_t *bytes, size_t count, bool stay, BurnRecordParts *out);
 bool burn__is_burnpack(const uint8_t *bytes, size_t count);
 
 /* Tensors as they stand in files: the dtype that a precision stores one in, its name, its elements in that dtype at
@@ -92,8 +93,15 @@ bool burn__is_burnpack(const uint8_t *bytes, size_t count);
 BurnDType burn__record_dtype(const BurnHostTensor *tensor, uint32_t precision);
 const char *burn__record_dtype_label(BurnDType dtype);
 BurnStatus burn__record_store(const BurnHostTensor *tensor, BurnDType dtype, void *out);
-BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
+typedef struct BurnRecordBytes {
+  const uint8_t *bytes; /* NULL if there are none */
+  size_t count;
+  bool stay; /* they outlive the value, so that they need not be copied */
+} BurnRecordBytes;
+BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const BurnRecordBytes *data,
                                     BurnValue **out);
+/* Whether a value may have the bytes themselves: they stay, and lie as malloc's do. */
+bool burn__record_can_borrow(const BurnRecordBytes *data);
 
 /* Bytes of the tensor when it is stored in that dtype. */
 size_t burn__record_bytes(const BurnHostTensor *tensor, BurnDType dtype);
@@ -102,9 +110,9 @@ size_t burn__record_bytes(const BurnHostTensor *tensor, BurnDType dtype);
 
 /* {"QFloat": scheme}, the dtype of a quantized tensor. */
 BurnValue *burn__record_scheme(const BurnQuantScheme *scheme);
-/* A quantized tensor of what a file says: the scheme, and bytes, which are copied. */
-BurnStatus burn__record_make_quantized(const BurnValue *scheme, const BurnShape *shape, const uint8_t *bytes,
-                                       size_t count, BurnValue **out);
+/* A quantized tensor of what a file says: the scheme, and bytes, which are copied unless they can be borrowed. */
+BurnStatus burn__record_make_quantized(const BurnValue *scheme, const BurnShape *shape, const BurnRecordBytes *data,
+                                       BurnValue **out);
 /* A tensor of a tree on a device; of a quantized one the floats it stands for. */
 BurnTensor *burn__host_tensor_on(const BurnHostTensor *host, BurnDevice *device);
 

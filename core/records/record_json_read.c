@@ -296,8 +296,8 @@ static BurnStatus finish_map(Reader *reader, size_t start, unsigned depth, BurnV
   if (!bytes) return BURN_OK;
   const BurnValue *shape = burn_value_get(*map, "shape"), *dtype = burn_value_get(*map, "dtype");
   if (!shape || !dtype || (*map)->as.list.count != 3) return bytes_to_array(reader, start, bytes);
-  BurnStatus status =
-      burn__record_make_tensor(dtype, shape, (*bytes)->as.own_bytes.data, (*bytes)->as.own_bytes.count, &tensor);
+  const BurnRecordBytes data = {(*bytes)->as.own_bytes.data, (*bytes)->as.own_bytes.count, false};
+  BurnStatus status = burn__record_make_tensor(dtype, shape, &data, &tensor);
   if (status != BURN_OK) return burn_status_annotate(status, "byte %zu", start);
   burn_value_destroy(*map);
   *map = tensor;

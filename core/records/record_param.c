@@ -140,25 +140,24 @@ static BurnStatus read_scheme(const BurnValue *map, BurnQuantScheme *out) {
 
 /* -- quantized tensors ------------------------------------------------------------------------- */
 
-/* With `bytes` uninitialised bytes. */
-static BurnStatus new_quantized(const BurnShape *shape, const BurnQuantScheme *scheme, size_t bytes, BurnValue **out) {
-  BurnHostTensor *tensor = malloc(sizeof *tensor);
-  uint8_t *data = malloc(bytes ? bytes : 1);
-  BurnValue *value = tensor && data ? burn__value_new(BURN_VALUE_TENSOR) : NULL;
-  if (!value) {
-    free(tensor);
-    free(data);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a quantized tensor of %zu bytes", bytes);
-  }
-  *tensor = (BurnHostTensor){BURN_DTYPE_I8, *shape, 1, bytes, data, true, *scheme};
-  for (uint32_t i = 0; i < shape->rank; i++) tensor->count *= (size_t)shape->dims[i];
-  value->as.tensor = tensor;
-  *out = value;
-  return BURN_OK;
+/* Of `bytes` bytes at `borrowed`, or, if that is NULL, with as many of its own, uninitialised. */
+static BurnStatus new_quantized(const BurnShape *shape, const BurnQuantScheme *scheme, size_t bytes,
+                                const uint8_t *borrowed, BurnValue **out) {
+  BurnHostTensor tensor = {.dtype = BURN_DTYPE_I8,
+                           .shape = *shape,
+                           .count = 1,
+                           .bytes = bytes,
+                           .data = borrowed ? (uint8_t *)(uintptr_t)borrowed : malloc(bytes ? bytes : 1),
+                           .is_borrowed = borrowed != NULL,
+                           .is_quantized = true,
+                           .scheme = *scheme};
+  for (uint32_t i = 0; i < shape->rank; i++) tensor.count *= (size_t)shape->dims[i];
+  return burn__value_of_host(&tensor, out);
 }
 
-BurnStatus burn__record_make_quantized(const BurnValue *scheme_map, const BurnShape *shape, const uint8_t *bytes,
-                                       size_t count, BurnValue **out) {
+BurnStatus burn__record_make_quantized(const BurnValue *scheme_map, const BurnShape *shape, const BurnRecordBytes *data,
+                                       BurnValue **out) {
+  const size_t count = data->count;
   BurnQuantScheme scheme;
   size_t elements = 0, value_bytes = 0;
   BurnStatus status = read_scheme(scheme_map, &scheme);
@@ -170,8 +169,9 @@ BurnStatus burn__record_make_quantized(const BurnValue *scheme_map, const BurnSh
                             "tensor: %zu bytes do not make shape %s of quantized %s with its scales", count,
                             burn_shape_text(*shape).text, burn_quant_value_name(scheme.value));
   }
-  status = new_quantized(shape, &scheme, count, out);
-  if (status == BURN_OK && count) memcpy((*out)->as.tensor->data, bytes, count);
+  if (burn__record_can_borrow(data)) return new_quantized(shape, &scheme, count, data->bytes, out);
+  status = new_quantized(shape, &scheme, count, NULL, out);
+  if (status == BURN_OK && count) memcpy((*out)->as.tensor->data, data->bytes, count);
   return status;
 }
 
@@ -193,7 +193,7 @@ static BurnStatus quantized_to_value(const BurnParam *param, BurnValue **out) {
   if (param->transposed) q = burn_quant_transpose(q);
   const BurnShape shape = burn_shape(q.values);
   const size_t bytes = burn_quant_bytes(shape, q.scheme);
-  status = new_quantized(&shape, &q.scheme, bytes, out);
+  status = new_quantized(&shape, &q.scheme, bytes, NULL, out);
   if (status != BURN_OK) {
     burn_quant_drop(q);
     return status;

@@ -13,6 +13,7 @@
 
 #include <burn/file.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,37 +215,56 @@ static BurnStatus read_shape(const BurnValue *value, BurnShape *shape) {
   return BURN_OK;
 }
 
-BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const uint8_t *bytes, size_t count,
+bool burn__record_can_borrow(const BurnRecordBytes *data) {
+  return data->stay && data->bytes && (uintptr_t)data->bytes % _Alignof(max_align_t) == 0;
+}
+
+/* A tensor of the file's bytes: a copy, unless they can be borrowed. */
+static BurnStatus keep_elements(const FileDType *dtype, const BurnShape *shape, const BurnRecordBytes *data,
+                                size_t elements, BurnValue **out) {
+  if (dtype->form == 0 && burn__record_can_borrow(data)) {
+    const BurnHostTensor tensor = {.dtype = dtype->dtype,
+                                   .shape = *shape,
+                                   .count = elements,
+                                   .bytes = data->count,
+                                   .data = (uint8_t *)(uintptr_t)data->bytes,
+                                   .is_borrowed = true};
+    return burn__value_of_host(&tensor, out);
+  }
+  BurnValue *made = NULL;
+  BurnStatus status = burn__value_new_tensor(dtype->dtype, shape, &made);
+  if (status != BURN_OK) return status;
+  if (dtype->form != 0) {
+    status = widen_elements(made->as.tensor, dtype, data->bytes);
+  } else if (data->count) {
+    memcpy(made->as.tensor->data, data->bytes, data->count);
+  }
+  if (status == BURN_OK) {
+    *out = made;
+  } else {
+    burn_value_destroy(made);
+  }
+  return status;
+}
+
+BurnStatus burn__record_make_tensor(const BurnValue *label, const BurnValue *axes, const BurnRecordBytes *data,
                                     BurnValue **out) {
   const BurnValue *scheme = burn_value_get(label, "QFloat");
   const FileDType *dtype = find_dtype(label);
   BurnShape shape;
-  BurnValue *made = NULL;
   size_t elements = 0, wanted = 0;
   if (!dtype && !scheme) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: dtype \"%.20s\" is not supported",
                             burn_value_as_text(label, "?"));
   }
   BurnStatus status = read_shape(axes, &shape);
-  if (status == BURN_OK && scheme) return burn__record_make_quantized(scheme, &shape, bytes, count, out);
+  if (status == BURN_OK && scheme) return burn__record_make_quantized(scheme, &shape, data, out);
   if (status != BURN_OK) return status;
-  if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != count) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s", count,
+  if (!burn__shape_bytes(&shape, dtype->bytes, &elements, &wanted) || wanted != data->count) {
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: %zu bytes do not make shape %s of %s", data->count,
                             burn_shape_text(shape).text, dtype->name);
   }
-  status = burn__value_new_tensor(dtype->dtype, &shape, &made);
-  if (status != BURN_OK) return status;
-  if (dtype->form != 0) {
-    status = widen_elements(made->as.tensor, dtype, bytes);
-  } else if (wanted) {
-    memcpy(made->as.tensor->data, bytes, wanted);
-  }
-  if (status != BURN_OK) {
-    burn_value_destroy(made);
-    return status;
-  }
-  *out = made;
-  return BURN_OK;
+  return keep_elements(dtype, &shape, data, elements, out);
 }
 
 /* {"bytes", "shape", "dtype"} as a tensor. */
@@ -253,8 +273,8 @@ static BurnStatus make_tensor(const BurnValue *map, BurnValue **out) {
   if (!bytes || bytes->kind != BURN_INTERNAL_VALUE_BYTES || map->as.list.count != 3) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "bytes outside of a tensor");
   }
-  return burn__record_make_tensor(burn_value_get(map, "dtype"), burn_value_get(map, "shape"), bytes->as.bytes.data,
-                                  bytes->as.bytes.count, out);
+  const BurnRecordBytes data = {bytes->as.bytes.data, bytes->as.bytes.count, false};
+  return burn__record_make_tensor(burn_value_get(map, "dtype"), burn_value_get(map, "shape"), &data, out);
 }
 
 /* -- values ----------------------------------------------------------------------------------- */
@@ -453,7 +473,7 @@ static BurnStatus decode_plain(const uint8_t *bytes, size_t count, uint32_t fami
     case BURN_RECORD_FAMILY_BIN:
       return burn__bin_decode(bytes, count, module, out);
     case BURN_RECORD_FAMILY_BURNPACK:
-      return burn__burnpack_decode(bytes, count, out);
+      return burn__burnpack_decode(bytes, count, false, out);
     default:
       return decode_named(bytes, count, out);
   }
@@ -552,6 +572,21 @@ BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *form
   const BurnStatus status = decode_any(bytes, count, &found, &parts);
   if (status != BURN_OK) return status;
   *format = found;
+  *metadata = parts.metadata;
+  *item = parts.item;
+  return BURN_OK;
+}
+
+BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t *format, BurnValue **metadata,
+                                      BurnValue **item) {
+  if (!burn__is_burnpack(bytes, count)) return burn_value_decode_any(bytes, count, format, metadata, item);
+  BurnRecordParts parts = {NULL, NULL};
+  const BurnStatus status = burn__burnpack_decode(bytes, count, true, &parts);
+  if (status != BURN_OK) {
+    burn__record_parts_release(&parts);
+    return status;
+  }
+  *format = BURN_RECORD_BPK;
   *metadata = parts.metadata;
   *item = parts.item;
   return BURN_OK;

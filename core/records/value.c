@@ -69,6 +69,20 @@ bool burn__shape_bytes(const BurnShape *shape, uint32_t element_bytes, size_t *e
   return true;
 }
 
+BurnStatus burn__value_of_host(const BurnHostTensor *tensor, BurnValue **out) {
+  BurnHostTensor *copy = tensor->data ? malloc(sizeof *copy) : NULL;
+  BurnValue *value = copy ? burn__value_new(BURN_VALUE_TENSOR) : NULL;
+  if (!value) {
+    if (!tensor->is_borrowed) free(tensor->data);
+    free(copy);
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a tensor of %zu bytes", tensor->bytes);
+  }
+  *copy = *tensor;
+  value->as.tensor = copy;
+  *out = value;
+  return BURN_OK;
+}
+
 BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnValue **out) {
   size_t elements = 0, bytes = 0;
   uint32_t element_bytes = burn_dtype_bytes(dtype);
@@ -76,18 +90,9 @@ BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnV
     return burn_status_make(BURN_STATUS_INVALID_SHAPE, "tensor of shape %s and dtype %s", burn_shape_text(*shape).text,
                             burn_dtype_name(dtype));
   }
-  BurnHostTensor *tensor = malloc(sizeof *tensor);
   uint8_t *data = malloc(bytes ? bytes : 1);
-  BurnValue *value = tensor && data ? burn__value_new(BURN_VALUE_TENSOR) : NULL;
-  if (!value) {
-    free(tensor);
-    free(data);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a tensor of %zu bytes", bytes);
-  }
-  *tensor = (BurnHostTensor){.dtype = dtype, .shape = *shape, .count = elements, .bytes = bytes, .data = data};
-  value->as.tensor = tensor;
-  *out = value;
-  return BURN_OK;
+  const BurnHostTensor tensor = {.dtype = dtype, .shape = *shape, .count = elements, .bytes = bytes, .data = data};
+  return burn__value_of_host(&tensor, out);
 }
 
 BurnStatus burn__value_from_tensor(BurnTensor *x, BurnValue **out) {
@@ -130,7 +135,7 @@ void burn_value_destroy(BurnValue *value) {
   } else if (value->kind == BURN_VALUE_TEXT) {
     free(value->as.text);
   } else if (value->kind == BURN_VALUE_TENSOR) {
-    free(value->as.tensor->data);
+    if (!value->as.tensor->is_borrowed) free(value->as.tensor->data);
     free(value->as.tensor);
   } else if (value->kind == BURN_INTERNAL_VALUE_OWN_BYTES) {
     free(value->as.own_bytes.data);

@@ -11,6 +11,7 @@ typedef struct BurnHostTensor {
   size_t count; /* elements */
   size_t bytes;
   uint8_t *data;
+  bool is_borrowed;       /* data are the caller's: neither changed nor freed */
   bool is_quantized;      /* dtype is i8, data are the bytes of burn_quant_export */
   BurnQuantScheme scheme; /* then */
 } BurnHostTensor;
@@ -50,6 +51,9 @@ BurnValue *burn__value_new(uint32_t kind);
 /* A tensor of a shape and dtype with uninitialised data. Fails on a shape without rank, with negative axes, or whose
  * bytes overflow. */
 BurnStatus burn__value_new_tensor(BurnDType dtype, const BurnShape *shape, BurnValue **out);
+
+/* A value of the tensor, whose data are malloc'd unless they are borrowed. On failure they are freed. */
+BurnStatus burn__value_of_host(const BurnHostTensor *tensor, BurnValue **out);
 
 /* Reads a tensor (taken) into *out. */
 BurnStatus burn__value_from_tensor(BurnTensor *x, BurnValue **out);

@@ -1,5 +1,6 @@
-/* store_burn.c - Burn's own records, by core's readers (record.h): a tree of fields becomes a list of paths. A record
- * is decoded as a whole, so one that is compressed may take up to what burn_unpack_limit allows. */
+/* store_burn.c - Burn's own records, by core's readers (record.h): a tree of fields becomes a list of paths. Of a .bpk
+ * the header is read, and its tensors stay in the file; other records are decoded as a whole, so one that is compressed
+ * may take up to what burn_unpack_limit allows. */
 #include "store_format.h"
 
 #include <stdio.h>
@@ -110,7 +111,7 @@ static BurnStatus open_burn(BurnStore *store) {
   if (!record) return no_memory();
   store->state = record;
   BurnStatus status =
-      burn_value_decode_any(store->file.bytes, store->file.count, &format, &record->metadata, &record->item);
+      burn_value_decode_in_place(store->file.bytes, store->file.count, &format, &record->metadata, &record->item);
   if (status == BURN_OK && (format == BURN_RECORD_BIN || format == BURN_RECORD_BIN_GZ))
     status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a .bin has no names: only burn_record_load can read it");
   if (status == BURN_OK) status = copy_metadata(store, record->metadata);

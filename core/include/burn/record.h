@@ -219,6 +219,11 @@ BURN_API BURN_USE_RESULT BurnStatus burn_value_read_any(const char *path, uint32
 BURN_API BURN_USE_RESULT BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *format,
                                                           BurnValue **metadata, BurnValue **item);
 
+/* The same, but the tensors of a .bpk stay where they stand in `bytes`, which must outlive *item: no more than the
+ * header is read. Bools, and tensors that are not aligned as malloc aligns, are copied, as is all of another format. */
+BURN_API BURN_USE_RESULT BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t *format,
+                                                               BurnValue **metadata, BurnValue **item);
+
 /* -- text forms ------------------------------------------------------------------------------- */
 
 /* A parameter id as Burn writes it: 13 characters of base32 (0-9a-v) and a terminator. */

@@ -1,5 +1,5 @@
 /* store_memory_test.c - what a file may make a store ask for before its values are asked for: four times its size and 16
- * MB, whatever it claims. */
+ * MB, whatever it claims; of a Burnpack no more than its header takes. */
 #include "sanitized.h"
 #include "store_testing.h"
 
@@ -64,8 +64,53 @@ static void test_claims(void **state) {
   }
 }
 
+/* {"tensors": {"big": f32 [2^20] at 0, "odd": f32 [1] at 2^22 + 1}} in CBOR (RFC 8949): the second is not aligned. */
+static const uint8_t burnpack_metadata[] =
+    "\xa1\x67"
+    "tensors\xa2"
+    "\x63"
+    "big\xa3\x65"
+    "dtype\x63"
+    "F32\x65"
+    "shape\x81\x1a\0\x10\0\0\x6c"
+    "data_offsets\x82\0\x1a\0\x40\0\0"
+    "\x63"
+    "odd\xa3\x65"
+    "dtype\x63"
+    "F32\x65"
+    "shape\x81\1\x6c"
+    "data_offsets\x82\x1a\0\x40\0\1\x1a\0\x40\0\5";
+enum { BIG = 1 << 22, DATA = 256, BURNPACK_BYTES = DATA + BIG + 5 };
+
+/* Values are read from the bytes when they are asked for: from those that are there then. */
+static void test_a_burnpack_stays_in_its_file(void **state) {
+  (void)state;
+  _Static_assert(10 + sizeof burnpack_metadata - 1 < DATA, "the data begin at the first multiple of 256");
+  uint8_t *file = calloc(1, BURNPACK_BYTES);
+  assert_non_null(file);
+  memcpy(file, "NRUB\1\0", 6);
+  file[6] = sizeof burnpack_metadata - 1;
+  memcpy(file + 10, burnpack_metadata, sizeof burnpack_metadata - 1);
+  const long long held = held_by(file, BURNPACK_BYTES, "ok");
+  if (held > 16384) fail_msg("%lld bytes for a header of %zu", held, sizeof burnpack_metadata);
+  BurnStatus status = BURN_OK;
+  BurnStore *store = burn_store_open_bytes(file, BURNPACK_BYTES, &status);
+  assert_string_equal(burn_status_message(status), "ok");
+  const float late = 2.5f;
+  float *values = malloc(BIG);
+  memcpy(file + DATA + BIG - sizeof late, &late, sizeof late);
+  assert_int_equal(burn_store_read(store, burn_store_find(store, "big"), values, BIG), BURN_OK);
+  assert_true(values[BIG / sizeof late - 1] == late);
+  assert_int_equal(burn_store_read(store, burn_store_find(store, "odd"), values, sizeof late), BURN_OK);
+  assert_true(values[0] == 0);
+  free(values);
+  burn_store_close(store);
+  free(file);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_tensors), cmocka_unit_test(test_claims)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_tensors), cmocka_unit_test(test_claims),
+                                     cmocka_unit_test(test_a_burnpack_stays_in_its_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif
