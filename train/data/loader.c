@@ -41,6 +41,8 @@ struct BurnLoader {
 typedef struct Made {
   BurnStatus status;
   BurnTensor *tensors[BURN_MAX_COLUMNS];
+  size_t item_count;
+  BurnSkips skips; /* items that it is without */
 } Made;
 
 typedef struct Slot {
@@ -57,6 +59,7 @@ struct BurnBatches {
   size_t batch_count;
   bool ended;        /* nothing more will be handed out */
   BurnStatus status; /* the first failure that the consumer met */
+  BurnSkips skips;   /* what the batches handed out are without */
   Made handed_out;
   BurnStaging *staging; /* NULL: there is nothing to make */
   size_t worker_count;
@@ -204,29 +207,43 @@ static BurnShape batch_shape(const BurnColumn *column, size_t count) {
   return shape;
 }
 
-/* Reads the items of batch `index` into the memory of a slot. */
-static BurnStatus items_gather(const BurnBatches *batches, size_t index, unsigned char *memory) {
+/* True if an item that failed so is left out. */
+static bool item_skips(const BurnLoader *loader, BurnStatus status, BurnSkips *skips) {
+  if (!loader->config.read.skip_bad || burn_status_code(status) != BURN_STATUS_CORRUPT_DATA) return false;
+  burn__skip(skips, burn_status_message(status));
+  return true;
+}
+
+/* Reads the items of batch `index` into the memory of a slot, one after the other. */
+static BurnStatus items_gather(const BurnBatches *batches, size_t index, unsigned char *memory, Made *made) {
   const BurnLoader *loader = batches->loader;
   const size_t first = index * loader->config.batch_size, count = batch_item_count(loader, index);
   unsigned char *starts[BURN_MAX_COLUMNS];
   for (size_t j = 0; j < loader->column_count; j++) starts[j] = memory + column_offset(loader, j);
   for (size_t i = 0; i < count; i++) {
     void *columns[BURN_MAX_COLUMNS] = {NULL};
-    for (size_t j = 0; j < loader->column_count; j++) columns[j] = starts[j] + i * loader->bytes[j];
+    for (size_t j = 0; j < loader->column_count; j++) columns[j] = starts[j] + made->item_count * loader->bytes[j];
     const size_t item = batches->order != NULL ? batches->order[first + i] : first + i;
-    const BurnStatus status = burn_dataset_get_in_epoch(loader->dataset, batches->epoch, item, columns);
-    if (status != BURN_OK) return burn_status_annotate(status, "loader: item %zu, in batch %zu", item, index);
+    BurnStatus status = burn_dataset_get_in_epoch(loader->dataset, batches->epoch, item, columns);
+    if (status != BURN_OK) status = burn_status_annotate(status, "loader: item %zu, in batch %zu", item, index);
+    if (status == BURN_OK)
+      made->item_count++;
+    else if (!item_skips(loader, status, &made->skips))
+      return status;
   }
-  return BURN_OK;
+  if (made->item_count > 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                          "loader: batch %zu: none of its %zu items can be read, the first: %s", index, count,
+                          made->skips.first);
 }
 
 /* Gathers batch `index` in a slot and makes its tensors, as far as that goes. */
 static void slot_fill(const BurnBatches *batches, size_t index, BurnStagingSlot *slot, Made *made) {
   const BurnLoader *loader = batches->loader;
-  made->status = items_gather(batches, index, burn_staging_memory(slot));
+  made->status = items_gather(batches, index, burn_staging_memory(slot), made);
   for (size_t i = 0; made->status == BURN_OK && i < loader->column_count; i++) {
     const BurnColumn *column = burn_dataset_column(loader->dataset, i);
-    const BurnShape shape = batch_shape(column, batch_item_count(loader, index));
+    const BurnShape shape = batch_shape(column, made->item_count);
     made->tensors[i] = burn_scope_keep(NULL, burn_staging_tensor(slot, column_offset(loader, i), column->dtype, shape));
     made->status = burn_tensor_status(made->tensors[i]);
   }
@@ -234,7 +251,7 @@ static void slot_fill(const BurnBatches *batches, size_t index, BurnStagingSlot 
 
 /* Makes batch `index`. A failure leaves no tensors. */
 static Made batch_make(const BurnBatches *batches, size_t index) {
-  Made made = {BURN_OK, {NULL}};
+  Made made = {.status = BURN_OK};
   BurnStagingSlot *slot = NULL;
   made.status = burn_status_annotate(burn_staging_take(batches->staging, &slot), "loader: batch %zu", index);
   if (made.status == BURN_OK) slot_fill(batches, index, slot, &made);
@@ -367,8 +384,10 @@ bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
     return false;
   }
   batches->handed_out = made;
+  if (batches->skips.count == 0) memcpy(batches->skips.first, made.skips.first, sizeof made.skips.first);
+  batches->skips.count += made.skips.count;
   batch->index = batches->next++;
-  batch->item_count = batch_item_count(batches->loader, batch->index);
+  batch->item_count = made.item_count;
   batch->column_count = batches->loader->column_count;
   for (size_t i = 0; i < batch->column_count; i++) {
     batch->names[i] = burn_dataset_column(batches->loader->dataset, i)->name;
@@ -391,6 +410,7 @@ BurnStatus burn_batches_stop(BurnBatches *batches) {
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
   workers_stop(batches);
   const BurnStatus status = batches->status;
+  burn__skips_end(&batches->skips, &batches->loader->config.read);
   for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) made_release(&batches->slots[i].made);
   made_release(&batches->handed_out);
   burn_staging_close(batches->staging);

@@ -63,6 +63,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) !?*c.BurnLoader {
         .workers = 1,
         .prefetch = 0,
         .drop_last = false,
+        .read = .{ .skip_bad = false, .skipped = null },
     };
     var status: c.BurnStatus = 0;
     const raw = c.burn_dataset_digits(&digits, &status);

@@ -214,11 +214,12 @@ class Batch:
 
 
 class Loader:
-    """Batches of a dataset. The order depends on seed and epoch, never on the number of workers, which are threads of C."""
+    """Batches of a dataset. The order depends on seed and epoch, never on the number of workers, which are threads of C. skip_bad leaves
+    out items that are damaged, with a warning."""
 
-    def __init__(self, dataset, batch_size, *, shuffle=False, seed=0, workers=0, prefetch=0):
+    def __init__(self, dataset, batch_size, *, shuffle=False, seed=0, workers=0, prefetch=0, drop_last=False, skip_bad=False):
         dataset = dataset if isinstance(dataset, Dataset) else Dataset.of(dataset)
-        self._loader = _c.burn_loader_create(dataset, (batch_size, shuffle, seed, workers, prefetch))
+        self._loader = _c.burn_loader_create(dataset, (batch_size, shuffle, seed, workers, prefetch, drop_last, (skip_bad,)))
 
     def __len__(self):
         return _c.burn_loader_batch_count(self._loader)

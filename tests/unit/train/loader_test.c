@@ -20,11 +20,15 @@ static const size_t worker_counts[] = {0, 1, 3};
 typedef struct Source {
   size_t failing;
   size_t destroyed;
+  size_t damaged; /* 0, or every so many items are damaged: 6, 13, 20 .. for 7 */
 } Source;
 
 static BurnStatus source_get(void *context, size_t index, void *const *columns) {
   const Source *source = context;
   if (index == source->failing) return burn_status_make(BURN_STATUS_IO, "source: item %zu is unreadable", index);
+  ((int64_t *)columns[0])[0] = -1; /* what a reader has written before it notices */
+  if (source->damaged && index % source->damaged == source->damaged - 1)
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "source: item %zu is damaged", index);
   ((int64_t *)columns[0])[0] = (int64_t)index;
   ((float *)columns[1])[0] = (float)index;
   ((float *)columns[1])[1] = -(float)index;
@@ -108,7 +112,7 @@ static size_t epoch_ids(BurnLoader *loader, BurnDevice *device, size_t epoch, si
 static void a_short_last_batch_is_dropped(void **state) {
   int64_t first[COUNT], ids[2][COUNT];
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
+    Source source = {.failing = NEVER};
     BurnLoader *loader =
         loader_of(&source, COUNT, &(BurnLoaderConfig){BATCH, true, 7, worker_counts[i], 0, .drop_last = true});
     assert_int_equal(burn_loader_batch_count(loader), BATCHES - 1);
@@ -158,7 +162,7 @@ static void items_may_depend_on_the_epoch(void **state) {
 
 static void order_is_that_of_the_dataset(void **state) {
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
+    Source source = {.failing = NEVER};
     int64_t ids[COUNT];
     BurnLoader *loader =
         loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
@@ -178,7 +182,7 @@ static void last_batch_is_short(void **state) {
   } cases[] = {{103, 10, 11, 3}, {100, 10, 10, 10}, {7, 50, 1, 7}, {1, 1, 1, 1}, {COUNT, SIZE_MAX, 1, COUNT}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     for (size_t workers = 0; workers < 3; workers += 2) {
-      Source source = {NEVER, 0};
+      Source source = {.failing = NEVER};
       BurnLoader *loader =
           loader_of(&source, cases[i].count, &(BurnLoaderConfig){.batch_size = cases[i].batch, .workers = workers});
       assert_int_equal(burn_loader_batch_count(loader), cases[i].batches);
@@ -199,8 +203,8 @@ static void last_batch_is_short(void **state) {
 static void shuffled_epochs_are_permutations(void **state) {
   int64_t reference[3][COUNT], other_seed[COUNT];
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 42, worker_counts[i], 2, false};
+    Source source = {.failing = NEVER};
+    const BurnLoaderConfig config = {BATCH, true, 42, worker_counts[i], 2, .drop_last = false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     for (size_t epoch = 1; epoch <= 3; epoch++) {
       int64_t ids[COUNT];
@@ -218,7 +222,7 @@ static void shuffled_epochs_are_permutations(void **state) {
   }
   assert_memory_not_equal(reference[0], reference[1], sizeof reference[0]);
   assert_memory_not_equal(reference[1], reference[2], sizeof reference[0]);
-  Source source = {NEVER, 0};
+  Source source = {.failing = NEVER};
   BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .shuffle = true, .seed = 43});
   assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, other_seed), COUNT);
   assert_memory_not_equal(reference[0], other_seed, sizeof other_seed);
@@ -228,8 +232,8 @@ static void shuffled_epochs_are_permutations(void **state) {
 static void an_epoch_can_be_entered_at_any_batch(void **state) {
   int64_t whole[COUNT], rest[COUNT];
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 0, false};
+    Source source = {.failing = NEVER};
+    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 0, .drop_last = false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     assert_int_equal(epoch_ids(loader, device_of(state), 2, 0, whole), COUNT);
     for (size_t first = 0; first <= BATCHES; first++) {
@@ -244,8 +248,8 @@ static void an_epoch_can_be_entered_at_any_batch(void **state) {
 /* Stops after each number of batches, leaving tensors untaken, taken in part, or with the batch gone. */
 static void early_stops_leave_nothing(void **state) {
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
-    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 3, false};
+    Source source = {.failing = NEVER};
+    const BurnLoaderConfig config = {BATCH, true, 7, worker_counts[i], 3, .drop_last = false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     for (size_t stop_after = 0; stop_after <= BATCHES; stop_after++) {
       BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
@@ -264,7 +268,7 @@ static void early_stops_leave_nothing(void **state) {
 
 /* A taken tensor is the caller's: it outlives the iteration. */
 static void taken_tensors_stay(void **state) {
-  Source source = {NEVER, 0};
+  Source source = {.failing = NEVER};
   BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = 2, .workers = 2});
   BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 1);
   BurnBatch batch;
@@ -286,7 +290,7 @@ static void assert_failed(BurnTensor *tensor, uint32_t code, const char *message
 }
 
 static void wrong_takes_give_failed_tensors(void **state) {
-  Source source = {NEVER, 0};
+  Source source = {.failing = NEVER};
   BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = 2});
   BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
   BurnBatch batch;
@@ -305,10 +309,10 @@ static void wrong_takes_give_failed_tensors(void **state) {
 static void failures_arrive_in_order(void **state) {
   static const size_t failing[] = {0, 37, COUNT - 1};
   for (size_t i = 0; i < 9; i++) {
-    Source source = {failing[i / 3], 0};
+    Source source = {.failing = failing[i / 3]};
     int64_t ids[COUNT];
     char message[100];
-    const BurnLoaderConfig config = {BATCH, false, 0, worker_counts[i % 3], 2, false};
+    const BurnLoaderConfig config = {BATCH, false, 0, worker_counts[i % 3], 2, .drop_last = false};
     BurnLoader *loader = loader_of(&source, COUNT, &config);
     BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
     size_t seen = 0;
@@ -325,11 +329,54 @@ static void failures_arrive_in_order(void **state) {
   }
 }
 
+/* Damaged items are left out, whatever the number of workers, and counted as far as their batches were handed out. */
+static void damaged_items_are_skipped(void **state) {
+  for (size_t i = 0; i < 3; i++) {
+    Source source = {.failing = NEVER, .damaged = 7};
+    int64_t ids[COUNT];
+    size_t skipped = NEVER, expected = 0;
+    const BurnLoaderConfig config = {
+        .batch_size = BATCH, .workers = worker_counts[i], .read = {.skip_bad = true, .skipped = &skipped}};
+    BurnLoader *loader = loader_of(&source, COUNT, &config);
+    const size_t count = epoch_ids(loader, device_of(state), 1, 0, ids);
+    assert_int_equal(count, COUNT - COUNT / 7);
+    assert_int_equal(skipped, COUNT / 7);
+    for (size_t k = 0; k < count; k++, expected++) {
+      if (expected % 7 == 6) expected++;
+      assert_int_equal(ids[k], expected);
+    }
+    BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
+    BurnBatch batch;
+    assert_true(burn_batches_next(batches, &batch));
+    assert_int_equal(batch.item_count, BATCH - 1);
+    assert_true(burn_batches_stop(batches) == BURN_OK);
+    assert_int_equal(skipped, 1);
+    burn_loader_destroy(loader);
+  }
+}
+
+/* A batch of which nothing is left ends the iteration, as does a failure that is no damage. */
+static void skipping_has_an_end(void **state) {
+  static const char *const messages[] = {
+      "loader: batch 3: none of its 1 items can be read, the first: loader: item 6, in batch 3: source: item 6 is "
+      "damaged",
+      "loader: item 1, in batch 0: source: item 1 is unreadable"};
+  for (size_t i = 0; i < 2; i++) {
+    Source source = {.failing = i == 0 ? NEVER : 1, .damaged = 7};
+    const BurnLoaderConfig config = {.batch_size = i == 0 ? 2 : BATCH, .read = {.skip_bad = true}};
+    BurnLoader *loader = loader_of(&source, 7 + i, &config);
+    BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
+    for (BurnBatch batch; burn_batches_next(batches, &batch);) assert_int_equal(batch.item_count, 2);
+    assert_string_equal(burn_status_message(burn_batches_stop(batches)), messages[i]);
+    burn_loader_destroy(loader);
+  }
+}
+
 /* A failure that the consumer has not reached is not told, so that the outcome does not depend on how far workers got.
  */
 static void failures_beyond_an_early_stop_are_not_told(void **state) {
   for (size_t i = 0; i < 3; i++) {
-    Source source = {15, 0};
+    Source source = {.failing = 15};
     BurnLoader *loader =
         loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = worker_counts[i]});
     BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
@@ -341,7 +388,7 @@ static void failures_beyond_an_early_stop_are_not_told(void **state) {
 }
 
 static void bad_starts_are_told_by_stop(void **state) {
-  Source source = {NEVER, 0};
+  Source source = {.failing = NEVER};
   BurnBatch batch;
   BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = 2});
   BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, BATCHES + 1);
@@ -361,7 +408,7 @@ static void bad_configs_are_refused(void **state) {
   const BurnLoaderConfig configs[] = {
       {.batch_size = 0}, {.batch_size = 1, .workers = 1025}, {.batch_size = 1, .workers = 1, .prefetch = SIZE_MAX}};
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
+    Source source = {.failing = NEVER};
     BurnStatus status = BURN_OK;
     assert_null(burn_loader_create(source_dataset(&source, COUNT), &configs[i], &status));
     assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
@@ -377,9 +424,9 @@ static void bad_configs_are_refused(void **state) {
 
 static void empty_datasets_have_no_batches(void **state) {
   for (size_t i = 0; i < 3; i++) {
-    Source source = {NEVER, 0};
+    Source source = {.failing = NEVER};
     int64_t ids[1];
-    const BurnLoaderConfig config = {BATCH, true, 1, worker_counts[i], 0, false};
+    const BurnLoaderConfig config = {BATCH, true, 1, worker_counts[i], 0, .drop_last = false};
     BurnLoader *loader = loader_of(&source, 0, &config);
     assert_int_equal(burn_loader_batch_count(loader), 0);
     assert_int_equal(epoch_ids(loader, device_of(state), 1, 0, ids), 0);
@@ -389,9 +436,9 @@ static void empty_datasets_have_no_batches(void **state) {
 
 /* Two iterations of one loader at the same time, with more workers than batches. */
 static void iterations_are_independent(void **state) {
-  Source source = {NEVER, 0};
+  Source source = {.failing = NEVER};
   int64_t one[COUNT], two[COUNT];
-  const BurnLoaderConfig config = {BATCH, true, 3, 16, 1, false};
+  const BurnLoaderConfig config = {BATCH, true, 3, 16, 1, .drop_last = false};
   BurnLoader *loader = loader_of(&source, COUNT, &config);
   BurnBatches *first = burn_loader_start(loader, device_of(state), 1, 0);
   BurnBatches *second = burn_loader_start(loader, device_of(state), 1, 0);
@@ -419,6 +466,8 @@ int main(void) {
       WITH_DEVICE(taken_tensors_stay),
       WITH_DEVICE(wrong_takes_give_failed_tensors),
       WITH_DEVICE(failures_arrive_in_order),
+      WITH_DEVICE(damaged_items_are_skipped),
+      WITH_DEVICE(skipping_has_an_end),
       WITH_DEVICE(failures_beyond_an_early_stop_are_not_told),
       WITH_DEVICE(bad_starts_are_told_by_stop),
       WITH_DEVICE(empty_datasets_have_no_batches),

@@ -648,14 +648,16 @@ struct LoaderConfig {
   std::size_t workers = 0;
   std::size_t prefetch = 0;
   bool drop_last = false;
+  bool skip_bad = false;
 };
 
 /* Batches of a dataset as tensors. */
 class Loader {
  public:
   Loader(const Dataset &dataset, const LoaderConfig &config) : handle_(nullptr, burn_loader_destroy) {
-    const BurnLoaderConfig given = {config.batch_size, config.shuffle,  config.seed,
-                                    config.workers,    config.prefetch, config.drop_last};
+    const BurnLoaderConfig given = {
+        config.batch_size,         config.shuffle, config.seed, config.workers, config.prefetch, config.drop_last,
+        {config.skip_bad, nullptr}};
     BurnStatus status = BURN_OK;
     handle_.reset(burn_loader_create(dataset.shared(), &given, &status));
     check(status);

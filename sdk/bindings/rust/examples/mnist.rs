@@ -69,6 +69,7 @@ fn loader(count: usize, seed: u64, shuffle: bool) -> Result<*mut BurnLoader> {
         workers: 1,
         prefetch: 0,
         drop_last: false,
+        read: BurnReadConfig { skip_bad: false, skipped: std::ptr::null_mut() },
     };
     let mut status = 0;
     unsafe {

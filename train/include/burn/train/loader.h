@@ -24,6 +24,10 @@ typedef struct BurnLoaderConfig {
   size_t workers;    /* threads that read items; 0: the caller's thread, at the time of next */
   size_t prefetch;   /* batches kept ready, with workers; 0 means 4 */
   bool drop_last;    /* leave out a last batch that is smaller; shuffled, each epoch leaves out other items */
+  /* For items that cannot be read (CORRUPT_DATA), such as a picture that is damaged in the middle: zero-initialised,
+   * the iteration ends at the first. With skip_bad their batches have fewer items, and one that would have none ends
+   * it. burn_batches_stop tells how many of the batches handed out were without some. */
+  BurnReadConfig read;
 } BurnLoaderConfig;
 
 typedef struct BurnLoader BurnLoader;
