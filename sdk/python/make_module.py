@@ -243,6 +243,8 @@ def member_line(api, struct, field):
         kind = "KIND_STRING"
     elif pointers == 2 and base == "char" and array is None and type_.get("const"):
         kind = "KIND_STRINGS"
+    elif type_["c"] == "BurnDevice *const *":  # of tensors every struct would have handles of its own
+        kind, what = "KIND_HANDLES", f"&burn_python_handles[HANDLE_{base}]"
     elif pointers == 1 and api.kind(base) == "handle":
         kind, what = "KIND_HANDLE", f"&burn_python_handles[HANDLE_{base}]"
     elif pointers:

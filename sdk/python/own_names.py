@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """own_names.py FOLDER - libraries in FOLDER that are not Burn's get names of their own, brncurl.so.4 for libcurl.so.4, as files and in all
 that asks for them. A process that has loaded a library under its usual name gets no second one of that name: Python's ssl would run on the
-wheel's libcrypto, or Burn on that of the system, and one of the two may be too old for the other."""
+wheel's libcrypto, or Burn on that of the system, and one of the two may be too old for the other.
+
+SQLite keeps its name: two copies of it in a process do not see each other's locks (sqlite.org/howtocorrupt.html, 2.2.1), so Python's sqlite3
+and Burn have to share one."""
 import pathlib
 import sys
+
+SHARED = "libburn", "libsqlite3"
 
 
 def renamed(name):
@@ -12,7 +17,7 @@ def renamed(name):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    foreign = [path.name for path in folder.glob("lib*.so*") if not path.name.startswith("libburn")]
+    foreign = [path.name for path in folder.glob("lib*.so*") if not path.name.startswith(SHARED)]
     for path in folder.rglob("*.so*"):
         data = path.read_bytes()
         for name in foreign:

@@ -3,11 +3,13 @@
 last line of the C program mnist with --json, which has trained in FOLDER on 640 and 128 digits for 2 epochs."""
 import ast
 import base64
+import contextlib
 import importlib.util
 import inspect
 import json
 import pathlib
 import re
+import sqlite3
 import struct
 import sys
 import unittest
@@ -116,7 +118,7 @@ class Reach(unittest.TestCase):
 class Libraries(unittest.TestCase):
     def test_no_library_is_taken_for_the_systems(self):
         names = {path.name for path in (pathlib.Path(burn.__file__).parent / "lib").glob("*.so*")}
-        self.assertEqual({name for name in names if name.startswith("lib") and not name.startswith("libburn")}, set())
+        self.assertEqual({name for name in names if name.startswith("lib") and not name.startswith(("libburn", "libsqlite3"))}, set())
         maps = pathlib.Path("/proc/self/maps").read_text()
         loaded = {name for name in names if f"/burn/lib/{name}" in maps}
         self.assertIn("libburn_import.so.0", loaded)
@@ -366,6 +368,31 @@ class Training(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "mine"):
             burn.train.Learner(Linear(), burn.optim.Adam(), step).fit(self.loader)
+
+    def test_two_devices_learn_as_one(self):
+        losses = []
+        for count in (1, 2):
+            devices = [burn.Device("ndarray") for _ in range(count)]
+            devices[0].seed(7)
+            first = burn.set_default_device(devices[0])
+            learner = burn.train.Learner(Linear(), burn.optim.Sgd(), linear_step, device=first)
+            result = learner.fit(self.loader, epochs=5, lr=0.1, devices=devices)
+            losses.append([epoch["train"]["Loss"] for epoch in result.epochs])
+        burn.set_default_device("ndarray")
+        for one, two in zip(*losses):
+            self.assertAlmostEqual(one, two, 5)
+
+    def test_damaged_items_are_left_out(self):
+        path = pathlib.Path(FOLDER) / "lines.db"
+        with contextlib.closing(sqlite3.connect(path)) as made:
+            made.execute("drop table if exists t")
+            made.execute("create table t (row_id integer primary key, x real)")
+            made.executemany("insert into t values (?, ?)", [(i, i) for i in (1, 2, 4, 5)])
+            made.commit()
+        data = _c.burn_dataset_sqlite(str(path), "t", [("x", burn.f32, ())])
+        with self.assertRaisesRegex(burn.BurnError, "there is no row 3"):
+            list(burn.data.Loader(data, 2))
+        self.assertEqual([batch.x.tolist() for batch in burn.data.Loader(data, 2, skip_bad=True)], [[1, 2], [4], [5]])
 
     def test_lbfgs_solves_least_squares(self):
         model, x = nn.Linear(1, 1), burn.tensor([[0.0], [1.0], [2.0]])

@@ -71,11 +71,13 @@ class Learner:
         self.model, self.optimizer, self.step_function, self.device = model, optimizer, step, chosen(device)
         self.metrics = [metric.accuracy()] if metrics is None else list(metrics)
 
-    def fit(self, train, valid=None, *, epochs=1, lr=1e-3, on_epoch=None, quiet=True, **config):
-        """Trains for some epochs on loaders; the outcome, with the values of each epoch."""
+    def fit(self, train, valid=None, *, epochs=1, lr=1e-3, on_epoch=None, quiet=True, devices=(), **config):
+        """Trains for some epochs on loaders; the outcome, with the values of each epoch. devices: several that share each batch, the
+        learner's first; step is called from a thread for each then."""
         module, task, listener = self.model._module(), _Task(self.model, self.step_function), _Listener(on_epoch)
         rate = {"learning_rate": lr} if isinstance(lr, (int, float)) else {"schedule": lr._schedule}
-        settings = _c.BurnLearnerConfig(epochs=epochs, metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
+        devices = [self.device if i == 0 else chosen(device) for i, device in enumerate(devices)]
+        settings = _c.BurnLearnerConfig(epochs=epochs, devices=devices, device_count=len(devices), metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
                                         on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **rate, **config)
         result = _c.BurnLearnerResult()
         _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, valid._loader if valid else None, result)

@@ -42,6 +42,7 @@ typedef enum Kind {
   KIND_F64,
   KIND_STRING,  /* const char *: Python's str, kept alive by the struct */
   KIND_STRINGS, /* const char *const *: a list of them */
+  KIND_HANDLES, /* BurnDevice *const *: a list of handles; `what` is their HandleInfo */
   KIND_TEXT,    /* char[count] */
   KIND_HANDLE,  /* `what` is a HandleInfo */
   KIND_STRUCT,  /* `what` is a StructInfo */

@@ -213,6 +213,7 @@ PyObject *read_item(Kind kind, const void *what, const void *at, PyObject *owner
     case KIND_POINTER:
       return what ? result_view(what, *(void *const *)at, owner) : result_address(*(void *const *)at);
     case KIND_STRINGS:
+    case KIND_HANDLES:
       return result_address(*(void *const *)at);
     case KIND_OPAQUE:
       return result_address(at);
@@ -303,12 +304,12 @@ bool address_of(PyObject *value, void **out) {
   return *out || array_address(value, out);
 }
 
-/* A list of str as an array of texts. */
-static bool write_texts(void *at, PyObject *values, PyObject *keep) {
-  *(const char *const **)at = NULL;
+/* A list of str or handles as an array of pointers. */
+static bool write_pointers(Kind kind, const void *what, void *at, PyObject *values, PyObject *keep) {
+  *(void **)at = NULL;
   if (values == Py_None) return true;
   if (!PyList_Check(values) && !PyTuple_Check(values)) {
-    PyErr_Format(PyExc_TypeError, "a list of str is expected, not %R", (PyObject *)Py_TYPE(values));
+    PyErr_Format(PyExc_TypeError, "a list is expected, not %R", (PyObject *)Py_TYPE(values));
     return false;
   }
   const Py_ssize_t count = PySequence_Size(values);
@@ -320,7 +321,7 @@ static bool write_texts(void *at, PyObject *values, PyObject *keep) {
   if (!kept(keep, at, bytes)) return false;
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PySequence_GetItem(values, i);
-    const bool done = item && write_text(memory + (size_t)i * sizeof(char *), item, keep);
+    const bool done = item && write_item(kind, what, memory + (size_t)i * sizeof(char *), item, keep);
     Py_XDECREF(item);
     if (!done) return false;
   }
@@ -356,7 +357,9 @@ bool write_item(Kind kind, const void *what, void *at, PyObject *value, PyObject
     case KIND_STRING:
       return write_text(at, value, keep);
     case KIND_STRINGS:
-      return write_texts(at, value, keep);
+      return write_pointers(KIND_STRING, NULL, at, value, keep);
+    case KIND_HANDLES:
+      return write_pointers(KIND_HANDLE, what, at, value, keep);
     case KIND_HANDLE:
       return write_handle(what, at, value, keep);
     case KIND_STRUCT:
