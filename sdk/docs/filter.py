@@ -105,14 +105,31 @@ def emit(item, rows):
     return comment + (members(item.text) if is_body else re.sub(r"/\*.*?\*/", "", item.text, flags=re.S))
 
 
+def cpp(text):
+    """A header of C++, which Doxygen reads itself: comments at the beginning of a line are of what follows, others of what is before them."""
+
+    def comment(match):
+        line = text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        if match.group(0).startswith("/* -- "):
+            return ""
+        return doxygen(plain(match.group(0)), mark="/**<" if line.strip() else "/**")
+
+    first = comment_end(text.split("\n"), 0) + 1
+    text = re.sub(r"^(?:#include .*\.def>|BURN_CPP_\w+\(.*\))$", "", "\n".join(text.split("\n")[first:]), flags=re.M)
+    return re.sub(r"/\*.*?\*/", comment, text, flags=re.S)
+
+
 def main(path):
     text = path.read_text()
-    if path.suffix != ".h":
+    if path.suffix not in (".h", ".hpp"):
         print(markdown(path))
         return
     lines, rows = text.split("\n"), {}
     if lines[0].startswith("/*"):
         print(doxygen(plain("\n".join(lines[:comment_end(lines, 0) + 1])).split(" - ", 1)[-1], head=f"@file {path.name}\n"))
+    if path.suffix == ".hpp":
+        print(cpp(text))
+        return
     for item in declarations(text):
         out = emit(item, rows) if isinstance(item, Declaration) else None
         if out:
