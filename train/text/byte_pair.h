@@ -2,6 +2,7 @@
 #ifndef BURN_TRAIN_BYTE_PAIR_H
 #define BURN_TRAIN_BYTE_PAIR_H
 
+#include "pair_merge.h"
 #include "text_private.h"
 
 /* The bytes of a token, within the vocabulary's text. */
@@ -9,20 +10,6 @@ typedef struct BurnPiece {
   const char *bytes;
   size_t length;
 } BurnPiece;
-
-/* Numbers by keys of 64 bits; zeros before the first is put in. */
-typedef struct BurnPairMap {
-  uint64_t *keys;
-  int64_t *values; /* -1: nothing here */
-  size_t count, room;
-} BurnPairMap;
-
-/* The value of a key; NULL if there is none. It may be changed until the next key is put in. */
-int64_t *burn__pair_find(const BurnPairMap *map, uint64_t key);
-/* Puts a key in that is not there; false for want of memory. Values are 0 and more. */
-bool burn__pair_put(BurnPairMap *map, uint64_t key, int64_t value);
-void burn__pair_release(BurnPairMap *map);
-static inline uint64_t burn__pair_key(int64_t left, int64_t right) { return (uint64_t)left << 32 | (uint64_t)right; }
 
 /* Two tokens that become one. */
 typedef struct BurnMerge {
@@ -53,10 +40,5 @@ bool burn__byte_pairs_specials(BurnBytePairs *pairs, const int32_t *ids, size_t 
 BurnTokenizer *burn__byte_pairs_tokenizer(BurnBytePairs *pairs, BurnStatus *status);
 /* The vocabulary of such a tokenizer; NULL if it is of another kind. */
 const BurnBytePairs *burn__byte_pairs_of(const BurnTokenizer *tokenizer);
-
-/* What a byte is written as in the files: printable ones as they are, the others from U+0100 on. */
-uint32_t burn__byte_character(uint8_t byte);
-/* The byte that is written so; -1 if it is none. */
-int burn__character_byte(uint32_t code);
 
 #endif
