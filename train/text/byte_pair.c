@@ -143,8 +143,8 @@ static const char *byte_pair_token(void *context, int64_t id, size_t *length) {
 }
 
 BurnTokenizer *burn__byte_pairs_tokenizer(BurnBytePairs *pairs, BurnStatus *status) {
-  const BurnTokenizerInterface interface = {pairs->token_count, byte_pair_encode, byte_pair_token,
-                                            burn__byte_pairs_destroy, pairs};
+  const BurnTokenizerInterface interface = {
+      pairs->token_count, byte_pair_encode, byte_pair_token, burn__byte_pairs_destroy, pairs, NULL};
   return burn_tokenizer_create(&interface, status);
 }
 

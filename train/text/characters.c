@@ -89,7 +89,7 @@ BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length, BurnSt
     return burn__tokenizer_refused(status, result);
   }
   characters_number(characters);
-  const BurnTokenizerInterface interface = {characters->count, characters_encode, characters_token, characters_destroy,
-                                            characters};
+  const BurnTokenizerInterface interface = {characters->count,  characters_encode, characters_token,
+                                            characters_destroy, characters,        NULL};
   return burn_tokenizer_create(&interface, status);
 }

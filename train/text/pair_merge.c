@@ -106,7 +106,8 @@ static BurnStatus word_grow(BurnMergeWord *word) {
   const bool fits = room <= (size_t)PTRDIFF_MAX / 4 / sizeof(BurnMergeCandidate);
   BurnMergeLink *links = fits ? realloc(word->links, room * sizeof *links) : NULL;
   if (links != NULL) word->links = links;
-  BurnMergeCandidate *heap = links != NULL ? malloc(3 * room * sizeof *heap) : NULL; /* it is empty while symbols come */
+  BurnMergeCandidate *heap =
+      links != NULL ? malloc(3 * room * sizeof *heap) : NULL; /* it is empty while symbols come */
   if (heap == NULL)
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tokenizer: no memory for a word of %zu symbols", room);
   free(word->heap);
@@ -157,16 +158,13 @@ static bool is_printable(uint32_t code) {
 }
 
 uint32_t burn__byte_character(uint8_t byte) {
-  uint32_t others = 0;
   if (is_printable(byte)) return byte;
-  for (uint32_t i = 0; i < byte; i++) others += !is_printable(i);
-  return 256 + others;
+  return byte <= 0x20 ? 0x100u + byte : byte <= 0xa0 ? 0x121u + byte - 0x7fu : 0x143u; /* U+0100 on, in their order */
 }
 
 int burn__character_byte(uint32_t code) {
-  uint32_t next = 256;
-  if (code < 256) return is_printable(code) ? (int)code : -1;
-  for (uint32_t byte = 0; byte < 256; byte++)
-    if (!is_printable(byte) && next++ == code) return (int)byte;
-  return -1;
+  if (code < 0x100) return is_printable(code) ? (int)code : -1;
+  if (code <= 0x120) return (int)(code - 0x100);
+  if (code <= 0x142) return (int)(code - 0x121 + 0x7f);
+  return code == 0x143 ? 0xad : -1;
 }

@@ -87,7 +87,9 @@ static BurnStatus tokens_write(const BurnTokenizer *tokenizer, const int64_t *id
 
 BurnStatus burn_tokenizer_decode(const BurnTokenizer *tokenizer, const int64_t *ids, size_t count, char **text,
                                  size_t *length) {
+  const BurnTokenizerInterface *interface = &tokenizer->interface;
   size_t bytes = 0;
+  if (interface->decode != NULL) return interface->decode(interface->context, ids, count, text, length);
   const BurnStatus status = tokens_write(tokenizer, ids, count, NULL, &bytes);
   if (status != BURN_OK) return status;
   char *made = malloc(bytes + 1);

@@ -227,7 +227,7 @@ static void tables_of_ones_own_work(void **state) {
   (void)state;
   static char digits[] = "0123456789";
   BurnStatus status = BURN_OK;
-  const BurnTokenizerInterface interface = {10, digits_encode, digits_token, NULL, digits};
+  const BurnTokenizerInterface interface = {10, digits_encode, digits_token, NULL, digits, NULL};
   BurnTokenizer *tokenizer = burn_tokenizer_create(&interface, &status);
   BurnTokenList tokens = {0};
   char *text = NULL;

@@ -33,6 +33,8 @@ typedef struct BurnTokenizerInterface {
   const char *(*token)(void *context, int64_t id, size_t *length);
   void (*destroy)(void *context); /* NULL: nothing to do */
   void *context;
+  /* The text of tokens, as burn_tokenizer_decode gives it; NULL: the bytes of the tokens, one after the other. */
+  BurnStatus (*decode)(void *context, const int64_t *ids, size_t count, char **text, size_t *length);
 } BurnTokenizerInterface;
 
 typedef struct BurnTokenizer BurnTokenizer;
