@@ -13,21 +13,13 @@
 
 enum {
   MAX_AXES = 4, /* of ggml */
-  NAME_LIMIT = 1024,
   TEXT_LIMIT = 1 << 16,
-  ARRAY_LIMIT = 256, /* elements of an array that is kept */
-  PAIR_BYTES = 13,   /* at least: an empty key, a type, one byte */
-  TENSOR_BYTES = 24
+  ARRAY_LIMIT = 256 /* elements of an array that is kept */
 };
-
-/* Types of values, and the bytes of those that have so many. */
-enum { U8, I8, U16, I16, U32, I32, F32, BOOL, TEXT, ARRAY, U64, I64, F64, TYPE_COUNT };
-static const uint8_t value_bytes[TYPE_COUNT] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 typedef struct Reader {
   BurnStore *store;
-  const uint8_t *bytes;
-  size_t count, at;
+  GgufCursor in;
   uint64_t alignment;
   size_t values; /* in the metadata */
 } Reader;
@@ -38,44 +30,6 @@ static BurnStatus corrupt(size_t at, const char *what) {
   return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: %s", at, what);
 }
 
-/* The next `bytes` bytes, at most 8, as a number. */
-static BurnStatus read_number(Reader *reader, size_t bytes, uint64_t *number) {
-  if (bytes > reader->count - reader->at) return corrupt(reader->at, "the file ends within a number");
-  *number = 0;
-  for (size_t i = bytes; i-- > 0;) *number = *number << 8 | reader->bytes[reader->at + i];
-  reader->at += bytes;
-  return BURN_OK;
-}
-
-/* A length and so many bytes. */
-static BurnStatus read_text(Reader *reader, const uint8_t **text, size_t *length) {
-  const size_t at = reader->at;
-  uint64_t count = 0;
-  const BurnStatus status = read_number(reader, 8, &count);
-  if (status != BURN_OK) return status;
-  if (count > reader->count - reader->at)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: a text of %llu bytes, of which %zu are there", at,
-                            (unsigned long long)count, reader->count - reader->at);
-  *text = reader->bytes + reader->at;
-  *length = (size_t)count;
-  reader->at += *length;
-  return BURN_OK;
-}
-
-/* A key or name: short, and with no zero byte. */
-static BurnStatus read_name(Reader *reader, char name[NAME_LIMIT]) {
-  const size_t at = reader->at;
-  const uint8_t *text = NULL;
-  size_t length = 0;
-  const BurnStatus status = read_text(reader, &text, &length);
-  if (status != BURN_OK) return status;
-  if (length == 0 || length >= NAME_LIMIT || memchr(text, 0, length) != NULL)
-    return corrupt(at, "a name that is empty, longer than 1023 bytes, or has a zero byte");
-  memcpy(name, text, length);
-  name[length] = '\0';
-  return BURN_OK;
-}
-
 /* -- metadata --------------------------------------------------------------------------------- */
 
 /* A value of a fixed number of bytes. */
@@ -84,21 +38,21 @@ static BurnValue *number_value(uint32_t type, uint64_t bits) {
   double number = 0;
   const uint32_t word = (uint32_t)bits;
   switch (type) {
-    case I8:
+    case GGUF_I8:
       return burn_value_int((int8_t)bits);
-    case I16:
+    case GGUF_I16:
       return burn_value_int((int16_t)bits);
-    case I32:
+    case GGUF_I32:
       return burn_value_int((int32_t)bits);
-    case F32:
+    case GGUF_F32:
       memcpy(&single, &word, sizeof single);
       return burn_value_float((double)single);
-    case F64:
+    case GGUF_F64:
       memcpy(&number, &bits, sizeof number);
       return burn_value_float(number);
-    case BOOL:
+    case GGUF_BOOL:
       return burn_value_bool(bits != 0);
-    case U64:
+    case GGUF_U64:
       if (bits > INT64_MAX) return burn_value_float((double)bits);
       return burn_value_int((int64_t)bits);
     default:
@@ -123,24 +77,25 @@ static BurnStatus read_single(Reader *reader, uint32_t type, bool keep, BurnValu
   const uint8_t *text = NULL;
   size_t length = 0;
   uint64_t bits = 0;
-  BurnStatus status = type == TEXT ? read_text(reader, &text, &length) : read_number(reader, value_bytes[type], &bits);
+  BurnStatus status = type == GGUF_TEXT ? burn__gguf_text(&reader->in, &text, &length)
+                                        : burn__gguf_number(&reader->in, burn__gguf_value_bytes((uint32_t)type), &bits);
   if (status != BURN_OK || !keep) return status;
-  *value = type == TEXT ? text_value(text, length) : number_value(type, bits);
+  *value = type == GGUF_TEXT ? text_value(text, length) : number_value(type, bits);
   return *value != NULL ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for metadata");
 }
 
 /* Long arrays, such as a vocabulary, are passed over: what stands for them says how many there are. */
 static BurnStatus read_array(Reader *reader, BurnValue **value) {
-  const size_t at = reader->at;
+  const size_t at = reader->in.at;
   uint64_t type = 0, count = 0;
-  BurnStatus status = read_number(reader, 4, &type);
-  if (status == BURN_OK) status = read_number(reader, 8, &count);
+  BurnStatus status = burn__gguf_number(&reader->in, 4, &type);
+  if (status == BURN_OK) status = burn__gguf_number(&reader->in, 8, &count);
   if (status != BURN_OK) return status;
-  if (type >= TYPE_COUNT || type == ARRAY) return corrupt(at, "an array of no known type, or of arrays");
-  const uint64_t least = type == TEXT ? 8 : value_bytes[type];
-  if (count > (reader->count - reader->at) / least)
+  if (++type >= GGUF_TYPES || type == GGUF_ARRAY) return corrupt(at, "an array of no known type, or of arrays");
+  const uint64_t least = type == GGUF_TEXT ? 8 : burn__gguf_value_bytes((uint32_t)type);
+  if (count > (reader->in.count - reader->in.at) / least)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: an array of %llu elements in %zu bytes", at,
-                            (unsigned long long)count, reader->count - reader->at);
+                            (unsigned long long)count, reader->in.count - reader->in.at);
   const bool keep = count <= ARRAY_LIMIT && reader->values + count <= BURN_STORE_METADATA_LIMIT;
   char note[40];
   (void)snprintf(note, sizeof note, "%llu elements", (unsigned long long)count);
@@ -166,17 +121,17 @@ static BurnStatus read_alignment(Reader *reader, size_t at, const BurnValue *val
 }
 
 static BurnStatus read_pair(Reader *reader) {
-  char key[NAME_LIMIT];
-  const size_t at = reader->at;
+  char key[GGUF_NAME_LIMIT];
+  const size_t at = reader->in.at;
   uint64_t type = 0;
   BurnValue *value = NULL;
-  BurnStatus status = read_name(reader, key);
-  if (status == BURN_OK) status = read_number(reader, 4, &type);
+  BurnStatus status = burn__gguf_name(&reader->in, key);
+  if (status == BURN_OK) status = burn__gguf_number(&reader->in, 4, &type);
   if (status != BURN_OK) return status;
-  if (type >= TYPE_COUNT) return corrupt(at, "a value of no known type");
+  if (++type >= GGUF_TYPES) return corrupt(at, "a value of no known type");
   if (burn_value_get(reader->store->metadata, key) != NULL) return corrupt(at, "a key that stands twice");
   if (++reader->values > BURN_STORE_METADATA_LIMIT) return corrupt(at, "more metadata than are read");
-  status = type == ARRAY ? read_array(reader, &value) : read_single(reader, (uint32_t)type, true, &value);
+  status = type == GGUF_ARRAY ? read_array(reader, &value) : read_single(reader, (uint32_t)type, true, &value);
   if (status == BURN_OK && strcmp(key, "general.alignment") == 0) status = read_alignment(reader, at, value);
   if (status == BURN_OK) {
     if (burn_value_set(reader->store->metadata, key, value)) return BURN_OK;
@@ -192,14 +147,14 @@ static const char no_unpacking[] = "this quantization is not unpacked; F32, F16,
 
 /* Sizes, the closest axis first, as a shape; *elements is their product. */
 static BurnStatus read_sizes(Reader *reader, BurnStoreSlot *slot, uint64_t *closest, uint64_t *elements) {
-  const size_t at = reader->at;
+  const size_t at = reader->in.at;
   uint64_t rank = 0, size = 0;
   int64_t sizes[MAX_AXES] = {0};
-  BurnStatus status = read_number(reader, 4, &rank);
+  BurnStatus status = burn__gguf_number(&reader->in, 4, &rank);
   if (status == BURN_OK && rank > MAX_AXES) return corrupt(at, "a tensor of more than 4 axes");
   *closest = 1;
   for (uint64_t i = 0; i < rank && status == BURN_OK; i++) {
-    status = read_number(reader, 8, &size);
+    status = burn__gguf_number(&reader->in, 8, &size);
     if (status == BURN_OK && size > INT64_MAX) status = corrupt(at, "a size beyond 2^63");
     sizes[rank - 1 - i] = (int64_t)size;
     if (i == 0) *closest = size;
@@ -211,14 +166,14 @@ static BurnStatus read_sizes(Reader *reader, BurnStoreSlot *slot, uint64_t *clos
 }
 
 static BurnStatus read_tensor(Reader *reader) {
-  char name[NAME_LIMIT];
+  char name[GGUF_NAME_LIMIT];
   BurnStoreSlot slot = {.seen.name = name};
-  const size_t at = reader->at;
+  const size_t at = reader->in.at;
   uint64_t closest = 0, elements = 0, number = 0;
-  BurnStatus status = read_name(reader, name);
+  BurnStatus status = burn__gguf_name(&reader->in, name);
   if (status == BURN_OK) status = read_sizes(reader, &slot, &closest, &elements);
-  if (status == BURN_OK) status = read_number(reader, 4, &number);
-  if (status == BURN_OK) status = read_number(reader, 8, &slot.offset);
+  if (status == BURN_OK) status = burn__gguf_number(&reader->in, 4, &number);
+  if (status == BURN_OK) status = burn__gguf_number(&reader->in, 8, &slot.offset);
   if (status != BURN_OK) return status;
   const GgufType *type = burn__gguf_type((uint32_t)number);
   if (type == NULL)
@@ -238,13 +193,13 @@ static BurnStatus read_tensor(Reader *reader) {
 /* Places count from where the values begin, which is known only now. */
 static BurnStatus place_tensors(Reader *reader) {
   BurnStore *store = reader->store;
-  const uint64_t begin = ((uint64_t)reader->at + reader->alignment - 1) & ~(reader->alignment - 1);
+  const uint64_t begin = ((uint64_t)reader->in.at + reader->alignment - 1) & ~(reader->alignment - 1);
   for (size_t i = 0; i < store->count; i++) {
     BurnStoreSlot *slot = &store->slots[i];
-    const uint64_t room = begin < reader->count ? reader->count - begin : 0;
+    const uint64_t room = begin < reader->in.count ? reader->in.count - begin : 0;
     if (slot->offset % reader->alignment != 0)
       return burn_status_make(BURN_STATUS_CORRUPT_DATA,
-                              "byte %zu: tensor %.80s: its place is %llu, a multiple of %llu expected", reader->at,
+                              "byte %zu: tensor %.80s: its place is %llu, a multiple of %llu expected", reader->in.at,
                               slot->seen.name, (unsigned long long)slot->offset, (unsigned long long)reader->alignment);
     if (slot->offset > room || slot->seen.bytes > room - slot->offset)
       return burn_status_make(BURN_STATUS_CORRUPT_DATA,
@@ -256,26 +211,10 @@ static BurnStatus place_tensors(Reader *reader) {
   return BURN_OK;
 }
 
-static BurnStatus check_version(uint64_t version) {
-  if (version == 2 || version == 3) return BURN_OK;
-  if ((version & 0xffff) == 0 && version != 0)
-    return burn_status_make(BURN_STATUS_INCOMPATIBLE, "byte 4: a file of a big-endian machine, which is not read");
-  return burn_status_make(BURN_STATUS_INCOMPATIBLE, "byte 4: GGUF version %llu, 2 or 3 expected",
-                          (unsigned long long)version);
-}
-
 static BurnStatus open_gguf(BurnStore *store) {
-  Reader reader = {.store = store, .bytes = store->file.bytes, .count = store->file.count, .at = 4, .alignment = 32};
-  uint64_t version = 0, tensors = 0, pairs = 0;
-  BurnStatus status = read_number(&reader, 4, &version);
-  if (status == BURN_OK) status = check_version(version);
-  if (status == BURN_OK) status = read_number(&reader, 8, &tensors);
-  if (status == BURN_OK) status = read_number(&reader, 8, &pairs);
-  if (status != BURN_OK) return status;
-  const uint64_t left = reader.count - reader.at;
-  if (tensors > left / TENSOR_BYTES || pairs > left / PAIR_BYTES)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte 8: %llu tensors and %llu pairs of metadata in %llu bytes",
-                            (unsigned long long)tensors, (unsigned long long)pairs, (unsigned long long)left);
+  Reader reader = {.store = store, .in = {store->file.bytes, store->file.count, 0}, .alignment = 32};
+  uint64_t tensors = 0, pairs = 0;
+  BurnStatus status = burn__gguf_head(&reader.in, &tensors, &pairs);
   for (uint64_t i = 0; i < pairs && status == BURN_OK; i++) status = read_pair(&reader);
   for (uint64_t i = 0; i < tensors && status == BURN_OK; i++) status = read_tensor(&reader);
   return status == BURN_OK ? place_tensors(&reader) : status;
