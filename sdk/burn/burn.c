@@ -34,6 +34,9 @@ static const struct {
 #if defined(BURN_COMMAND_ONNX)
     {"onnx", command_onnx, "what an ONNX model holds; its outputs for arrays in files"},
 #endif
+#if defined(BURN_COMMAND_TOKENIZE)
+    {"tokenize", command_tokenize, "texts as the tokens of a pretrained model's tokenizer, and back"},
+#endif
     {"version", command_version, "version of the library and of the plugin ABI"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

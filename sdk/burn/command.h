@@ -23,6 +23,7 @@ int command_report(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_conform(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_tokenize(int argc, char **argv);
 int command_version(int argc, char **argv);
 int command_weights(int argc, char **argv);
 

@@ -591,6 +591,22 @@ def ggufs():
         yield name, head + bytes(-len(head) % 64) + bytes(range(256))[:2 * size] + bytes(max(0, 2 * size - 256))
 
 
+def text_tokenizers():
+    """The tokenizers of the golden header, small steps of tokenizer.json, each with a text."""
+    golden = (pathlib.Path(__file__).resolve().parent.parent / "golden" / "tokenizer_golden.h").read_text()
+    text = "<|>The <s> r\u00e9sum\u00e9 [MASK] \ufb01 12 don't \u65e5\u672c \U0001f642 a b<sep>  x".encode() + b"\xff\xc3"
+    for name, numbers in re.findall(r"char (\w+)_file\[\] = \{([^}]*)\}", golden):
+        yield name, bytes(int(number) for number in numbers.split(",") if number.strip()) + text
+    model = '"model":{"type":"WordLevel","unk_token":"u","vocab":{"u":0,"the":1,"a":2}}'
+    for name, kind, section in (("nmt", '{"type":"Nmt"}', "normalizer"), ("strip", '{"type":"Strip"}', "normalizer"),
+                                ("nfd", '{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]}', "normalizer"),
+                                ("split", '{"type":"Split","pattern":{"String":" "},"behavior":"MergedWithNext","invert":true}', "pre_tokenizer"),
+                                ("regex", '{"type":"Split","pattern":{"Regex":"\\\\s+|[a-c]+"},"behavior":"Removed"}', "pre_tokenizer"),
+                                ("punctuation", '{"type":"Punctuation","behavior":"Contiguous"}', "pre_tokenizer"),
+                                ("metaspace", '{"type":"Metaspace","replacement":"_","prepend_scheme":"first"}', "decoder")):
+        yield name, ('{%s,"%s":%s}' % (model, section, kind)).encode() + text
+
+
 def drawn(seed, files, length):
     """Bytes without a structure of their own; small ones, of which most drawn values are small."""
     dice = random.Random(seed)
@@ -600,7 +616,7 @@ def drawn(seed, files, length):
 
 def main():
     targets = {"records": records(), "json": jsons(), "bin": bins(), "burnpack": burnpacks(), "checkpoint": checkpoint(), "idx": idx(), "json_lines": json_lines(), "csv": csvs(), "tokenizer": tokenizers(), "image": images(), "sqlite": databases(), "cifar": archives(), "numpy": numpys(), "store_npz": numpys(), "store_safetensors": store_safetensors(), "store_burn": store_burn(), "store_index": store_index(), "onnx": onnxs(), "report": report(), "wav": wavs(), "config": config(),
-               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "store_gguf": ggufs(), "store_pytorch": make_pytorch_golden.files().items(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
+               "stack": stack(), "settings": settings(), "command": command(), "kernel": kernel(), "compiler": compiler(), "warm": warm(), "store_gguf": ggufs(), "text_tokenizer": text_tokenizers(), "store_pytorch": make_pytorch_golden.files().items(), "dlpack": drawn(1, 16, 96), "ops": drawn(2, 24, 160), "functions": drawn(3, 24, 240)}
     for target, inputs in targets.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

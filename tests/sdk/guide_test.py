@@ -234,7 +234,8 @@ class Run:
     def program(self, block, file, text):
         more = ""
         for header, package, library in (("dashboard", "burn", "-lburn_dashboard"), ("datasets", "burn-datasets", ""), ("store", "burn-import", ""),
-                                         ("onnx", "burn-import", "")):
+                                         ("onnx", "burn-import", ""),
+                                         ("text_tokenizer", "burn-import", "")):
             if f"<burn/{header}" in text:
                 if not (self.prefix / f"include/burn/{header}.h").exists():
                     print(f"line {block.line}: skipped, Burn was built without burn/{header}.h")

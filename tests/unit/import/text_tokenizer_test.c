@@ -1,0 +1,244 @@
+/* text_tokenizer_test.c - tokenizers of pretrained models: numbers, offsets and texts as the packages tokenizers and
+ * sentencepiece have them (golden/make_tokenizer_golden.py), and hostile files. */
+#include "store_testing.h"
+
+#include <burn/text_tokenizer.h>
+
+#include "tokenizer_golden.h"
+
+enum { CASES = sizeof tokenizer_cases / sizeof *tokenizer_cases };
+
+static BurnTextTokenizer *open_bytes(const void *bytes, size_t count) {
+  BurnStatus status = BURN_OK;
+  BurnTextTokenizer *tokenizer = burn_text_tokenizer_read(bytes, count, NULL, &status);
+  assert_ok(status);
+  return tokenizer;
+}
+#define OPEN(name) open_bytes(name##_file, sizeof name##_file)
+
+static void texts_are_as_elsewhere(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASES; i++) {
+    BurnTextTokenizer *tokenizer = open_bytes(tokenizer_cases[i].file, tokenizer_cases[i].bytes);
+    const char *text = tokenizer_cases[i].text;
+    BurnEncoding encoding = {.count = 0};
+    assert_ok(burn_text_tokenizer_encode(tokenizer, text, strlen(text), NULL, &encoding));
+    const size_t count = tokenizer_cases[i].count;
+    if (encoding.count != count) print_message("%s: \"%s\"\n", tokenizer_cases[i].name, text);
+    assert_int_equal(encoding.count, count);
+    for (size_t k = 0; k < count; k++) assert_int_equal(encoding.ids[k], tokenizer_cases[i].ids[k]);
+    for (size_t k = 0; k < tokenizer_cases[i].spans; k++) {
+      assert_int_equal(encoding.begins[k], tokenizer_cases[i].offsets[k][0]);
+      assert_int_equal(encoding.ends[k], tokenizer_cases[i].offsets[k][1]);
+    }
+    char *back = NULL;
+    size_t length = 0;
+    assert_ok(burn_text_tokenizer_decode(tokenizer, tokenizer_cases[i].ids, count, true, &back, &length));
+    assert_string_equal(back, tokenizer_cases[i].decoded);
+    assert_int_equal(length, strlen(back));
+    free(back);
+    burn_encoding_release(&encoding);
+    burn_text_tokenizer_destroy(tokenizer);
+  }
+}
+
+static void tokens_have_numbers(void **state) {
+  (void)state;
+  BurnTextTokenizer *tokenizer = OPEN(word_piece);
+  size_t length = 0;
+  assert_string_equal(burn_text_tokenizer_model(tokenizer), "WordPiece");
+  assert_int_equal(burn_text_tokenizer_id(tokenizer, "[CLS]", 5), 2);
+  assert_int_equal(burn_text_tokenizer_id(tokenizer, "no such", 7), -1);
+  assert_memory_equal(burn_text_tokenizer_token(tokenizer, 3, &length), "[SEP]", 5);
+  assert_int_equal(length, 5);
+  const size_t count = burn_text_tokenizer_vocabulary(tokenizer);
+  assert_null(burn_text_tokenizer_token(tokenizer, (int64_t)count, &length));
+  assert_null(burn_text_tokenizer_token(tokenizer, -1, &length));
+  assert_true(burn_text_tokenizer_is_special(tokenizer, 2));
+  assert_false(burn_text_tokenizer_is_special(tokenizer, burn_text_tokenizer_id(tokenizer, "<x>", 3)));
+  char *text = NULL;
+  const BurnStatus status = burn_text_tokenizer_decode(tokenizer, (const int64_t[]){2, 99999}, 2, true, &text, &length);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(status), "token 1 is 99999"));
+  assert_null(text);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
+/* [CLS] A [SEP] B [SEP] with types 0 and 1; the longer text is cut first. */
+static void pairs_and_lengths(void **state) {
+  (void)state;
+  BurnTextTokenizer *tokenizer = OPEN(word_piece);
+  const char text[] = "the rain in the plain stays", pair[] = "in the rain";
+  BurnEncodeOptions options = {.pair = pair, .pair_length = strlen(pair), .max_length = 8};
+  BurnEncoding encoding = {.count = 0};
+  assert_ok(burn_text_tokenizer_encode(tokenizer, text, strlen(text), &options, &encoding));
+  assert_int_equal(encoding.count, 8);
+  static const int64_t types[] = {0, 0, 0, 0, 0, 1, 1, 1}; /* as tokenizers has them */
+  assert_int_equal(encoding.ids[0], 2);
+  assert_int_equal(encoding.ids[4], 3);
+  assert_int_equal(encoding.ids[7], 3);
+  for (size_t i = 0; i < 8; i++) assert_int_equal(encoding.type_ids[i], types[i]);
+  for (size_t i = 0; i < 8; i++) assert_int_equal(encoding.special[i], i == 0 || i == 4 || i == 7);
+  options.no_special = true;
+  options.max_length = 0;
+  assert_ok(burn_text_tokenizer_encode(tokenizer, text, 3, &options, &encoding));
+  assert_int_not_equal(encoding.ids[0], 2);
+  options = (BurnEncodeOptions){.max_length = 1};
+  const BurnStatus status = burn_text_tokenizer_encode(tokenizer, text, 3, &options, &encoding);
+  assert_string_equal(burn_status_message(status), "tokenizer: max_length is 1, but special tokens are 2");
+  assert_int_equal(encoding.count, 0);
+  burn_encoding_release(&encoding);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
+static void batches_are_padded(void **state) {
+  (void)state;
+  BurnTextTokenizer *tokenizer = OPEN(word_piece);
+  const char *const texts[] = {"the", "the the the"};
+  BurnEncodedBatch batch = {.count = 0};
+  assert_ok(burn_text_tokenizer_encode_batch(tokenizer, texts, 2, NULL, &batch));
+  assert_int_equal(batch.count, 2);
+  assert_int_equal(batch.length, 5);
+  static const int64_t mask[] = {1, 1, 1, 0, 0, 1, 1, 1, 1, 1};
+  for (size_t i = 0; i < 10; i++) assert_int_equal(batch.mask[i], mask[i]);
+  assert_int_equal(batch.ids[3], 0); /* [PAD] */
+  assert_int_equal(batch.ids[2], 3);
+  burn_encoded_batch_release(&batch);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
+/* What a stream gives, one after the other, is the text; a character of several tokens comes when it is complete. */
+static void streams_give_whole_characters(void **state) {
+  (void)state;
+  static const char text[] = "The rain \xf0\x9f\x99\x82 stays \xed\x95\x9c";
+  BurnTextTokenizer *tokenizers[] = {OPEN(byte_level), OPEN(sp_bpe)};
+  for (size_t t = 0; t < 2; t++) {
+    BurnEncoding encoding = {.count = 0};
+    BurnDecodeStream stream = {.first = 0};
+    char all[256] = "";
+    assert_ok(burn_text_tokenizer_encode(tokenizers[t], text, strlen(text), NULL, &encoding));
+    for (size_t i = 0; i < encoding.count; i++) {
+      char *piece = NULL;
+      size_t length = 0;
+      assert_ok(burn_decode_stream_next(tokenizers[t], &stream, encoding.ids[i], &piece, &length));
+      assert_null(strstr(piece, "\xef\xbf\xbd"));
+      (void)strncat(all, piece, sizeof all - strlen(all) - 1);
+      free(piece);
+    }
+    assert_string_equal(all, text);
+    burn_decode_stream_release(&stream);
+    burn_encoding_release(&encoding);
+    burn_text_tokenizer_destroy(tokenizers[t]);
+  }
+}
+
+static void loaders_take_them(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  BurnTokenizer *tokenizer = burn_text_tokenizer_as_tokenizer(OPEN(word_piece), &status);
+  BurnTokenList tokens = {NULL, 0, 0};
+  char *text = NULL;
+  size_t length = 0;
+  assert_ok(status);
+  assert_ok(burn_tokenizer_encode(tokenizer, "the rain", 8, &tokens));
+  assert_ok(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
+  assert_string_equal(text, "the rain");
+  free(text);
+  burn_token_list_release(&tokens);
+  burn_tokenizer_destroy(tokenizer);
+}
+
+/* Each byte that is no UTF-8 is one U+FFFD, and its place is that byte. */
+static void bad_bytes_are_read(void **state) {
+  (void)state;
+  BurnTextTokenizer *tokenizer = OPEN(byte_level);
+  BurnEncoding encoding = {.count = 0};
+  char *text = NULL;
+  size_t length = 0;
+  assert_ok(burn_text_tokenizer_encode(tokenizer, "a\xff\xc3", 3, NULL, &encoding));
+  assert_int_equal(encoding.ends[encoding.count - 1], 3);
+  assert_ok(burn_text_tokenizer_decode(tokenizer, encoding.ids, encoding.count, true, &text, &length));
+  assert_string_equal(text, "a\xef\xbf\xbd\xef\xbf\xbd");
+  free(text);
+  burn_encoding_release(&encoding);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
+/* -- hostile files ---------------------------------------------------------------------------- */
+
+static void refuses(const char *file, const char *message) {
+  BurnStatus status = BURN_OK;
+  assert_null(burn_text_tokenizer_read(file, strlen(file), "file", &status));
+  assert_string_equal(burn_status_message(status), message);
+}
+
+static void wrong_files_are_refused(void **state) {
+  (void)state;
+  refuses("hello", "file: no tokenizer: tokenizer.json, .model of SentencePiece, GGUF or vocab.txt expected");
+  refuses("{\"model\":{\"type\":\"Magic\",\"vocab\":{}}}", "file: byte 33: a model of type \"Magic\" is not known");
+  refuses("{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":4000000000}}}",
+          "file: a token has the number 4000000000, less than 2097152 expected");
+  refuses("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
+          "file: byte 54: the merge of \"a\" and \"b\" is not in the vocabulary");
+  refuses("{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}},\"normalizer\":{\"type\":\"Rot13\"}}",
+          "file: byte 54: a normalizer of type \"Rot13\" is not known");
+}
+
+/* A part of a file is refused, but for vocab.txt, any beginning of which is one. */
+static void cut_files_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const unsigned char *bytes;
+    size_t count;
+  } files[] = {{word_piece_file, sizeof word_piece_file},
+               {unigram_file, sizeof unigram_file},
+               {sp_bpe_file, sizeof sp_bpe_file},
+               {gguf_file, sizeof gguf_file}};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t count = 0; count < files[i].count; count += i < 2 ? 1 : 7) {
+      BurnStatus status = BURN_OK;
+      unsigned char *part = malloc(count + 1);
+      assert_non_null(part);
+      memcpy(part, files[i].bytes, count);
+      BurnTextTokenizer *tokenizer = burn_text_tokenizer_read(part, count, NULL, &status);
+      if (i != 2) assert_null(tokenizer); /* a .model may end after any of its pieces */
+      assert_true((tokenizer == NULL) == (status != BURN_OK));
+      burn_text_tokenizer_destroy(tokenizer);
+      free(part);
+    }
+}
+
+/* A word of a million characters takes n log n steps; so does a text of as many spaces. */
+static void long_words_end(void **state) {
+  (void)state;
+  enum { LENGTH = 300000 };
+  char *text = malloc(LENGTH);
+  assert_non_null(text);
+  for (size_t i = 0; i < LENGTH; i++) text[i] = (char)('a' + i % 7);
+  BurnTextTokenizer *tokenizers[] = {OPEN(word_piece), OPEN(byte_level), OPEN(byte_fallback), OPEN(unigram),
+                                     OPEN(sp_bpe)};
+  for (size_t i = 0; i < sizeof tokenizers / sizeof *tokenizers; i++) {
+    BurnEncoding encoding = {.count = 0};
+    assert_ok(burn_text_tokenizer_encode(tokenizers[i], text, LENGTH, NULL, &encoding));
+    assert_true(encoding.count > 0);
+    burn_encoding_release(&encoding);
+    burn_text_tokenizer_destroy(tokenizers[i]);
+  }
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(texts_are_as_elsewhere),
+      cmocka_unit_test(tokens_have_numbers),
+      cmocka_unit_test(pairs_and_lengths),
+      cmocka_unit_test(batches_are_padded),
+      cmocka_unit_test(streams_give_whole_characters),
+      cmocka_unit_test(loaders_take_them),
+      cmocka_unit_test(bad_bytes_are_read),
+      cmocka_unit_test(wrong_files_are_refused),
+      cmocka_unit_test(cut_files_are_refused),
+      cmocka_unit_test(long_words_end),
+  };
+  return cmocka_run_group_tests_name("text_tokenizer", tests, NULL, NULL);
+}
