@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|onnx|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|cold|fused|torch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|onnx|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -22,6 +22,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
        ./dev bench learner [options]     what the learner costs over a loop by hand
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
+       ./dev bench onnx [options]        ONNX models beside ONNX Runtime, where a python has it: time, memory, load time
        ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
        ./dev bench fused [options]       fused bodies beside single ops and compiled loops
        ./dev bench torch [options]       calls on the torch backend beside calls of ATen
@@ -180,6 +181,24 @@ loader() {
   exec "$build/tests/loader_bench" "$@"
 }
 
+# The first python with onnxruntime is the peer.
+onnx() {
+  [ -x "$build/tests/onnx_bench" ] || die "there is no ONNX in this build: it wants protobuf-c (Debian: libprotobuf-c-dev protobuf-c-compiler)"
+  command -v python3 >/dev/null 2>&1 || die "python3 is missing: it tells the two sides whose turn it is"
+  models="${BURN_DATA_DIR:-$here/../../../shared/data}/models/onnx"
+  if [ -z "$(option_value --peer "$@")" ]; then
+    for peer in "${BURN_BENCH_PYTHON:-}" "${BURN_TEST_PYTHON:-}" "$build/bench-venv/bin/python" python3; do
+      if [ -n "$peer" ] && "$peer" -c 'import onnxruntime, numpy' >/dev/null 2>&1; then
+        set -- --peer "$peer" "$@"
+        break
+      fi
+    done
+  fi
+  [ -n "$(option_value --peer "$@")" ] || printf '%s\n' "bench: no python with onnxruntime, so only ours is measured: name one in BURN_BENCH_PYTHON" >&2
+  has_flag --json "$@" || printf '%s\n\n' "$(about_machine)"
+  exec python3 "$here/onnx_bench.py" "$build/tests/onnx_bench" "$models" "$@"
+}
+
 # The time of 20 processes, one after the other.
 cold() {
   "$build/tests/cold_start" --phases "$@"
@@ -208,6 +227,7 @@ case "${1:-}" in
   checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
   learner) shift; exec "$build/tests/learner_bench" "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
+  onnx) shift; onnx "$@" ;;
   transfer) shift; "$build/tests/transfer_bench" "$@" ;;
   loader) shift; loader "$@" ;;
   waits) shift; "$build/tests/training_waits" "$@" ;;

@@ -6,12 +6,10 @@
  * FOLDER holds a folder per model with model.onnx and SET/input_<i> and SET/output_<i>, .npy or .pb; without names all
  * of FOLDER. An output fails where it is further from the stored one than TOLERANCE, and TOLERANCE times it. */
 #include <burn/burn.h>
-#include <burn/numpy.h>
 #include <burn/onnx.h>
 
-#include "onnx_node.h"
+#include "onnx_stored.h"
 
-#include <burn/file.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,24 +17,6 @@
 #include <string.h>
 
 enum { MOST = 16, SKIPPED = 77, PATH = 1024 };
-
-/* input_<i> or output_<i> of a set; NULL: there is none. Older models name an initializer among the inputs. */
-static BurnTensor *read_stored(BurnDevice *device, const char *set, const char *kind, size_t i) {
-  char path[PATH + 64];
-  uint8_t *bytes = NULL;
-  size_t count;
-  snprintf(path, sizeof path, "%s/%s_%zu.npy", set, kind, i);
-  BurnTensor *x = burn_npy_read(device, path);
-  if (burn_tensor_status(x) == BURN_OK) return x;
-  burn_drop(x);
-  snprintf(path, sizeof path, "%s/%s_%zu.pb", set, kind, i);
-  if (burn_file_read(path, (size_t)1 << 30, &bytes, &count) != BURN_OK) return NULL;
-  Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, count, bytes);
-  free(bytes);
-  x = proto ? onnx_tensor(device, proto) : NULL;
-  if (proto) onnx__tensor_proto__free_unpacked(proto, NULL);
-  return x;
-}
 
 static bool same_shape(BurnShape a, BurnShape b) {
   return a.rank == b.rank && memcmp(a.dims, b.dims, a.rank * sizeof a.dims[0]) == 0;
@@ -72,7 +52,7 @@ static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, cons
   BurnTensor *inputs[MOST] = {NULL}, *outputs[MOST] = {NULL};
   const size_t wanted = burn_graph_input_count(graph), given = burn_graph_output_count(graph);
   if (wanted > MOST || given > MOST) return false;
-  for (size_t i = 0; i < wanted; i++) inputs[i] = read_stored(device, set, "input", i);
+  for (size_t i = 0; i < wanted; i++) inputs[i] = onnx_stored(device, set, "input", i);
   BurnStatus status = burn_graph_run(graph, inputs, wanted, outputs, given);
   if (status != BURN_OK) {
     printf("FAILED %s: %s\n", name, burn_status_message(status));
@@ -80,7 +60,7 @@ static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, cons
   }
   bool same = true;
   for (size_t i = 0; i < given; i++) {
-    BurnTensor *expected = read_stored(device, set, "output", i);
+    BurnTensor *expected = onnx_stored(device, set, "output", i);
     if (!expected) {
       printf("FAILED %s: no stored output %zu\n", name, i);
       burn_drop(outputs[i]);
