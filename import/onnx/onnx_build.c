@@ -349,57 +349,95 @@ static BurnStatus build_nodes(Scope *scope, Onnx__NodeProto *const *nodes, size_
 
 /* -- order ------------------------------------------------------------------------------------- */
 
-static bool ready(const OnnxStep *step, const bool *known) {
-  for (uint32_t i = 0; i < step->input_count; i++) {
-    if (step->inputs[i] != ONNX_NONE && !known[step->inputs[i]]) return false;
-  }
-  for (uint32_t i = 0; i < step->capture_count; i++) {
-    if (!known[step->captures[i]]) return false;
+/* A walk from steps to those that they need. */
+typedef struct Order {
+  const OnnxBody *body;
+  uint32_t *giver; /* [slot] the step that gives it, or ONNX_NONE */
+  uint32_t *next;  /* [step] which of its inputs and captures is looked at next */
+  uint32_t *stack; /* steps that wait for those above them */
+  bool *waits, *done;
+  OnnxStep *sorted;
+  uint32_t count;
+} Order;
+
+static void order_release(Order *order) {
+  free(order->giver);
+  free(order->next);
+  free(order->stack);
+  free(order->waits);
+  free(order->done);
+  free(order->sorted);
+}
+
+static bool order_init(Order *order, const OnnxBody *body) {
+  const size_t steps = body->step_count + 1;
+  *order = (Order){.body = body,
+                   .giver = malloc((body->slot_count + 1) * sizeof *order->giver),
+                   .next = calloc(steps, sizeof *order->next),
+                   .stack = calloc(steps, sizeof *order->stack),
+                   .waits = calloc(steps, sizeof *order->waits),
+                   .done = calloc(steps, sizeof *order->done),
+                   .sorted = calloc(steps, sizeof *order->sorted)};
+  if (!order->giver || !order->next || !order->stack || !order->waits || !order->done || !order->sorted) return false;
+  for (uint32_t i = 0; i < body->slot_count; i++) order->giver[i] = ONNX_NONE;
+  for (uint32_t s = 0; s < body->step_count; s++) {
+    for (uint32_t i = 0; i < body->steps[s].output_count; i++) {
+      if (body->steps[s].outputs[i] != ONNX_NONE) order->giver[body->steps[s].outputs[i]] = s;
+    }
   }
   return true;
 }
 
-/* Files should have their nodes in an order in which they can run; those that have not take a pass more each time, and
- * a pass that finds no step has found a circle. */
+/* The next step that step s needs and that is not done; ONNX_NONE: there is no more. */
+static uint32_t needed(Order *order, uint32_t s) {
+  const OnnxStep *step = &order->body->steps[s];
+  while (order->next[s] < step->input_count + step->capture_count) {
+    const uint32_t i = order->next[s]++;
+    const uint32_t slot = i < step->input_count ? step->inputs[i] : step->captures[i - step->input_count];
+    const uint32_t from = slot == ONNX_NONE ? ONNX_NONE : order->giver[slot];
+    if (from != ONNX_NONE && !order->done[from]) return from;
+  }
+  return ONNX_NONE;
+}
+
+/* Step `first` after all that it needs; false if one of them needs its own result. */
+static bool put_after_needed(Order *order, uint32_t first) {
+  uint32_t depth = 1;
+  order->stack[0] = first;
+  while (depth > 0) {
+    const uint32_t s = order->stack[depth - 1], from = needed(order, s);
+    order->waits[s] = true;
+    if (from != ONNX_NONE) {
+      if (order->waits[from]) return false;
+      order->stack[depth++] = from;
+      continue;
+    }
+    order->done[s] = true;
+    order->sorted[order->count++] = order->body->steps[s];
+    depth--;
+  }
+  return true;
+}
+
+/* Files should have their nodes in an order in which they can run, which stays; in others a node comes after those that
+ * it needs. Every input is looked at once, whatever the order. */
 static BurnStatus order(const Scope *scope) {
   OnnxBody *body = scope->body;
   char where[ONNX_LOCATION];
-  bool *known = malloc(body->slot_count + 1), *done = calloc(body->step_count + 1, 1);
-  OnnxStep *sorted = calloc(body->step_count + 1, sizeof *sorted);
-  uint32_t count = 0;
-  BurnStatus status = known && done && sorted ? BURN_OK : no_memory();
-  if (status == BURN_OK) memset(known, true, body->slot_count);
+  Order order;
+  BurnStatus status = order_init(&order, body) ? BURN_OK : no_memory();
   for (uint32_t s = 0; s < body->step_count && status == BURN_OK; s++) {
-    for (uint32_t i = 0; i < body->steps[s].output_count; i++) {
-      if (body->steps[s].outputs[i] != ONNX_NONE) known[body->steps[s].outputs[i]] = false;
-    }
-  }
-  while (status == BURN_OK && count < body->step_count) {
-    const uint32_t before = count;
-    for (uint32_t s = 0; s < body->step_count; s++) {
-      const OnnxStep *step = &body->steps[s];
-      if (done[s] || !ready(step, known)) continue;
-      done[s] = true;
-      sorted[count++] = *step;
-      for (uint32_t i = 0; i < step->output_count; i++) {
-        if (step->outputs[i] != ONNX_NONE) known[step->outputs[i]] = true;
-      }
-    }
-    if (count > before) continue;
-    uint32_t first = 0;
-    while (done[first]) first++;
+    if (order.done[s] || put_after_needed(&order, s)) continue;
     status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: it needs its own result: the graph has a circle",
-                              onnx_location(scope->program, body->steps[first].proto, where));
+                              onnx_location(scope->program, body->steps[s].proto, where));
   }
   if (status == BURN_OK) {
     free(body->steps);
-    body->steps = sorted;
+    body->steps = order.sorted;
     body->step_capacity = body->step_count + 1;
-    sorted = NULL;
+    order.sorted = NULL;
   }
-  free(known);
-  free(done);
-  free(sorted);
+  order_release(&order);
   return status;
 }
 

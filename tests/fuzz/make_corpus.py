@@ -472,6 +472,7 @@ def onnxs():
     outside = message((1, 2), (2, 1), (8, "w"), (13, message((1, "location"), (2, "../secret"))), (14, 1))
     yield "outside", onnx_model([onnx_node("Add", "xw", "y")], [outside])
     yield "circle", onnx_model([onnx_node("Add", "xb", "a"), onnx_node("Neg", "a", "b")], outputs="a")
+    yield "backwards", onnx_model([onnx_node("Neg", "b", "y"), onnx_node("Exp", "a", "b"), onnx_node("Relu", "x", "a")])
     deep = branch
     for level in range(200):
         if level == 40:

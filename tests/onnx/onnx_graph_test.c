@@ -44,7 +44,8 @@ static const struct {
               {"noop", {1, 2, 0, 4}, 4, 1},
               {"common", {5.4365637f, 14.778112f, 0.0995741f, 109.1963f}, 3, 2},
               {"dead", {1, 2, 0, 4}, 3, 1},
-              {"fold", {0, 0, -6, 0}, 2, 1}};
+              {"fold", {0, 0, -6, 0}, 2, 1},
+              {"backwards", {-2.7182818f, -7.3890561f, -1, -54.598150f}, 3, 3}};
 
 /* Values by hand; the numbers of nodes are those of the graphs in make_corpus.py. */
 static void runs_with_and_without_passes(void **state) {
