@@ -100,7 +100,40 @@ static BurnTensor *scores(BurnTensor *q, BurnTensor *k, const BurnTensor *hidden
   return x;
 }
 
+/* Whether x, of any rank up to 4, stretches to the scores of q and k^T. */
+static bool stretches(const BurnTensor *x, const BurnTensor *q, const BurnTensor *turned) {
+  const int64_t dims[] = {burn_dim(q, 0), burn_dim(q, 1), burn_dim(q, 2), burn_dim(turned, 3)};
+  const uint32_t rank = burn_rank(x), more = 4 - (rank < 4 ? rank : 4);
+  bool fits = rank <= 4;
+  for (uint32_t i = 0; fits && i < rank; i++) fits = burn_dim(x, (int)i) == 1 || burn_dim(x, (int)i) == dims[i + more];
+  return fits;
+}
+
+/* What onnx_pass_attention makes: q [n, heads, sq, d], the key as [n, heads, d, sk], v, and a mask that is added. What
+ * a product would stretch is computed as it stood in the file. */
+static void attend_turned(OnnxNode *node) {
+  BurnTensor *q = onnx_input(node, 0), *turned = onnx_input(node, 1), *v = onnx_input(node, 2);
+  BurnTensor *mask = onnx_input(node, 3);
+  BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
+  options.scale = onnx_float(node, "scale", 1);
+  bool plain = !mask || stretches(mask, q, turned);
+  for (int i = 0; i < 2; i++)
+    plain = plain && burn_dim(turned, i) == burn_dim(q, i) && burn_dim(v, i) == burn_dim(q, i);
+  if (plain) {
+    onnx_give(node, 0,
+              burn_attention(q, burn_swap_dims(turned, 2, 3), v, NULL, mask ? onnx_to_rank(mask, 4) : NULL, options));
+    return;
+  }
+  BurnTensor *x = burn_mul_scalar(burn_matmul(q, turned), options.scale);
+  if (mask) x = onnx_broadcast(burn_add, x, mask);
+  onnx_give(node, 0, burn_matmul(burn_softmax(x, -1), v));
+}
+
 MAP(Attention) {
+  if (node->prepared) {
+    attend_turned(node);
+    return;
+  }
   const int64_t query_heads = onnx_int(node, "q_num_heads", 0), key_heads = onnx_int(node, "kv_num_heads", 0);
   BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
   options.scale = onnx_float(node, "scale", 0);

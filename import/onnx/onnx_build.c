@@ -313,6 +313,7 @@ static BurnStatus build_step(Scope *scope, const Onnx__NodeProto *original) {
                             ONNX_MAX_VALUES, scope->program->total_steps, ONNX_MAX_STEPS);
   }
   OnnxStep step = {.op = operator_of(scope->program, proto), .proto = proto, .opset = opset_of(scope, proto->domain)};
+  step.least = onnx_least_inputs(step.op->name);
   step.input_count = (uint32_t)proto->n_input;
   step.output_count = (uint32_t)proto->n_output;
   step.inputs = onnx_arena_take(&scope->program->arena, proto->n_input, sizeof *step.inputs);

@@ -4,10 +4,29 @@
 /* -- read ------------------------------------------------------------------------------------- */
 
 /* An index of rank 0 drops the axis. */
+/* One index that was known when the graph was loaded. */
+static void gather_one(OnnxNode *node, BurnTensor *x, int axis) {
+  const int64_t index = onnx_int(node, "index", 0), at = index < 0 ? index + burn_dim(x, axis) : index;
+  if (at < 0 || at >= burn_dim(x, axis)) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "index %lld of an axis of %lld", (long long)index,
+                                     (long long)burn_dim(x, axis)));
+    burn_drop(x);
+    return;
+  }
+  const bool one = burn_rank(x) == 1;
+  x = one ? burn_slice_dim(x, axis, BURN_RANGE(at, at + 1)) : burn_select_dim(x, axis, at);
+  onnx_give_rank(node, 0, x, one ? ONNX_RANK_0 : ONNX_RANK_MORE);
+}
+
 MAP(Gather) {
   BurnTensor *x = onnx_input(node, 0);
   const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
-  BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
+  if (node->prepared && !onnx_has_input(node, 1)) {
+    gather_one(node, x, axis);
+    return;
+  }
+  BurnTensor *indices = onnx_input(node, 1);
+  if (!node->prepared) indices = onnx_wrap_indices(indices, burn_dim(x, axis)); /* else none is negative */
   const bool one = node->scalar[1] && burn_rank(x) == 1;
   x = burn_take(x, axis, indices);
   if (node->scalar[1] && !one) x = burn_squeeze_dim(x, axis);

@@ -18,14 +18,24 @@ static BurnTensor *product(BurnTensor *lhs, BurnTensor *rhs) {
   if (column && burn_rank(x) > 1) x = burn_squeeze_dim(x, -1);
   return row && burn_rank(x) > 1 ? burn_squeeze_dim(x, column ? -1 : -2) : x;
 }
-MAP(MatMul) { onnx_give(node, 0, product(onnx_input(node, 0), onnx_input(node, 1))); }
+/* With a bias that onnx_pass_linear has put there. */
+MAP(MatMul) {
+  if (node->prepared) {
+    onnx_give(node, 0, burn_linear(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2)));
+  } else {
+    onnx_give(node, 0, product(onnx_input(node, 0), onnx_input(node, 1)));
+  }
+}
 
 MAP(Gemm) {
   BurnTensor *a = onnx_input(node, 0), *b = onnx_input(node, 1), *c = onnx_input(node, 2);
   if (onnx_int(node, "transA", 0)) a = burn_transpose(a);
   if (onnx_int(node, "transB", 0)) b = burn_transpose(b);
-  BurnTensor *x = burn_mul_scalar(burn_matmul(a, b), onnx_float(node, "alpha", 1));
-  if (c) x = onnx_broadcast(burn_add, x, burn_mul_scalar(c, onnx_float(node, "beta", 1)));
+  const double alpha = onnx_float(node, "alpha", 1), beta = onnx_float(node, "beta", 1);
+  BurnTensor *x = burn_matmul(a, b);
+  if (alpha != 1) x = burn_mul_scalar(x, alpha);
+  if (c && beta != 1) c = burn_mul_scalar(c, beta);
+  if (c) x = onnx_broadcast(burn_add, x, c);
   onnx_give(node, 0, x);
 }
 
@@ -108,8 +118,37 @@ static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
   return burn_conv3d(x, weight, bias, options);
 }
 
+/* Where a convolution along one axis has so few results that its kernel would work on parts of vectors. */
+enum { FEW = 4 };
+
+static bool is_few(const OnnxNode *node, const Window *w) {
+  const int64_t results =
+      (w->in[0] + w->before[0] + w->after[0] - w->kernel[0]) / (w->stride[0] ? w->stride[0] : 1) + 1;
+  return w->rank == 1 && w->stride[0] > 0 && w->dilation[0] == 1 && results > 0 && results <= FEW &&
+         w->in[0] + w->before[0] + w->after[0] >= w->kernel[0] && onnx_int(node, "group", 1) == 1 &&
+         onnx_input_rank(node, 1) == 3 && onnx_input_dim(node, 1, 1) == onnx_input_dim(node, 0, 1) &&
+         onnx_input_dim(node, 1, 2) == w->kernel[0];
+}
+
+/* Its windows as rows of one product: [n, results, channels * kernel] by [channels * kernel, outputs]. */
+static BurnTensor *convolve_rows(OnnxNode *node, const Window *w) {
+  BurnTensor *x = onnx_pad(onnx_input(node, 0), w->before, w->after, 1, BURN_PAD_CONSTANT, 0),
+             *weight = onnx_input(node, 1);
+  const int64_t n = burn_dim(x, 0), outputs = burn_dim(weight, 0), size = burn_dim(weight, 1) * w->kernel[0];
+  const int64_t results = (burn_dim(x, 2) - w->kernel[0]) / w->stride[0] + 1;
+  if (burn_dim(x, 2) != w->kernel[0]) x = burn_swap_dims(burn_unfold(x, 2, w->kernel[0], w->stride[0]), 1, 2);
+  x = burn_reshape(x, BURN_SHAPE(n, results, size));
+  weight = burn_transpose(burn_reshape(weight, BURN_SHAPE(outputs, size)));
+  x = burn_linear(x, weight, onnx_input(node, 2));
+  return results == 1 ? burn_reshape(x, BURN_SHAPE(n, outputs, 1)) : burn_swap_dims(x, 1, 2);
+}
+
 MAP(Conv) {
   const Window w = window_of(node, 1);
+  if (is_few(node, &w)) {
+    onnx_give(node, 0, convolve_rows(node, &w));
+    return;
+  }
   onnx_give(node, 0,
             convolve(onnx_input(node, 0), onnx_input(node, 1), onnx_input(node, 2), w, onnx_int(node, "group", 1)));
 }

@@ -241,7 +241,7 @@ static Use use_of(const char *name) {
 
 void onnx_apply_operator(const OnnxOperator *op, OnnxNode *node) {
   int32_t type = 0;
-  for (size_t i = 0; i < ONNX_MAX_VALUES && !type; i++) type = node->types[i];
+  for (size_t i = 0; i < node->proto->n_input && !type; i++) type = node->types[i];
   const Use use = type ? use_of(op->name) : USE_VALUES;
   const Narrow *n = find(type);
   const bool on_bits = use == USE_BITS || use == USE_MOVED || use == USE_RING;
@@ -250,7 +250,7 @@ void onnx_apply_operator(const OnnxOperator *op, OnnxNode *node) {
     return;
   }
   op->map(node);
-  for (size_t i = 0; i < ONNX_MAX_VALUES && use >= USE_MOVED; i++) {
+  for (size_t i = 0; i < node->proto->n_output && use >= USE_MOVED; i++) {
     if (!node->outputs[i] || node->output_types[i] || burn_dtype(node->outputs[i]) != n->dtype) continue;
     if (use >= USE_WRAPPED) node->outputs[i] = wrapped(n, node->outputs[i]);
     node->output_types[i] = type;

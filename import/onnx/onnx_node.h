@@ -45,6 +45,7 @@ typedef struct OnnxNode {
   OnnxList *output_lists[ONNX_MAX_VALUES];
   OnnxRank output_rank[ONNX_MAX_VALUES];
   int32_t output_types[ONNX_MAX_VALUES];
+  bool prepared;            /* its weights are as onnx_prepare_recurrent leaves them */
   OnnxFrame *frame;         /* the graph that the node belongs to; NULL for a node by itself */
   char reason[ONNX_REASON]; /* why it is not mapped; "" if it is */
   BurnStatus status;        /* what onnx_fail was told */
@@ -58,6 +59,11 @@ typedef struct OnnxNode {
 #undef ONNX_OP_OF
 #undef ONNX_ABSENT
 #define MAP(name) void onnx_##name(OnnxNode *node)
+
+/* Of an RNN, GRU or LSTM whose inputs 1, 2, 3 and 7 are known, and have no input 0: its weights as a run wants them,
+ * into prepared (room for 8; the caller's, some NULL). They become inputs 8 and on of a node that is `prepared` and has
+ * no inputs 1 to 3. Returns their number; 0 if the node is wrong, which its run tells. */
+size_t onnx_prepare_recurrent(OnnxNode *node, BurnTensor **prepared);
 
 /* -- dtypes: ONNX's numbers ------------------------------------------------------------------- */
 

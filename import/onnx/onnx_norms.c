@@ -62,17 +62,19 @@ static BurnTensor *rows_of(OnnxNode *node, size_t i, int axis) {
 }
 
 MAP(LayerNormalization) {
-  BurnShape shape = burn_shape(node->inputs[0]);
+  const BurnShape shape = burn_shape(node->inputs[0]);
   const int axis = onnx_axis(onnx_int(node, "axis", -1), shape.rank);
   const double epsilon = onnx_float(node, "epsilon", 1e-5);
   BurnTensor *x = rows_of(node, 0, axis), *gamma = burn_reshape(rows_of(node, 1, 0), BURN_SHAPE(-1));
   BurnTensor *beta = onnx_has_input(node, 2) ? burn_reshape(onnx_input(node, 2), BURN_SHAPE(-1)) : NULL;
-  BurnTensor *mean = burn_mean_dim(burn_clone(x), 1);
-  BurnTensor *spread = burn_recip(burn_sqrt(burn_add_scalar(burn_var_bias(burn_clone(x), 1), epsilon)));
+  BurnShape small = shape;
+  for (uint32_t i = (uint32_t)axis; i < shape.rank; i++) small.dims[i] = 1;
+  if (onnx_wants_output(node, 1)) onnx_give(node, 1, burn_reshape(burn_mean_dim(burn_clone(x), 1), small));
+  if (onnx_wants_output(node, 2)) {
+    BurnTensor *spread = burn_recip(burn_sqrt(burn_add_scalar(burn_var_bias(burn_clone(x), 1), epsilon)));
+    onnx_give(node, 2, burn_reshape(spread, small));
+  }
   onnx_give(node, 0, burn_reshape(burn_layer_norm(x, gamma, beta, epsilon), shape));
-  for (uint32_t i = (uint32_t)axis; i < shape.rank; i++) shape.dims[i] = 1;
-  onnx_give(node, 1, burn_reshape(mean, shape));
-  onnx_give(node, 2, burn_reshape(spread, shape));
 }
 
 MAP(RMSNormalization) {

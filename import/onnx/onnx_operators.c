@@ -23,3 +23,17 @@ void onnx_operator_name(const Onnx__NodeProto *proto, char *name, size_t room) {
   snprintf(name, room, "%s%s%s", of_domain ? proto->domain : "", of_domain ? "::" : "",
            proto->op_type ? proto->op_type : "");
 }
+
+uint32_t onnx_least_inputs(const char *op) {
+  static const struct {
+    const char *op;
+    uint32_t count;
+  } least[] = {
+#define ONNX_LEAST(op, count) {op, count},
+#include "onnx_least.def"
+  };
+  for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
+    if (strcmp(least[i].op, op) == 0) return least[i].count;
+  }
+  return 1;
+}

@@ -15,6 +15,9 @@ typedef struct OnnxOperator {
 /* NULL if the table has no such operator. */
 const OnnxOperator *onnx_find_operator(const char *name);
 
+/* How many inputs an operator of that name needs (onnx_least.def). */
+uint32_t onnx_least_inputs(const char *op);
+
 /* The name of a node's operator as the table has it. */
 void onnx_operator_name(const Onnx__NodeProto *proto, char *name, size_t room);
 

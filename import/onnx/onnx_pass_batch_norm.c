@@ -7,23 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static BurnTensor *weight_of(const OnnxProgram *program, const OnnxStep *step, uint32_t i) {
-  const uint32_t slot = i < step->input_count ? step->inputs[i] : ONNX_NONE;
-  const uint32_t weight = slot == ONNX_NONE ? ONNX_NONE : program->body->weights[slot];
-  return weight == ONNX_NONE ? NULL : program->tensors[weight];
-}
-
 static bool is_conv(const OnnxProgram *program, const OnnxStep *step) {
   const bool biased = step->input_count > 2 && step->inputs[2] != ONNX_NONE;
-  return strcmp(step->op->name, "Conv") == 0 && step->input_count >= 2 && weight_of(program, step, 1) &&
-         (!biased || weight_of(program, step, 2));
+  return strcmp(step->op->name, "Conv") == 0 && step->input_count >= 2 && onnx_step_weight(program, step, 1) &&
+         (!biased || onnx_step_weight(program, step, 2));
 }
 
 /* An inference step whose four weights are known, one number per channel of the Conv. */
 static bool is_norm(const OnnxProgram *program, const OnnxStep *step, int64_t channels) {
   if (strcmp(step->op->name, "BatchNormalization") != 0 || step->input_count != 5) return false;
   for (uint32_t i = 1; i < 5; i++) {
-    const BurnTensor *x = weight_of(program, step, i);
+    const BurnTensor *x = onnx_step_weight(program, step, i);
     if (!x || burn_rank(x) != 1 || burn_dim(x, 0) != channels) return false;
   }
   for (uint32_t i = 1; i < step->output_count; i++) {
@@ -31,19 +25,6 @@ static bool is_norm(const OnnxProgram *program, const OnnxStep *step, int64_t ch
   }
   const OnnxNode node = {.proto = step->proto};
   return !onnx_int(&node, "training_mode", 0);
-}
-
-/* A new slot with a new weight under a name that says whence it is. */
-static uint32_t add(OnnxProgram *program, const char *name, BurnTensor *x) {
-  const OnnxWeight weight = {.name = name};
-  const bool failed = burn_tensor_status(x) != BURN_OK;
-  const uint32_t slot = failed ? ONNX_NONE : onnx_add_slot(program->body, name);
-  if (slot == ONNX_NONE) {
-    burn_drop(x);
-    return ONNX_NONE;
-  }
-  program->body->weights[slot] = onnx_add_weight(program, &weight, x);
-  return program->body->weights[slot] == ONNX_NONE ? ONNX_NONE : slot;
 }
 
 /* The Conv's node with a bias. */
@@ -65,18 +46,18 @@ static Onnx__NodeProto *with_bias(OnnxArena *arena, const Onnx__NodeProto *proto
 
 static bool merge_pair(OnnxProgram *program, OnnxStep *conv, const OnnxStep *norm) {
   const OnnxNode node = {.proto = norm->proto};
-  BurnTensor *w = weight_of(program, conv, 1), *b = weight_of(program, conv, 2);
+  BurnTensor *w = onnx_step_weight(program, conv, 1), *b = onnx_step_weight(program, conv, 2);
   int64_t dims[BURN_MAX_RANK] = {burn_dim(w, 0), 1, 1, 1, 1, 1, 1, 1};
-  BurnTensor *var = burn_add_scalar(burn_clone(weight_of(program, norm, 4)), onnx_float(&node, "epsilon", 1e-5));
-  BurnTensor *scale = burn_div(burn_clone(weight_of(program, norm, 1)), burn_sqrt(var));
-  BurnTensor *mean = burn_clone(weight_of(program, norm, 3));
+  BurnTensor *var = burn_add_scalar(burn_clone(onnx_step_weight(program, norm, 4)), onnx_float(&node, "epsilon", 1e-5));
+  BurnTensor *scale = burn_div(burn_clone(onnx_step_weight(program, norm, 1)), burn_sqrt(var));
+  BurnTensor *mean = burn_clone(onnx_step_weight(program, norm, 3));
   BurnTensor *bias = b ? burn_sub(burn_clone(b), mean) : burn_neg(mean);
-  bias = burn_add(burn_mul(bias, burn_clone(scale)), burn_clone(weight_of(program, norm, 2)));
+  bias = burn_add(burn_mul(bias, burn_clone(scale)), burn_clone(onnx_step_weight(program, norm, 2)));
   BurnTensor *weight = burn_mul(burn_clone(w), onnx_reshape(scale, dims, burn_rank(w)));
   Onnx__NodeProto *proto = with_bias(&program->arena, conv->proto, norm->proto);
   uint32_t *inputs = onnx_arena_take(&program->arena, 3, sizeof *inputs);
-  const uint32_t weight_slot = add(program, program->body->slots[conv->inputs[1]], weight);
-  const uint32_t bias_slot = add(program, program->body->slots[norm->inputs[2]], bias);
+  const uint32_t weight_slot = onnx_add_constant(program, program->body->slots[conv->inputs[1]], weight);
+  const uint32_t bias_slot = onnx_add_constant(program, program->body->slots[norm->inputs[2]], bias);
   if (!proto || !inputs || weight_slot == ONNX_NONE || bias_slot == ONNX_NONE) return false;
   inputs[0] = conv->inputs[0];
   inputs[1] = weight_slot;
@@ -101,7 +82,7 @@ uint32_t onnx_pass_batch_norm(OnnxProgram *program, OnnxMerge merge) {
         step.input_count && step.inputs[0] != ONNX_NONE && step.inputs[0] < slots ? giver[step.inputs[0]] : ONNX_NONE;
     OnnxStep *conv = from == ONNX_NONE ? NULL : &body->steps[from];
     const bool merged = conv && body->uses[step.inputs[0]] == 1 && is_conv(program, conv) &&
-                        is_norm(program, &step, burn_dim(weight_of(program, conv, 1), 0)) &&
+                        is_norm(program, &step, burn_dim(onnx_step_weight(program, conv, 1), 0)) &&
                         merge_pair(program, conv, &step);
     const uint32_t at = merged ? from : kept;
     if (!merged) body->steps[kept++] = step;

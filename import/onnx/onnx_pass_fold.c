@@ -75,7 +75,8 @@ static bool fold(OnnxProgram *program, const OnnxStep *step, OnnxNode *node) {
     if (slot == ONNX_NONE || !node->outputs[i]) continue;
     const OnnxWeight weight = {
         .name = body->slots[slot], .scalar = node->output_rank[i] == ONNX_RANK_0, .type = node->output_types[i]};
-    body->weights[slot] = onnx_add_weight(program, &weight, node->outputs[i]);
+    BurnTensor *x = strcmp(step->op->name, "Transpose") == 0 ? onnx_dense(node->outputs[i]) : node->outputs[i];
+    body->weights[slot] = onnx_add_weight(program, &weight, x);
     node->outputs[i] = NULL;
     done = body->weights[slot] != ONNX_NONE;
   }

@@ -43,6 +43,8 @@ typedef struct OnnxStep {
   const OnnxOperator *op;
   const Onnx__NodeProto *proto;
   int64_t opset;
+  uint32_t least;             /* inputs that the operator needs */
+  bool prepared;              /* of OnnxNode */
   uint32_t *inputs, *outputs; /* slots; ONNX_NONE: absent */
   uint32_t input_count, output_count;
   OnnxBody **bodies; /* of its graph attributes */
@@ -135,13 +137,27 @@ void onnx_count_uses(OnnxBody *body);
 typedef enum OnnxMerge { ONNX_KEEP_WEIGHTS, ONNX_MERGE_WEIGHTS } OnnxMerge;
 /* Each changes the steps and weights of the main graph, and returns how many steps are gone or replaced. */
 typedef uint32_t OnnxPass(OnnxProgram *program, OnnxMerge merge);
-OnnxPass onnx_pass_fold, onnx_pass_dead, onnx_pass_common, onnx_pass_noop, onnx_pass_batch_norm;
+OnnxPass onnx_pass_fold, onnx_pass_dead, onnx_pass_common, onnx_pass_noop, onnx_pass_batch_norm, onnx_pass_recurrent,
+    onnx_pass_norm, onnx_pass_gelu, onnx_pass_linear, onnx_pass_attention, onnx_pass_strength;
 void onnx_passes(OnnxProgram *program, OnnxMerge merge);
 /* Every slot by itself, to be changed and given to onnx_replace_slots; from malloc, NULL without memory. */
 uint32_t *onnx_replacements(const OnnxBody *body);
 /* All steps read slot by[i] where they read slot i. */
 void onnx_replace_slots(OnnxBody *body, const uint32_t *by);
 bool onnx_is_output(const OnnxBody *body, uint32_t slot);
+/* The weight that input i of a step of the main graph is, borrowed; NULL: none. */
+BurnTensor *onnx_step_weight(const OnnxProgram *program, const OnnxStep *step, uint32_t i);
+/* A new slot of the main graph with a new constant under `name`; takes x. ONNX_NONE if x failed or without memory. */
+uint32_t onnx_add_constant(OnnxProgram *program, const char *name, BurnTensor *x);
+/* The step becomes one of the operator `op` (of its newest opset) with these inputs and attributes, which are the
+ * arena's; its first output stays. False without memory: then it is as it was. */
+bool onnx_replace_step(OnnxProgram *program, OnnxStep *step, const char *op, const uint32_t *inputs,
+                       uint32_t input_count, Onnx__AttributeProto *const *attributes, size_t attribute_count);
+/* The same values, one after the other in memory: views of weights cost at each run. Takes x; at load only. */
+BurnTensor *onnx_dense(BurnTensor *x);
+/* Attributes of the arena; NULL without memory. */
+Onnx__AttributeProto *onnx_new_float(OnnxProgram *program, const char *name, double value);
+Onnx__AttributeProto *onnx_new_int(OnnxProgram *program, const char *name, int64_t value);
 
 /* -- running ----------------------------------------------------------------------------------- */
 

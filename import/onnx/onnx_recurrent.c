@@ -26,7 +26,9 @@ typedef struct Layer {
   double clip;              /* of what goes into a function; 0: none */
   BurnTensor *lengths;      /* [batch] i64, or NULL: all have every step */
   BurnTensor *inputs;       /* [batch, steps, gates * hidden]: the product of all steps, with the biases */
+  BurnTensor *input_weight; /* [features, gates * hidden] */
   BurnTensor *weight;       /* [hidden, gates * hidden]: of the state */
+  BurnTensor *bias;         /* [gates * hidden], or NULL */
   BurnTensor *hidden_bias;  /* GRU with linear_before_reset: [hidden], else NULL */
   BurnTensor *peepholes;    /* LSTM: [3 * hidden] for i, o, f, or NULL */
   BurnTensor *state, *cell; /* [batch, hidden] */
@@ -131,6 +133,7 @@ static BurnTensor *activate(const Layer *l, size_t function, BurnTensor *x) {
 /* The steps of every row backwards; the same again is the way back. */
 static BurnTensor *reversed(const Layer *l, BurnTensor *x) {
   const int steps = 1;
+  if (l->steps == 1) return x;
   if (!l->lengths) return burn_flip(x, &steps, 1);
   const BurnShape shape = burn_shape(x);
   BurnTensor *at = burn_reshape(burn_arange(l->node->device, 0, l->steps, 1), BURN_SHAPE(1, l->steps));
@@ -195,19 +198,51 @@ static BurnTensor *in_our_order(const Layer *l, BurnTensor *x) {
   return burn_cat(parts, 3, 0);
 }
 
-/* Makes what the loop reads; the weights in the order of our op if `usual`. */
-static void prepare(Layer *l, bool usual, bool apart) {
-  BurnTensor *x = onnx_input(l->node, 0), *weight = of_direction(l, 1, 0), *recurrent = of_direction(l, 2, 0);
-  BurnTensor *bias = bias_of(l, apart);
-  if (!l->batch_first) x = burn_swap_dims(x, 0, 1);
-  if (l->reversed) x = reversed(l, x);
-  if (usual) {
+/* The weights of the direction as the loop reads them; in the order of our op if it is a usual LSTM. */
+static void read_weights(Layer *l) {
+  const bool apart = l->gates == 3 && onnx_int(l->node, "linear_before_reset", 0) && onnx_has_input(l->node, 3);
+  BurnTensor *weight = of_direction(l, 1, 0), *recurrent = of_direction(l, 2, 0);
+  l->bias = bias_of(l, apart);
+  if (is_usual(l)) {
     weight = in_our_order(l, weight);
     recurrent = in_our_order(l, recurrent);
-    bias = in_our_order(l, bias);
+    l->bias = in_our_order(l, l->bias);
   }
-  l->inputs = burn_linear(x, burn_transpose(weight), bias);
+  l->input_weight = burn_transpose(weight);
   l->weight = burn_transpose(recurrent);
+}
+
+/* Where onnx_prepare_recurrent puts the weights of a direction: the first of PREPARED_EACH inputs. */
+enum { PREPARED = 8, PREPARED_EACH = 4 };
+
+static void read_prepared(Layer *l) {
+  const size_t first = PREPARED + PREPARED_EACH * l->direction;
+  l->input_weight = onnx_input(l->node, first);
+  l->weight = onnx_input(l->node, first + 1);
+  l->bias = onnx_input(l->node, first + 2);
+  l->hidden_bias = onnx_input(l->node, first + 3);
+}
+
+/* [steps, batch, ..] to [batch, steps, ..] and back, without a copy where it can be. */
+static BurnTensor *swapped(BurnTensor *x) {
+  const BurnShape shape = burn_shape(x);
+  if (shape.dims[0] != 1 && shape.dims[1] != 1) return burn_swap_dims(x, 0, 1);
+  int64_t dims[BURN_MAX_RANK];
+  for (uint32_t i = 0; i < shape.rank; i++) dims[i] = shape.dims[i < 2 ? 1 - i : i];
+  return onnx_reshape(x, dims, shape.rank);
+}
+
+/* Makes what the loop reads. */
+static void prepare(Layer *l) {
+  BurnTensor *x = onnx_input(l->node, 0);
+  if (l->node->prepared) {
+    read_prepared(l);
+  } else {
+    read_weights(l);
+  }
+  if (!l->batch_first) x = swapped(x);
+  if (l->reversed) x = reversed(l, x);
+  l->inputs = burn_linear(x, l->input_weight, l->bias);
   l->state = first_state(l, 5);
 }
 
@@ -294,79 +329,135 @@ static void run_steps(Layer *l, Step *step) {
 }
 
 static void run_lstm(Layer *l) {
-  const bool usual = is_usual(l);
-  prepare(l, usual, false);
+  prepare(l);
   l->cell = first_state(l, 6);
-  if (!usual) {
+  if (!is_usual(l)) {
     run_steps(l, lstm_step);
     return;
   }
   BurnTensor *cells = NULL;
-  l->outputs = burn_lstm(copy(l->inputs), l->state, l->cell, copy(l->weight), &cells);
+  l->outputs = burn_lstm(l->inputs, l->state, l->cell, l->weight, &cells);
+  l->inputs = l->weight = NULL;
   cells = cleared(l, cells);
   l->last_cell = last_of(l, cells);
   burn_drop(cells);
 }
 
 static void run_gru(Layer *l) {
-  prepare(l, false, onnx_int(l->node, "linear_before_reset", 0) && onnx_has_input(l->node, 3));
+  prepare(l);
   run_steps(l, gru_step);
 }
 
 static void run_rnn(Layer *l) {
-  prepare(l, false, false);
+  prepare(l);
   run_steps(l, rnn_step);
 }
 
 /* -- both directions --------------------------------------------------------------------------- */
 
-static void read_layer(Layer *l, OnnxNode *node, int64_t gates, bool reversed) {
-  const bool batch_first = onnx_int(node, "layout", 0);
-  *l = (Layer){.node = node, .gates = gates, .batch_first = batch_first, .reversed = reversed};
-  l->batch = onnx_input_dim(node, 0, batch_first ? 0 : 1);
-  l->steps = onnx_input_dim(node, 0, batch_first ? 1 : 0);
-  l->hidden = onnx_input_dim(node, 2, 2);
-  l->clip = onnx_float(node, "clip", 0);
+/* [directions, ..] along an axis; takes them. */
+static BurnTensor *together(BurnTensor **parts, size_t count, int axis) {
+  return count == 1 ? burn_unsqueeze_dim(parts[0], axis) : burn_stack(parts, count, axis);
+}
+
+static void give_states(OnnxNode *node, size_t i, BurnTensor **states, size_t count, bool batch_first) {
+  if (onnx_wants_output(node, i)) {
+    onnx_give(node, i, together(states, count, batch_first ? 1 : 0));
+  } else {
+    for (size_t k = 0; k < count; k++) burn_drop(states[k]);
+  }
 }
 
 /* Results of all directions as one: [steps, directions, batch, hidden], or the batch first. */
 static void give_outputs(OnnxNode *node, const Layer *layers, size_t count) {
   BurnTensor *outputs[2], *states[2], *cells[2];
-  const int to_steps_first[] = {1, 2, 0, 3};
   const bool batch_first = layers[0].batch_first;
   for (size_t i = 0; i < count; i++) {
-    outputs[i] = layers[i].outputs;
+    outputs[i] = batch_first ? layers[i].outputs : swapped(layers[i].outputs);
     states[i] = layers[i].last_state;
     cells[i] = layers[i].last_cell;
   }
-  BurnTensor *y = burn_stack(outputs, count, 2);
-  onnx_give(node, 0, batch_first ? y : burn_permute(y, to_steps_first));
-  onnx_give(node, 1, burn_stack(states, count, batch_first ? 1 : 0));
-  if (layers[0].last_cell) onnx_give(node, 2, burn_stack(cells, count, batch_first ? 1 : 0));
+  onnx_give(node, 0, together(outputs, count, batch_first ? 2 : 1));
+  give_states(node, 1, states, count, batch_first);
+  if (layers[0].last_cell) give_states(node, 2, cells, count, batch_first);
 }
 
-static void run_layers(OnnxNode *node, int64_t gates, const char *const *usual, size_t functions_each,
-                       void (*run)(Layer *l)) {
-  Layer layers[2];
+/* RNN, LSTM or GRU. */
+typedef struct Kind {
+  int64_t gates;
+  const char *functions[FUNCTIONS]; /* that are usual */
+  size_t function_count;
+  void (*run)(Layer *l);
+} Kind;
+static const Kind rnn = {1, {"Tanh"}, 1, run_rnn}, gru = {3, {"Sigmoid", "Tanh"}, 2, run_gru},
+                  lstm = {4, {"Sigmoid", "Tanh", "Tanh"}, 3, run_lstm};
+
+/* The directions of a node; 0 if a function is not known, with the reason in the node. */
+static size_t read_layers(OnnxNode *node, const Kind *kind, Layer *layers) {
   const bool both = onnx_is(node, "direction", "forward", "bidirectional");
   const bool reverse = onnx_is(node, "direction", "forward", "reverse");
   const size_t count = both ? 2 : 1;
   for (size_t i = 0; i < count; i++) {
-    read_layer(&layers[i], node, gates, reverse || i == 1);
-    layers[i].direction = i;
-    read_functions(&layers[i], usual, functions_each);
+    layers[i] = (Layer){.node = node, .gates = kind->gates, .reversed = reverse || i == 1, .direction = i};
+    layers[i].batch_first = onnx_int(node, "layout", 0);
+    layers[i].clip = onnx_float(node, "clip", 0);
+    layers[i].hidden = node->prepared ? onnx_input_dim(node, PREPARED + 1, 0) : onnx_input_dim(node, 2, 2);
+    read_functions(&layers[i], kind->functions, kind->function_count);
   }
-  if (node->reason[0]) return;
-  for (size_t i = 0; i < count; i++) {
-    Layer *l = &layers[i];
-    if (onnx_has_input(node, 4)) l->lengths = burn_cast(onnx_input(node, 4), BURN_DTYPE_I64);
-    if (gates == 4) l->peepholes = of_direction(l, 7, 0);
-    run(l);
-    finish(l);
-  }
-  give_outputs(node, layers, count);
+  return node->reason[0] ? 0 : count;
 }
 
-MAP(RNN) { run_layers(node, 1, (const char *const[]){"Tanh"}, 1, run_rnn); }
-MAP(GRU) { run_layers(node, 3, (const char *const[]){"Sigmoid", "Tanh"}, 2, run_gru); }
-MAP(LSTM) { run_layers(node, 4, (const char *const[]){"Sigmoid", "Tanh", "Tanh"}, 3, run_lstm); }
+static void run_layers(OnnxNode *node, const Kind *kind) {
+  Layer layers[2];
+  const size_t count = read_layers(node, kind, layers);
+  for (size_t i = 0; i < count; i++) {
+    Layer *l = &layers[i];
+    l->batch = onnx_input_dim(node, 0, l->batch_first ? 0 : 1);
+    l->steps = onnx_input_dim(node, 0, l->batch_first ? 1 : 0);
+    if (onnx_has_input(node, 4)) l->lengths = burn_cast(onnx_input(node, 4), BURN_DTYPE_I64);
+    if (kind->gates == 4) l->peepholes = of_direction(l, 7, 0);
+    kind->run(l);
+    finish(l);
+  }
+  if (count > 0) give_outputs(node, layers, count);
+}
+
+MAP(RNN) { run_layers(node, &rnn); }
+MAP(GRU) { run_layers(node, &gru); }
+MAP(LSTM) { run_layers(node, &lstm); }
+
+/* -- at load ------------------------------------------------------------------------------------- */
+
+static bool has_shape(const OnnxNode *node, size_t i, uint32_t rank, int64_t directions, int64_t rows) {
+  const BurnTensor *x = node->inputs[i];
+  return burn_rank(x) == rank && burn_dim(x, 0) == directions && burn_dim(x, 1) == rows;
+}
+
+/* Whether the weights have the shapes that ONNX says, so that what is made of them is what a run would make. */
+static bool has_shapes(const OnnxNode *node, const Layer *l, int64_t directions) {
+  const int64_t rows = l->gates * l->hidden;
+  return has_shape(node, 1, 3, directions, rows) && has_shape(node, 2, 3, directions, rows) &&
+         (!onnx_has_input(node, 3) || has_shape(node, 3, 2, directions, 2 * rows)) &&
+         (!onnx_has_input(node, 7) || has_shape(node, 7, 2, directions, 3 * l->hidden));
+}
+
+size_t onnx_prepare_recurrent(OnnxNode *node, BurnTensor **prepared) {
+  const bool is_rnn = strcmp(node->proto->op_type, "RNN") == 0, is_gru = strcmp(node->proto->op_type, "GRU") == 0;
+  Layer layers[2];
+  const size_t count = burn_rank(node->inputs[2]) == 3 ? read_layers(node,
+                                                                     is_rnn   ? &rnn
+                                                                     : is_gru ? &gru
+                                                                              : &lstm,
+                                                                     layers)
+                                                       : 0;
+  if (count == 0 || !has_shapes(node, &layers[0], (int64_t)count)) return 0;
+  for (size_t i = 0; i < count; i++) {
+    Layer *l = &layers[i];
+    if (l->gates == 4) l->peepholes = of_direction(l, 7, 0);
+    read_weights(l);
+    burn_drop(l->peepholes);
+    BurnTensor *weights[PREPARED_EACH] = {l->input_weight, l->weight, l->bias, l->hidden_bias};
+    memcpy(prepared + PREPARED_EACH * i, weights, sizeof weights);
+  }
+  return PREPARED_EACH * count;
+}

@@ -101,22 +101,8 @@ void onnx_node_release(OnnxNode *node) {
 }
 
 /* Most mappings read their first inputs without asking whether they are there. */
-static uint32_t least_inputs(const char *op) {
-  static const struct {
-    const char *op;
-    uint32_t count;
-  } least[] = {
-#define ONNX_LEAST(op, count) {op, count},
-#include "onnx_least.def"
-  };
-  for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
-    if (strcmp(least[i].op, op) == 0) return least[i].count;
-  }
-  return 1;
-}
-
 static BurnStatus check_inputs(const OnnxStep *step, const OnnxNode *node) {
-  const uint32_t least = least_inputs(step->op->name);
+  const uint32_t least = step->least;
   for (uint32_t i = 0; i < least; i++) {
     if (i < step->input_count && (node->inputs[i] || node->lists[i])) continue;
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "input %u of at least %u is absent", i, least);
@@ -163,6 +149,7 @@ static BurnStatus run_step(OnnxFrame *frame, const OnnxStep *step, OnnxNode *nod
   node->device = frame->device;
   node->proto = step->proto;
   node->opset = step->opset;
+  node->prepared = step->prepared;
   node->frame = frame;
   const BurnStatus status = onnx_run_step(frame->program, step, node);
   for (uint32_t i = 0; i < step->output_count && status == BURN_OK; i++) {

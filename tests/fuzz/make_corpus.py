@@ -448,6 +448,51 @@ def onnx_floats(name, dims, *values):
     return message(*[(1, d) for d in dims], (2, 1), (8, name), (9, struct.pack("<%df" % len(values), *values)))
 
 
+def onnx_attribute(name, *ints, of=8):
+    """An attribute: ints, or with of=3 one int, or a text."""
+    if isinstance(ints[0], str):
+        return message((1, name), (4, ints[0]), (20, 3))
+    return message((1, name), *[(of, i) for i in ints], (20, 2 if of == 3 else 7))
+
+
+def onnx_ints(name, *values):
+    return message((1, len(values)), (2, 7), (7, b"".join(map(varint, values))), (8, name))
+
+
+def onnx_patterns():
+    """What passes look for: several steps that are one, and steps whose constants make them cheaper."""
+    half, one, two, ten, root = (onnx_floats(n, [], v) for n, v in (("h", 0.5), ("1", 1), ("2", 2), ("t", 10), ("r", 2**0.5)))
+    erf = [onnx_node("Div", "xr", "a"), onnx_node("Erf", "a", "b"), onnx_node("Add", "b1", "c")]
+    yield "gelu", onnx_model([*erf, onnx_node("Mul", "xh", "d"), onnx_node("Mul", "dc", "y")], [half, one, root])
+    yield "gelu_other", onnx_model([*erf, onnx_node("Mul", "cx", "d"), onnx_node("Mul", "hd", "y")], [half, one, root])
+    last = onnx_attribute("axes", 2**64 - 1)
+    norm = [onnx_node("ReduceMean", "x", "a", last), onnx_node("Sub", "xa", "b"), onnx_node("Pow", "b2", "c"), onnx_node("ReduceMean", "c", "d", last)]
+    norm += [onnx_node("Add", "de", "f"), onnx_node("Sqrt", "f", "i"), onnx_node("Div", "bi", "j"), onnx_node("Mul", "gj", "k"), onnx_node("Add", "ks", "y")]
+    yield "norm", onnx_model(norm, [two, onnx_floats("e", [], 1e-5), onnx_floats("g", [2], 2, 3), onnx_floats("s", [2], 1, 1)], opset=13)
+    w, bias = onnx_floats("w", [2, 2], 1, 2, 3, 4), onnx_floats("b", [2], 1, -1)
+    yield "linear", onnx_model([onnx_node("MatMul", "xw", "h"), onnx_node("Add", "bh", "y")], [w, bias])
+    yield "gemm_bias", onnx_model([onnx_node("Gemm", "xwb", "y", onnx_attribute("transB", 1, of=3))], [w, bias])
+    ends = [onnx_node("Reshape", "xo", "u"), onnx_node("Transpose", "u", "q", onnx_attribute("perm", 0, 2, 1, 3)), onnx_node("Transpose", "u", "k", onnx_attribute("perm", 0, 2, 3, 1))]
+    scores = [onnx_node("MatMul", "qk", "a"), onnx_node("Div", "at", "c")]
+    shapes = [onnx_ints("o", 1, 2, 1, 2), onnx_ints("l", 2, 2)]
+    back = [onnx_node("MatMul", "pq", "z"), onnx_node("Reshape", "zl", "y")]
+    yield "attention", onnx_model([*ends, *scores, onnx_node("Softmax", "c", "p"), *back], [ten, *shapes])
+    mask = onnx_floats("m", [2], 0, -2)
+    yield "attention_mask", onnx_model([*ends, *scores, onnx_node("Add", "cm", "d"), onnx_node("Softmax", "d", "p"), *back], [ten, mask, *shapes])
+    yield "square", onnx_model([onnx_node("Pow", "x2", "y")], [two])
+    index = message((2, 7), (7, b"\0"), (8, "i"))
+    yield "gather_one", onnx_model([onnx_node("Gather", "xi", "a"), onnx_node("Add", "xa", "y")], [index])
+    yield "gather_some", onnx_model([onnx_node("Gather", "xi", "y", onnx_attribute("axis", 1, of=3))], [onnx_ints("i", 1, 0)])
+    few = onnx_model([onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "ukb", "c", onnx_attribute("pads", 1, 0)), onnx_node("Squeeze", "ca", "y")],
+                     [onnx_ints("a", 1), onnx_floats("k", [1, 1, 2], 2, 3), onnx_floats("b", [1], 1)])
+    yield "conv_few", few
+    for kind, gates in ("LSTM", 4), ("GRU", 3), ("RNN", 1):
+        numbers = [((5 * i + 3) % 11 - 5) / 8 for i in range(32)]
+        weights = [onnx_floats("w", [2, gates, 2], *numbers[:4 * gates]), onnx_floats("r", [2, gates, 1], *numbers[3:3 + 2 * gates]), onnx_floats("b", [2, 2 * gates], *numbers[5:5 + 4 * gates])]
+        attributes = [onnx_attribute("direction", "bidirectional"), onnx_attribute("hidden_size", 1, of=3)] + ([onnx_attribute("linear_before_reset", 1, of=3)] if kind == "GRU" else [])
+        yield kind.lower(), onnx_model([onnx_node("Unsqueeze", "xa", "u"), onnx_node(kind, "uwrb", "y", *attributes)], [onnx_ints("a", 1), *weights])
+
+
 def onnxs():
     w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
     yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
@@ -473,6 +518,7 @@ def onnxs():
     yield "outside", onnx_model([onnx_node("Add", "xw", "y")], [outside])
     yield "circle", onnx_model([onnx_node("Add", "xb", "a"), onnx_node("Neg", "a", "b")], outputs="a")
     yield "backwards", onnx_model([onnx_node("Neg", "b", "y"), onnx_node("Exp", "a", "b"), onnx_node("Relu", "x", "a")])
+    yield from onnx_patterns()
     deep = branch
     for level in range(200):
         if level == 40:
