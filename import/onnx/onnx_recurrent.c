@@ -21,6 +21,7 @@ typedef struct Layer {
   int64_t gates; /* per element of the state: 1, 3 or 4 */
   int64_t batch, steps, hidden;
   bool batch_first, reversed;
+  bool backwards; /* reversed by the loop, which begins at the last step; else the steps are turned around */
   size_t direction;
   Function functions[FUNCTIONS];
   double clip;              /* of what goes into a function; 0: none */
@@ -241,15 +242,15 @@ static void prepare(Layer *l) {
     read_weights(l);
   }
   if (!l->batch_first) x = swapped(x);
-  if (l->reversed) x = reversed(l, x);
+  if (l->reversed && !l->backwards) x = reversed(l, x);
   l->inputs = burn_linear(x, l->input_weight, l->bias);
   l->state = first_state(l, 5);
 }
 
 static void finish(Layer *l) {
   l->outputs = cleared(l, l->outputs);
-  l->last_state = last_of(l, l->outputs);
-  if (l->reversed) l->outputs = reversed(l, l->outputs);
+  if (!l->last_state) l->last_state = last_of(l, l->outputs);
+  if (l->reversed && !l->backwards) l->outputs = reversed(l, l->outputs);
   burn_drop(l->inputs);
   burn_drop(l->weight);
   burn_drop(l->hidden_bias);
@@ -307,32 +308,63 @@ static void lstm_step(Layer *l, BurnTensor *gates) {
   l->state = burn_mul(output, h->apply(copy(l->cell), h->alpha, h->beta));
 }
 
-/* Runs all steps; every state, and every cell if there is one, is kept. */
+/* Gates in the order of our op: i, f, c, o. */
+static void usual_lstm_step(Layer *l, BurnTensor *gates) {
+  gates = burn_add(gates, burn_matmul(l->state, copy(l->weight)));
+  BurnTensor *both = burn_sigmoid(block(l, copy(gates), 1, 0, 2));
+  BurnTensor *candidate = burn_tanh(block(l, copy(gates), 1, 2, 1)), *output = burn_sigmoid(block(l, gates, 1, 3, 1));
+  BurnTensor *input = block(l, copy(both), 1, 0, 1), *forget = block(l, both, 1, 1, 1);
+  l->cell = burn_add(burn_mul(forget, l->cell), burn_mul(input, candidate));
+  l->state = burn_mul(output, burn_tanh(copy(l->cell)));
+}
+
+/* The states of all steps, which it takes, as [batch, steps, hidden]. */
+static BurnTensor *all_steps(const Layer *l, BurnTensor **states) {
+  return swapped(burn_reshape(burn_cat(states, (size_t)l->steps, 0), BURN_SHAPE(l->steps, l->batch, l->hidden)));
+}
+
+/* Runs all steps. Rows of unequal length need the cells of all of them, others the last one. */
 static void run_steps(Layer *l, Step *step) {
   const size_t steps = (size_t)l->steps;
   BurnTensor **states = calloc(2 * steps + 1, sizeof(BurnTensor *)), **cells = states ? states + steps : NULL;
-  for (size_t t = 0; states && t < steps; t++) {
-    step(l, burn_select_dim(copy(l->inputs), 1, (int64_t)t));
+  BurnTensor *rows = burn_reshape(swapped(l->inputs), BURN_SHAPE(l->steps * l->batch, l->gates * l->hidden));
+  const bool all_cells = l->cell && l->lengths;
+  l->inputs = NULL;
+  for (size_t i = 0; states && i < steps; i++) {
+    const size_t t = l->backwards ? steps - 1 - i : i;
+    const int64_t row = (int64_t)t * l->batch;
+    step(l, burn_slice_dim(copy(rows), 0, BURN_RANGE(row, row + l->batch)));
     states[t] = copy(l->state);
-    cells[t] = copy(l->cell);
+    if (all_cells) cells[t] = copy(l->cell);
   }
-  l->outputs = states ? burn_stack(states, steps, 1)
+  burn_drop(rows);
+  l->outputs = states ? all_steps(l, states)
                       : burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu steps", steps));
-  if (l->cell && states) {
-    BurnTensor *all = cleared(l, burn_stack(cells, steps, 1));
+  if (all_cells && states) {
+    BurnTensor *all = cleared(l, all_steps(l, cells));
     l->last_cell = last_of(l, all);
     burn_drop(all);
   }
   free(states);
-  burn_drop(l->state);
-  burn_drop(l->cell);
+  if (l->lengths) {
+    burn_drop(l->state);
+    burn_drop(l->cell);
+  } else {
+    l->last_state = l->state;
+    l->last_cell = l->cell;
+  }
 }
 
+/* Our op sorts the weights for its loop, which for one step of a wide state takes longer than the step. */
+enum { WIDE = 64 };
+
 static void run_lstm(Layer *l) {
+  const bool usual = is_usual(l), one = usual && l->steps == 1 && l->hidden >= WIDE;
+  l->backwards = l->reversed && !l->lengths && (!usual || one);
   prepare(l);
   l->cell = first_state(l, 6);
-  if (!is_usual(l)) {
-    run_steps(l, lstm_step);
+  if (!usual || one) {
+    run_steps(l, one ? usual_lstm_step : lstm_step);
     return;
   }
   BurnTensor *cells = NULL;
@@ -344,11 +376,13 @@ static void run_lstm(Layer *l) {
 }
 
 static void run_gru(Layer *l) {
+  l->backwards = l->reversed && !l->lengths;
   prepare(l);
   run_steps(l, gru_step);
 }
 
 static void run_rnn(Layer *l) {
+  l->backwards = l->reversed && !l->lengths;
   prepare(l);
   run_steps(l, rnn_step);
 }
