@@ -486,6 +486,8 @@ def onnx_patterns():
     few = onnx_model([onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "ukb", "c", onnx_attribute("pads", 1, 0)), onnx_node("Squeeze", "ca", "y")],
                      [onnx_ints("a", 1), onnx_floats("k", [1, 1, 2], 2, 3), onnx_floats("b", [1], 1)])
     yield "conv_few", few
+    channels = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "uk", "c"), onnx_node("Add", "cb", "d"), onnx_node("Squeeze", "da", "y")]
+    yield "conv_bias", onnx_model(channels, [onnx_ints("a", 2), onnx_floats("k", [2, 2, 1], 1, 2, 3, 4), onnx_floats("b", [2, 1], 10, 20)])
     for kind, gates in ("LSTM", 4), ("GRU", 3), ("RNN", 1):
         numbers = [((5 * i + 3) % 11 - 5) / 8 for i in range(32)]
         weights = [onnx_floats("w", [2, gates, 2], *numbers[:4 * gates]), onnx_floats("r", [2, gates, 1], *numbers[3:3 + 2 * gates]), onnx_floats("b", [2, 2 * gates], *numbers[5:5 + 4 * gates])]
