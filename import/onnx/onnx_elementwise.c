@@ -7,7 +7,7 @@
 /* -- one function of ours each ---------------------------------------------------------------- */
 
 #define UNARY(name, apply) \
-  MAP(name) { onnx_give(node, 0, apply(onnx_input(node, 0))); }
+  MAP(name) { onnx_give(node, 0, apply(onnx_take_input(node, 0))); }
 UNARY(Abs, burn_abs)
 UNARY(Acos, burn_acos)
 UNARY(Acosh, burn_acosh)
@@ -41,7 +41,7 @@ UNARY(Tan, burn_tan)
 UNARY(Tanh, burn_tanh)
 
 #define BINARY(name, apply) \
-  MAP(name) { onnx_give(node, 0, onnx_broadcast(apply, onnx_input(node, 0), onnx_input(node, 1))); }
+  MAP(name) { onnx_give(node, 0, onnx_broadcast(apply, onnx_take_input(node, 0), onnx_take_input(node, 1))); }
 BINARY(Add, burn_add)
 BINARY(And, burn_bool_and)
 BINARY(BitwiseAnd, burn_bitwise_and)

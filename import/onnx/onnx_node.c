@@ -169,6 +169,11 @@ bool onnx_has_input(const OnnxNode *node, size_t i) { return i < ONNX_MAX_VALUES
 BurnTensor *onnx_input(const OnnxNode *node, size_t i) {
   return onnx_has_input(node, i) ? burn_clone(node->inputs[i]) : NULL;
 }
+BurnTensor *onnx_take_input(OnnxNode *node, size_t i) {
+  BurnTensor *x = i < ONNX_MAX_VALUES ? node->inputs[i] : NULL;
+  if (x) node->inputs[i] = NULL;
+  return x;
+}
 uint32_t onnx_input_rank(const OnnxNode *node, size_t i) { return burn_rank(node->inputs[i]); }
 int64_t onnx_input_size(const OnnxNode *node, size_t i) { return burn_element_count(node->inputs[i]); }
 int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim) { return burn_dim(node->inputs[i], dim); }

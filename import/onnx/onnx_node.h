@@ -91,6 +91,8 @@ size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
 
 /* A new handle to input i; NULL if it is absent. */
 BurnTensor *onnx_input(const OnnxNode *node, size_t i);
+/* Input i itself, which the node has no more: an op may overwrite what nobody else holds. NULL if it is absent. */
+BurnTensor *onnx_take_input(OnnxNode *node, size_t i);
 bool onnx_has_input(const OnnxNode *node, size_t i);
 uint32_t onnx_input_rank(const OnnxNode *node, size_t i);
 int64_t onnx_input_size(const OnnxNode *node, size_t i); /* elements */

@@ -76,6 +76,15 @@ static OnnxValue get(const OnnxFrame *frame, uint32_t slot) {
   return copy;
 }
 
+/* The same, or the value itself where this use is its last, so that an op may overwrite it; *bytes grows by it then. */
+static OnnxValue get_for_use(OnnxFrame *frame, uint32_t slot, int64_t *bytes) {
+  if (slot == ONNX_NONE || frame->body->weights[slot] != ONNX_NONE || frame->left[slot] != 1) return get(frame, slot);
+  const OnnxValue value = frame->values[slot];
+  frame->values[slot] = (OnnxValue){0};
+  *bytes += bytes_of(value.tensor);
+  return value;
+}
+
 /* -- a step ------------------------------------------------------------------------------------ */
 
 /* A node has room for many values, of which few are used: only what it has is cleared. */
@@ -110,21 +119,28 @@ static BurnStatus check_inputs(const OnnxStep *step, const OnnxNode *node) {
   return BURN_OK;
 }
 
-/* A result of one element is rank 0 if all inputs are, unless the mapping says otherwise. */
-static bool is_scalar(const OnnxStep *step, const OnnxNode *node, size_t i) {
-  if (node->output_rank[i] != ONNX_RANK_OF_INPUTS) return node->output_rank[i] == ONNX_RANK_0;
+/* Whether there are tensors among the inputs, and all are rank 0. */
+static bool all_scalar(const OnnxStep *step, const OnnxNode *node) {
   bool any = false;
   for (uint32_t k = 0; k < step->input_count; k++) {
     if (!node->inputs[k]) continue;
     if (!node->scalar[k]) return false;
     any = true;
   }
-  return any && node->outputs[i] && burn_rank(node->outputs[i]) == 1 && burn_element_count(node->outputs[i]) == 1;
+  return any;
+}
+
+/* A result of one element is rank 0 if all inputs are, unless the mapping says otherwise. */
+static bool is_scalar(const OnnxNode *node, size_t i, bool inputs_are) {
+  if (node->output_rank[i] != ONNX_RANK_OF_INPUTS) return node->output_rank[i] == ONNX_RANK_0;
+  const BurnTensor *x = node->outputs[i];
+  return inputs_are && x && burn_rank(x) == 1 && burn_element_count(x) == 1;
 }
 
 BurnStatus onnx_run_step(const OnnxProgram *program, const OnnxStep *step, OnnxNode *node) {
   char where[ONNX_LOCATION];
   BurnStatus status = check_inputs(step, node);
+  const bool inputs_are = all_scalar(step, node); /* the mapping may take them */
   if (status == BURN_OK) {
     onnx_apply_operator(step->op, node);
     status = node->status;
@@ -132,15 +148,16 @@ BurnStatus onnx_run_step(const OnnxProgram *program, const OnnxStep *step, OnnxN
   if (status == BURN_OK && node->reason[0]) status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s", node->reason);
   for (size_t i = 0; i < step->output_count && status == BURN_OK; i++) {
     if (node->outputs[i]) status = burn_tensor_status(node->outputs[i]);
-    node->output_rank[i] = is_scalar(step, node, i) ? ONNX_RANK_0 : ONNX_RANK_MORE;
+    node->output_rank[i] = is_scalar(node, i, inputs_are) ? ONNX_RANK_0 : ONNX_RANK_MORE;
   }
   return status == BURN_OK ? status : burn_status_annotate(status, "%s", onnx_location(program, step->proto, where));
 }
 
 static BurnStatus run_step(OnnxFrame *frame, const OnnxStep *step, OnnxNode *node) {
+  int64_t ended = 0;
   frame->step = step;
   for (uint32_t i = 0; i < step->input_count; i++) {
-    const OnnxValue value = get(frame, step->inputs[i]);
+    const OnnxValue value = get_for_use(frame, step->inputs[i], &ended);
     node->inputs[i] = value.tensor;
     node->scalar[i] = value.scalar;
     node->lists[i] = value.list;
@@ -162,6 +179,7 @@ static BurnStatus run_step(OnnxFrame *frame, const OnnxStep *step, OnnxNode *nod
     put(frame, step->outputs[i], value);
   }
   onnx_node_release(node);
+  count_bytes(frame, -ended);
   for (uint32_t i = 0; i < step->input_count; i++) used(frame, step->inputs[i]);
   for (uint32_t i = 0; i < step->capture_count; i++) used(frame, step->captures[i]);
   return status;
