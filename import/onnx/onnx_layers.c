@@ -121,13 +121,18 @@ static BurnTensor *convolve(BurnTensor *x, BurnTensor *weight, BurnTensor *bias,
 /* Where a convolution along one axis has so few results that its kernel would work on parts of vectors. */
 enum { FEW = 4 };
 
+/* Within what can be added without a look. */
+static bool is_size(int64_t value, int64_t least) { return value >= least && value <= INT32_MAX; }
+
 static bool is_few(const OnnxNode *node, const Window *w) {
-  const int64_t results =
-      (w->in[0] + w->before[0] + w->after[0] - w->kernel[0]) / (w->stride[0] ? w->stride[0] : 1) + 1;
-  return w->rank == 1 && w->stride[0] > 0 && w->dilation[0] == 1 && results > 0 && results <= FEW &&
-         w->in[0] + w->before[0] + w->after[0] >= w->kernel[0] && onnx_int(node, "group", 1) == 1 &&
-         onnx_input_rank(node, 1) == 3 && onnx_input_dim(node, 1, 1) == onnx_input_dim(node, 0, 1) &&
-         onnx_input_dim(node, 1, 2) == w->kernel[0];
+  if (w->rank != 1 || w->dilation[0] != 1 || onnx_int(node, "group", 1) != 1 || onnx_input_rank(node, 1) != 3)
+    return false;
+  if (!is_size(w->in[0], 0) || !is_size(w->before[0], 0) || !is_size(w->after[0], 0) || !is_size(w->kernel[0], 1) ||
+      !is_size(w->stride[0], 1) || onnx_input_dim(node, 1, 1) != onnx_input_dim(node, 0, 1)) {
+    return false;
+  }
+  const int64_t room = w->in[0] + w->before[0] + w->after[0] - w->kernel[0];
+  return room >= 0 && room / w->stride[0] < FEW && onnx_input_dim(node, 1, 2) == w->kernel[0];
 }
 
 /* Its windows as rows of one product: [n, results, channels * kernel] by [channels * kernel, outputs]. */

@@ -1,18 +1,8 @@
 /* onnx_pass_noop.c - leaves out steps that give what they get, and pairs of Transpose that undo each other. */
-#include "onnx_program.h"
+#include "onnx_pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The step that gives a slot; NULL: an input or a weight. */
-static const OnnxStep *giver_of(const OnnxBody *body, uint32_t slot, uint32_t before) {
-  for (uint32_t s = before; s-- > 0;) {
-    for (uint32_t i = 0; i < body->steps[s].output_count; i++) {
-      if (body->steps[s].outputs[i] == slot) return &body->steps[s];
-    }
-  }
-  return NULL;
-}
 
 static const Onnx__AttributeProto *perm_of(const OnnxStep *step) {
   for (size_t i = 0; i < step->proto->n_attribute; i++) {
@@ -33,8 +23,7 @@ static bool undoes(const OnnxStep *first, const OnnxStep *second) {
 }
 
 /* The slot that a step's first output may be replaced by; ONNX_NONE: it does something. */
-static uint32_t same_as(const OnnxBody *body, uint32_t s) {
-  const OnnxStep *step = &body->steps[s];
+static uint32_t same_as(const OnnxGivers *givers, const OnnxStep *step) {
   if (step->input_count == 0 || step->output_count == 0 || step->inputs[0] == ONNX_NONE) return ONNX_NONE;
   if (strcmp(step->op->name, "Identity") == 0) return step->inputs[0];
   if (strcmp(step->op->name, "Dropout") == 0) { /* without a mask, and not told to train */
@@ -42,9 +31,8 @@ static uint32_t same_as(const OnnxBody *body, uint32_t s) {
     return plain ? step->inputs[0] : ONNX_NONE;
   }
   if (strcmp(step->op->name, "Transpose") != 0) return ONNX_NONE;
-  const OnnxStep *first = giver_of(body, step->inputs[0], s);
-  const bool pair = first && strcmp(first->op->name, "Transpose") == 0 && undoes(first, step);
-  return pair ? first->inputs[0] : ONNX_NONE;
+  const OnnxStep *first = onnx_giver(givers, step->inputs[0], "Transpose");
+  return first && undoes(first, step) ? first->inputs[0] : ONNX_NONE;
 }
 
 void onnx_replace_slots(OnnxBody *body, const uint32_t *by) {
@@ -80,10 +68,13 @@ uint32_t onnx_pass_noop(OnnxProgram *program, OnnxMerge merge) {
   OnnxBody *body = program->body;
   uint32_t *by = onnx_replacements(body);
   uint32_t gone = 0, kept = 0;
-  (void)merge;
-  if (!by) return 0;
+  OnnxGivers givers;
+  if (!by || !onnx_givers_init(&givers, program, merge)) {
+    free(by);
+    return 0;
+  }
   for (uint32_t s = 0; s < body->step_count; s++) {
-    const uint32_t from = same_as(body, s);
+    const uint32_t from = same_as(&givers, &body->steps[s]);
     if (from == ONNX_NONE || onnx_is_output(body, body->steps[s].outputs[0])) continue;
     by[body->steps[s].outputs[0]] = by[from];
     gone++;
@@ -96,6 +87,7 @@ uint32_t onnx_pass_noop(OnnxProgram *program, OnnxMerge merge) {
   }
   body->step_count = kept;
   onnx_replace_slots(body, by);
+  onnx_givers_release(&givers);
   free(by);
   return gone;
 }

@@ -4,7 +4,7 @@
 
 #include <burn/burn.h>
 
-#include <stdlib.h>
+#include <math.h>
 
 /* The exponent has to be of rank 0, or it would give the result an axis. */
 static bool change_pow(const OnnxGivers *givers, OnnxStep *step) {
@@ -34,7 +34,7 @@ static bool change_gather(const OnnxGivers *givers, OnnxStep *step) {
     return false;
   }
   if (program->weights[program->body->weights[step->inputs[1]]].scalar &&
-      onnx_is_number(givers, step->inputs[1], &index)) {
+      onnx_is_number(givers, step->inputs[1], &index) && fabs(index) <= INT32_MAX) {
     Onnx__AttributeProto *attributes[] = {onnx_new_int(givers->program, "axis", onnx_int(&node, "axis", 0)),
                                           onnx_new_int(givers->program, "index", (int64_t)index)};
     if (!onnx_replace_step(givers->program, step, "Gather", step->inputs, 1, attributes, 2)) return false;

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool onnx_step_is(const OnnxStep *step, const char *op) { return strcmp(step->op->name, op) == 0 && !step->prepared; }
+bool onnx_step_is(const OnnxStep *step, const char *op) {
+  return strcmp(step->op->name, op) == 0 && !step->prepared && step->input_count >= step->least;
+}
 
 bool onnx_givers_init(OnnxGivers *givers, OnnxProgram *program, OnnxMerge merge) {
   const OnnxBody *body = program->body;

@@ -25,6 +25,7 @@ OnnxStep *onnx_only_giver(const OnnxGivers *givers, uint32_t slot, const char *o
 bool onnx_is_number(const OnnxGivers *givers, uint32_t slot, double *value);
 /* The same, and within a thousandth of `wanted`. */
 bool onnx_is_about(const OnnxGivers *givers, uint32_t slot, double wanted);
+/* Whether it is of that operator, not `prepared`, and has the inputs that the operator needs. */
 bool onnx_step_is(const OnnxStep *step, const char *op);
 
 /* Runs `change` on every step; how many were changed. */
