@@ -30,6 +30,7 @@ GROWING = {
     "calls.h": ["BurnCallsInterface"],
     "mixed.h": ["BurnMixedInterface"],
     "epilogue.h": ["BurnEpilogueInterface"],
+    "recorder.h": ["BurnRecorderInterface"],
     "replay.h": ["BurnReplayPlace", "BurnReplayStatistics", "BurnReplayInterface"],
     "services.h": ["BurnRandomInterface", "BurnBuilderInterface"],
     "device.h": ["BurnDeviceDescription", "BurnNativeMemory", "BurnNativeQueue", "BurnDeviceCode", "BurnDeviceLaunch",
