@@ -48,6 +48,14 @@ BurnGraph *burn_graph_clone(const BurnGraph *graph) {
   return copy;
 }
 
+BurnGraph *burn_graph_fork(const BurnGraph *graph, BurnDevice *device) {
+  BurnGraph *copy = instance(graph->program, device);
+  if (!copy) return NULL;
+  burn_module_fork((BurnModule){&graph->program->type, graph->fields}, device, copy->fields);
+  copy->training = graph->training;
+  return copy;
+}
+
 void burn_graph_release(BurnGraph *graph) {
   if (!graph) return;
   burn_module_release((BurnModule){&graph->program->type, graph->fields});

@@ -1,17 +1,22 @@
-/* onnx_training_test.c - trains an imported model on: its last layer replaced by a new one, on real digits.
+/* onnx_training_test.c - trains an imported model on: its last layer replaced by a new one, on real digits. Then it is
+ * exported, and the file has to say of the test images what the model said.
  *
- *   onnx_training_test MODEL MNIST_FOLDER ITEMS EPOCHS LEAST     LEAST is the part of the 10,000 test images to be right */
+ *   onnx_training_test MODEL MNIST_FOLDER ITEMS EPOCHS LEAST FOLDER
+ *
+ * LEAST is the part of the 10,000 test images to be right. In FOLDER stand tuned.onnx and, for onnx_export_read.py, its
+ * outputs for test images. */
 #include <burn/nn.h>
-#include <burn/onnx.h>
+#include <burn/numpy.h>
+#include <burn/onnx_export.h>
 #include <burn/train.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SKIPPED = 77, BATCH = 64, CLASSES = 10, FEATURES = 50 };
+enum { SKIPPED = 77, BATCH = 64, SHOWN = 500, CLASSES = 10, FEATURES = 50 };
 
-static BurnLoader *loader_of(const char *folder, uint32_t split, size_t items, BurnStatus *status) {
-  const BurnLoaderConfig config = {.batch_size = BATCH, .shuffle = split == BURN_MNIST_TRAIN, .seed = 1};
+static BurnLoader *loader_of(const char *folder, uint32_t split, size_t items, size_t batch, BurnStatus *status) {
+  const BurnLoaderConfig config = {.batch_size = batch, .shuffle = split == BURN_MNIST_TRAIN, .seed = 1};
   BurnDataset *data = burn_dataset_mnist(folder, split, status);
   if (data) data = burn_dataset_mnist_normalize(data, status);
   if (data) data = burn_dataset_slice(data, 0, items, status);
@@ -70,13 +75,71 @@ static BurnStatus replace_last(BurnGraph *graph, BurnDevice *device) {
   return burn_graph_set_tensor(graph, "fc2.bias", burn_full(device, BURN_SHAPE(CLASSES), BURN_DTYPE_F32, 1));
 }
 
+/* -- the trained model as a file --------------------------------------------------------------- */
+
+/* The largest difference of the outputs; as many images are seen as the same digit as there are. */
+static BurnStatus compare(BurnTensor *found, BurnTensor *wanted, double *difference, double *same) {
+  BurnTensor *equal = burn_equal(burn_argmax(burn_clone(found), 1), burn_argmax(burn_clone(wanted), 1));
+  const BurnStatus status = burn_read_scalar(burn_sum(burn_int(equal)), same);
+  const BurnStatus read = burn_read_scalar(burn_max(burn_abs(burn_sub(found, wanted))), difference);
+  return status == BURN_OK ? read : status;
+}
+
+/* The file beside the model: on another device, for test images, whose outputs are written, too. */
+static BurnStatus look_at_file(BurnGraph *graph, const char *path, const char *arrays, BurnTensor *x) {
+  BurnStatus status = BURN_OK;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *plain = burn_to_device(burn_inner(burn_clone(x)), device), *wanted = NULL, *found = NULL;
+  const char *names[] = {burn_graph_input(graph, 0).name, burn_graph_output(graph, 0).name};
+  double difference = 1e30, same = 0;
+  BurnGraph *loaded = burn_onnx_load(path, device, &status);
+  if (status == BURN_OK) status = burn_graph_run(graph, &x, 1, &wanted, 1);
+  if (status == BURN_OK) {
+    wanted = burn_to_device(burn_inner(wanted), device);
+    status = burn_npz_write(arrays, names, (BurnTensor *[]){burn_clone(plain), burn_clone(wanted)}, 2, false);
+  }
+  if (status == BURN_OK) status = burn_graph_run(loaded, &plain, 1, &found, 1);
+  if (status == BURN_OK) status = compare(found, wanted, &difference, &same);
+  burn_graph_release(loaded);
+  burn_device_close(device);
+  printf("exported and loaded again: %.0f of %d images are seen as the same digit, the largest difference is %g\n",
+         same, SHOWN, difference);
+  if (status == BURN_OK && (same < SHOWN || !(difference < 1e-5)))
+    status = burn_status_make(BURN_STATUS_INTERNAL, "%s is another model", path);
+  return status;
+}
+
+static BurnStatus export(BurnGraph *graph, const char *folder, const char *mnist, BurnDevice *device) {
+  char path[600], arrays[600];
+  BurnBatch batch;
+  BurnStatus status = BURN_OK;
+  const BurnOnnxSave options = {.dynamic_batch = true, .overwrite = true};
+  (void)snprintf(path, sizeof path, "%s/tuned.onnx", folder);
+  (void)snprintf(arrays, sizeof arrays, "%s/tuned.npz", folder);
+  BurnLoader *loader = loader_of(mnist, BURN_MNIST_TEST, SHOWN, SHOWN, &status);
+  if (!loader) return status;
+  BurnBatches *batches = burn_loader_start(loader, device, 1, 0);
+  if (!burn_batches_next(batches, &batch)) return burn_batches_stop(batches);
+  BurnTensor *x = burn_batch_take(&batch, "image"), *example = burn_clone(x);
+  burn_drop(burn_batch_take(&batch, "label"));
+  status = burn_onnx_save_graph(path, graph, &example, 1, &options);
+  if (status == BURN_OK) {
+    status = look_at_file(graph, path, arrays, x);
+  } else {
+    burn_drop(x);
+  }
+  const BurnStatus stopped = burn_batches_stop(batches);
+  burn_loader_destroy(loader);
+  return status == BURN_OK ? stopped : status;
+}
+
 static int told(BurnStatus status) {
   printf("%s\n", burn_status_message(status));
   return 1;
 }
 
 int main(int argc, char **argv) {
-  if (argc < 6) return 1;
+  if (argc < 7) return 1;
   BurnStatus status = BURN_OK;
   BurnDevice *device = burn_device_open("autodiff<ndarray>");
   const BurnGraphOptions options = {.free_batch = true};
@@ -87,8 +150,8 @@ int main(int argc, char **argv) {
     burn_device_close(device);
     return absent ? SKIPPED : 1;
   }
-  BurnLoader *train = loader_of(argv[2], BURN_MNIST_TRAIN, strtoul(argv[3], NULL, 10), &status);
-  BurnLoader *test = train ? loader_of(argv[2], BURN_MNIST_TEST, 10000, &status) : NULL;
+  BurnLoader *train = loader_of(argv[2], BURN_MNIST_TRAIN, strtoul(argv[3], NULL, 10), BATCH, &status);
+  BurnLoader *test = train ? loader_of(argv[2], BURN_MNIST_TEST, 10000, BATCH, &status) : NULL;
   if (!test) return told(status);
   const BurnAdamConfig adam = BurnAdamConfig_defaults();
   BurnOptimizer *optimizer = burn_adam_create(&adam);
@@ -99,6 +162,7 @@ int main(int argc, char **argv) {
     status = epoch(graph, optimizer, train, device, i, NULL);
   }
   if (status == BURN_OK) status = epoch(graph, NULL, test, device, 1, &after);
+  if (status == BURN_OK) status = export(graph, argv[6], argv[2], device);
   burn_optimizer_destroy(optimizer);
   burn_loader_destroy(train);
   burn_loader_destroy(test);

@@ -56,6 +56,9 @@ BURN_API BURN_USE_RESULT BurnGraph *burn_onnx_read(const void *bytes, size_t cou
 /* Another instance with the same weights: tensors are shared until one of the two changes its own. NULL without
  * memory. */
 BURN_API BURN_USE_RESULT BurnGraph *burn_graph_clone(const BurnGraph *graph);
+/* Another instance on another device, with weights of its own: what burn_module_fork makes of the module. NULL without
+ * memory. */
+BURN_API BURN_USE_RESULT BurnGraph *burn_graph_fork(const BurnGraph *graph, BurnDevice *device);
 /* Ends an instance; NULL is allowed. */
 BURN_API void burn_graph_release(BurnGraph *graph);
 
