@@ -2,11 +2,12 @@
  * ndarray): as the file has them, and with all passes.
  *
  *   onnx_models_test FOLDER SET TOLERANCE [NAME ..]
+ *   onnx_models_test --export FILE FOLDER SET TOLERANCE [NAME ..]     exported to FILE, and what that file says
  *
  * FOLDER holds a folder per model with model.onnx and SET/input_<i> and SET/output_<i>, .npy or .pb; without names all
  * of FOLDER. An output fails where it is further from the stored one than TOLERANCE, and TOLERANCE times it. */
 #include <burn/burn.h>
-#include <burn/onnx.h>
+#include <burn/onnx_export.h>
 
 #include "onnx_stored.h"
 
@@ -72,11 +73,38 @@ static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, cons
   return same;
 }
 
+/* The model that the graph becomes when it is exported, with the stored inputs as the example. */
+static BurnGraph *exported(const BurnGraph *graph, BurnDevice *device, const char *file, const char *set,
+                           BurnStatus *status) {
+  BurnTensor *inputs[MOST] = {NULL};
+  const size_t count = burn_graph_input_count(graph);
+  const BurnOnnxSave options = {.overwrite = true};
+  for (size_t i = 0; i < count && i < MOST; i++) inputs[i] = onnx_stored(device, set, "input", i);
+  *status = burn_onnx_save_graph(file, graph, inputs, count, &options);
+  return *status == BURN_OK ? burn_onnx_load(file, device, status) : NULL;
+}
+
+static bool run_exported(BurnDevice *device, const char *path, const char *name, const char *set, double tolerance,
+                         const char *file) {
+  BurnStatus status;
+  const BurnGraphOptions options = {.weights = BURN_GRAPH_WEIGHTS_KEPT};
+  BurnGraph *graph = burn_onnx_load_with(path, device, &options, &status);
+  BurnGraph *copy = graph ? exported(graph, device, file, set, &status) : NULL;
+  const bool same = copy && run_set(copy, device, name, set, tolerance);
+  if (!copy) printf("FAILED %s: %s\n", name, burn_status_message(status));
+  burn_graph_release(graph);
+  burn_graph_release(copy);
+  return same;
+}
+
+static const char *export_file; /* NULL: models run as they are */
+
 static bool run_model(BurnDevice *device, const char *folder, const char *name, const char *set, double tolerance) {
   char path[PATH], stored[PATH];
   bool same = true;
   snprintf(path, sizeof path, "%s/%s/model.onnx", folder, name);
   snprintf(stored, sizeof stored, "%s/%s/%s", folder, name, set);
+  if (export_file) return run_exported(device, path, name, stored, tolerance, export_file);
   for (int plain = 0; plain < 2 && same; plain++) {
     BurnStatus status;
     const BurnGraphOptions options = {.no_passes = plain};
@@ -109,8 +137,13 @@ static int run_folder(BurnDevice *device, const char *folder, const char *set, d
 
 int main(int argc, char **argv) {
   const char *stack = getenv("BURN_BACKEND");
+  if (argc > 2 && strcmp(argv[1], "--export") == 0) {
+    export_file = argv[2];
+    argv += 2;
+    argc -= 2;
+  }
   if (argc < 4) {
-    printf("usage: onnx_models_test FOLDER SET TOLERANCE [NAME ..]\n");
+    printf("usage: onnx_models_test [--export FILE] FOLDER SET TOLERANCE [NAME ..]\n");
     return 1;
   }
   BurnDevice *device = burn_device_open(stack && stack[0] ? stack : "ndarray");
