@@ -153,6 +153,43 @@ MAP(Attention) {
   onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(y) : y);
 }
 
+/* Input i with its part of the biases, which stand one after the other. */
+static BurnTensor *projected(const OnnxNode *node, size_t i, int64_t begin) {
+  BurnTensor *x = onnx_input(node, i);
+  if (!onnx_has_input(node, 3)) return x;
+  return onnx_broadcast(burn_add, x, burn_narrow(onnx_input(node, 3), 0, begin, burn_dim(x, 2)));
+}
+
+/* What is added to the scores: a number where the mask says padding, and the bias; NULL: nothing. */
+static BurnTensor *added(OnnxNode *node) {
+  BurnTensor *bias = onnx_input(node, 5);
+  if (!onnx_has_input(node, 4)) return bias;
+  const int64_t dims[] = {onnx_input_dim(node, 4, 0), 1, 1, onnx_input_dim(node, 4, 1)};
+  BurnTensor *padding = burn_scalar_sub(1, burn_cast(onnx_input(node, 4), BURN_DTYPE_F32));
+  padding = burn_mul_scalar(onnx_reshape(padding, dims, 4), onnx_float(node, "mask_filter_value", -10000));
+  return bias ? onnx_broadcast(burn_add, padding, bias) : padding;
+}
+
+/* com.microsoft's: queries, keys and values [batch, length, size] by themselves; a mask is one of keys. */
+MAP(MultiHeadAttention) {
+  const int64_t heads = onnx_int(node, "num_heads", 0);
+  for (size_t i = 0; i < 3; i++) {
+    if (onnx_input_rank(node, i) != 3 || heads < 1 || onnx_input_dim(node, i, 2) % heads != 0) {
+      onnx_not_mapped(node, "packed inputs, or a size that is no multiple of the heads");
+    }
+  }
+  if (onnx_has_input(node, 4) && onnx_input_rank(node, 4) != 2) onnx_not_mapped(node, "a mask of lengths");
+  if (node->reason[0]) return;
+  const int64_t size = onnx_input_dim(node, 0, 2);
+  BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
+  options.scale = onnx_float(node, "scale", 0);
+  options.is_causal = onnx_int(node, "unidirectional", 0) != 0;
+  BurnTensor *q = split_heads(projected(node, 0, 0), heads);
+  BurnTensor *k = with_past(node, split_heads(projected(node, 1, size), heads), 6, 1);
+  BurnTensor *v = with_past(node, split_heads(projected(node, 2, 2 * size), heads), 7, 2);
+  onnx_give(node, 0, join_heads(burn_attention(q, k, v, NULL, added(node), options)));
+}
+
 /* x through a graph of one input and output that the node may have. */
 static BurnTensor *modified(OnnxNode *node, const char *name, BurnTensor *x) {
   const Onnx__AttributeProto *graph = onnx_attribute(node, name);

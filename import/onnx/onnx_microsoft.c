@@ -1,6 +1,8 @@
 /* onnx_microsoft.c - operators of the domain com.microsoft, which ONNX Runtime's optimizer writes into models. */
 #include "onnx_node.h"
 
+#include <float.h>
+
 /* x plus input i, if there is one. */
 static BurnTensor *with_bias(const OnnxNode *node, BurnTensor *x, size_t i) {
   return onnx_has_input(node, i) ? onnx_broadcast(burn_add, x, onnx_input(node, i)) : x;
@@ -47,4 +49,89 @@ MAP(SkipSimplifiedLayerNormalization) {
   BurnTensor *square = burn_mean_dim(burn_square(burn_clone(x)), -1);
   x = burn_div(x, burn_sqrt(burn_add_scalar(square, onnx_float(node, "epsilon", 1e-12))));
   onnx_give(node, 0, onnx_broadcast(burn_mul, x, onnx_input(node, 2)));
+}
+
+/* -- convolution with what follows it ---------------------------------------------------------- */
+
+/* Number i of activation_params. */
+static double parameter(const OnnxNode *node, size_t i, double otherwise) {
+  const Onnx__AttributeProto *list = onnx_attribute(node, "activation_params");
+  return list && i < list->n_floats ? (double)list->floats[i] : otherwise;
+}
+
+static BurnTensor *activated(OnnxNode *node, BurnTensor *x) {
+  if (onnx_is(node, "activation", "", "")) return x;
+  if (onnx_is(node, "activation", "", "Relu")) return burn_relu(x);
+  if (onnx_is(node, "activation", "", "Tanh")) return burn_tanh(x);
+  if (onnx_is(node, "activation", "", "Sigmoid")) return burn_sigmoid(x);
+  if (onnx_is(node, "activation", "", "LeakyRelu")) return burn_leaky_relu(x, parameter(node, 0, 0.01));
+  if (onnx_is(node, "activation", "", "Clip")) {
+    return burn_clamp(x, parameter(node, 0, -(double)FLT_MAX), parameter(node, 1, (double)FLT_MAX));
+  }
+  if (onnx_is(node, "activation", "", "HardSigmoid")) {
+    return burn_hard_sigmoid(x, parameter(node, 0, 0.2), parameter(node, 1, 0.5));
+  }
+  onnx_not_mapped(node, "this activation");
+  return x;
+}
+
+/* activation(Conv + input 3) */
+MAP(FusedConv) {
+  onnx_Conv(node);
+  BurnTensor *x = node->outputs[0];
+  node->outputs[0] = NULL;
+  if (x) onnx_give(node, 0, activated(node, with_bias(node, x, 3)));
+}
+
+/* -- sums and products of small integers ------------------------------------------------------- */
+
+/* (x - zero point) * scale of inputs i, i + 1 and i + 2. */
+static BurnTensor *dequantized(const OnnxNode *node, size_t i) {
+  BurnTensor *zero = burn_cast(onnx_input(node, i + 2), BURN_DTYPE_F32);
+  BurnTensor *x = onnx_broadcast(burn_sub, burn_cast(onnx_input(node, i), BURN_DTYPE_F32), zero);
+  return onnx_broadcast(burn_mul, x, onnx_input(node, i + 1));
+}
+
+/* What lies beyond the dtype is its end. */
+static void give_quantized(OnnxNode *node, OnnxBinary *apply) {
+  const BurnDType dtype = burn_dtype(node->inputs[0]);
+  const bool is_signed = dtype == BURN_DTYPE_I8;
+  BurnTensor *x = onnx_broadcast(apply, dequantized(node, 0), dequantized(node, 3));
+  x = burn_round(onnx_broadcast(burn_div, x, onnx_input(node, 6)));
+  if (onnx_has_input(node, 7)) {
+    x = onnx_broadcast(burn_add, x, burn_cast(onnx_input(node, 7), BURN_DTYPE_F32));
+  }
+  onnx_give(node, 0, burn_cast(burn_clamp(x, is_signed ? -128 : 0, is_signed ? 127 : 255), dtype));
+}
+
+MAP(QLinearAdd) { give_quantized(node, burn_add); }
+MAP(QLinearMul) { give_quantized(node, burn_mul); }
+
+/* -- the first layer of BERT ------------------------------------------------------------------- */
+
+/* The rows of the positions: those of input 8, or the first ones; [batch or 1, length, size]. */
+static BurnTensor *position_rows(OnnxNode *node) {
+  BurnTensor *table = onnx_input(node, 3);
+  const int64_t length = onnx_input_dim(node, 0, 1);
+  if (onnx_has_input(node, 8)) return burn_embedding(table, onnx_input(node, 8));
+  return burn_unsqueeze_dim(burn_narrow(table, 0, 0, length), 0);
+}
+
+/* Words, positions and segments, added up and normalized; the numbers of words that a mask has, or zeros. */
+MAP(EmbedLayerNormalization) {
+  const size_t needed[] = {2, 3, 5, 6};
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+    if (!onnx_has_input(node, needed[i])) onnx_not_mapped(node, "input %zu is absent", needed[i]);
+  }
+  if (onnx_input_rank(node, 0) != 2) onnx_not_mapped(node, "its words are no matrix");
+  if (node->reason[0]) return;
+  BurnTensor *x =
+      onnx_broadcast(burn_add, burn_embedding(onnx_input(node, 2), onnx_input(node, 0)), position_rows(node));
+  if (onnx_has_input(node, 1) && onnx_has_input(node, 4)) {
+    x = burn_add(x, burn_embedding(onnx_input(node, 4), onnx_input(node, 1)));
+  }
+  onnx_give(node, 2, burn_clone(x));
+  BurnTensor *mask = onnx_has_input(node, 7) ? onnx_input(node, 7) : burn_zeros_like(onnx_input(node, 0));
+  onnx_give(node, 1, burn_cast(burn_squeeze_dim(burn_sum_dim(mask, 1), 1), BURN_DTYPE_I32));
+  onnx_give(node, 0, burn_layer_norm(x, onnx_input(node, 5), onnx_input(node, 6), onnx_float(node, "epsilon", 1e-12)));
 }
