@@ -32,6 +32,7 @@ static const struct {
 #endif
     {"weights", command_weights, "weights in files of any format: list, convert, compare"},
 #if defined(BURN_COMMAND_ONNX)
+    {"import", command_import, "an ONNX model as C: layers with names, a forward pass, weights"},
     {"onnx", command_onnx, "what an ONNX model holds; its outputs for arrays in files"},
 #endif
 #if defined(BURN_COMMAND_TOKENIZE)

@@ -15,6 +15,7 @@ typedef int (*Command)(int argc, char **argv);
 int command_backends(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_explain(int argc, char **argv);
+int command_import(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_new(int argc, char **argv);
 int command_onnx(int argc, char **argv);

@@ -1,9 +1,11 @@
-/* fuzz_onnx.c - ONNX models: loaded with all passes and without, and run with zeros where their inputs are small.
+/* fuzz_onnx.c - ONNX models: loaded with all passes and without, and run with zeros and written as C where their inputs
+ * are small.
  *
  * Input: the file. */
 #include "fuzz_target.h"
 
 #include <burn/onnx.h>
+#include <burn/onnx_generate.h>
 
 enum { MOST_VALUES = 8, MOST_ELEMENTS = 4096 };
 
@@ -20,10 +22,11 @@ static BurnTensor *zeros_for(const BurnGraphValue *value) {
   return value->dtype == BURN_DTYPE_DEFAULT ? NULL : burn_zeros(fuzz_device("ndarray"), shape, value->dtype);
 }
 
-static void run(BurnGraph *graph) {
+/* False where inputs are too large to run. */
+static bool run(BurnGraph *graph) {
   BurnTensor *inputs[MOST_VALUES] = {NULL}, *outputs[MOST_VALUES] = {NULL};
   const size_t wanted = burn_graph_input_count(graph), given = burn_graph_output_count(graph);
-  if (wanted > MOST_VALUES || given > MOST_VALUES) return;
+  if (wanted > MOST_VALUES || given > MOST_VALUES) return false;
   bool all = true;
   for (size_t i = 0; i < wanted; i++) {
     const BurnGraphValue value = burn_graph_input(graph, i);
@@ -32,13 +35,19 @@ static void run(BurnGraph *graph) {
   }
   if (!all) {
     for (size_t i = 0; i < wanted; i++) burn_drop(inputs[i]);
-    return;
+    return false;
   }
   const bool ran = fuzz_ok(burn_graph_run(graph, inputs, wanted, outputs, given));
   for (size_t i = 0; i < given; i++) {
     FUZZ_REQUIRE((outputs[i] != NULL) == ran, "outputs and a failure, or neither");
     burn_drop(outputs[i]);
   }
+  return true;
+}
+
+static void generate(void) {
+  const BurnGenerateOptions options = {.name = "net", .overwrite = true};
+  (void)fuzz_ok(burn_onnx_generate("in.onnx", ".", fuzz_device("ndarray"), &options, NULL));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
@@ -49,8 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     const BurnGraphOptions options = {.no_passes = plain};
     BurnGraph *graph = burn_onnx_load_with("in.onnx", fuzz_device("ndarray"), &options, &status);
     FUZZ_REQUIRE(fuzz_ok(status) == (graph != NULL), "a graph and a failure, or neither");
-    if (graph) run(graph);
+    const bool small = graph && run(graph);
     burn_graph_release(graph);
+    if (small && !plain) generate();
   }
   BurnStatus status = BURN_OK;
   char *info = burn_onnx_info("in.onnx", true, &status);

@@ -12,42 +12,11 @@
 #include "onnx_stored.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 16, SKIPPED = 77, PATH = 1024 };
-
-static bool same_shape(BurnShape a, BurnShape b) {
-  return a.rank == b.rank && memcmp(a.dims, b.dims, a.rank * sizeof a.dims[0]) == 0;
-}
-
-/* Says the first element that differs. Takes both. */
-static bool equal(const char *name, size_t output, BurnTensor *got, BurnTensor *expected, double tolerance) {
-  const size_t count = (size_t)burn_element_count(expected);
-  if (!same_shape(burn_shape(got), burn_shape(expected)) || burn_dtype(got) != burn_dtype(expected)) {
-    printf("FAILED %s: output %zu is %s %s, expected %s %s\n", name, output, burn_dtype_name(burn_dtype(got)),
-           burn_shape_text(burn_shape(got)).text, burn_dtype_name(burn_dtype(expected)),
-           burn_shape_text(burn_shape(expected)).text);
-    burn_drop(got);
-    burn_drop(expected);
-    return false;
-  }
-  double *ours = calloc(count + 1, sizeof *ours), *theirs = calloc(count + 1, sizeof *theirs);
-  bool same = ours && theirs;
-  BurnStatus status = burn_read_f64(got, ours, same ? count : 0);
-  if (status == BURN_OK) status = burn_read_f64(expected, theirs, same ? count : 0);
-  if (status != BURN_OK) printf("FAILED %s: output %zu: %s\n", name, output, burn_status_message(status));
-  for (size_t i = 0; same && status == BURN_OK && i < count; i++) {
-    if ((isnan(ours[i]) && isnan(theirs[i])) || ours[i] == theirs[i]) continue;
-    same = fabs(ours[i] - theirs[i]) <= tolerance + tolerance * fabs(theirs[i]);
-    if (!same) printf("FAILED %s: output %zu[%zu] is %.9g, expected %.9g\n", name, output, i, ours[i], theirs[i]);
-  }
-  free(ours);
-  free(theirs);
-  return same && status == BURN_OK;
-}
 
 static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, const char *set, double tolerance) {
   BurnTensor *inputs[MOST] = {NULL}, *outputs[MOST] = {NULL};
@@ -68,7 +37,7 @@ static bool run_set(BurnGraph *graph, BurnDevice *device, const char *name, cons
       same = false;
       continue;
     }
-    same = equal(name, i, outputs[i], expected, tolerance) && same;
+    same = onnx_stored_equal(name, i, outputs[i], expected, tolerance) && same;
   }
   return same;
 }

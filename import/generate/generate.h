@@ -1,0 +1,192 @@
+/* generate.h - what the files that write a graph as C share.
+ *
+ * The steps of a graph are run and written in one walk. A name of the graph is a constant, a small tensor that follows
+ * from shapes alone, or a variable of the forward pass. Each is known for every probe: runs with other sizes of the
+ * axes that the file leaves open. */
+#ifndef BURN_GENERATE_H
+#define BURN_GENERATE_H
+
+#include "../../core/base/text_builder.h"
+#include "../onnx/onnx_graph.h"
+
+#include <burn/onnx_generate.h>
+
+enum {
+  GENERATE_PROBES = 3,
+  GENERATE_SYMBOLS = 16,    /* axes of any size */
+  GENERATE_SHAPE_MOST = 64, /* elements of what follows from shapes */
+  GENERATE_LITERALS = 16,   /* elements of a constant that stands in the code; larger ones stand in the weights file */
+  GENERATE_INPUT_MOST = 1 << 28, /* elements of an input of a probe */
+  GENERATE_NAME = 48             /* bytes of an identifier */
+};
+
+typedef enum GenerateKind { GENERATE_CONSTANT, GENERATE_SHAPE, GENERATE_VARIABLE } GenerateKind;
+
+/* What a name of the graph is. */
+typedef struct GenerateValue {
+  GenerateKind kind;
+  OnnxValue probes[GENERATE_PROBES]; /* a constant: the first alone */
+  uint32_t left;                     /* uses to come */
+  const char *variable;              /* its name; a variable */
+  bool moved;                        /* a statement has taken it */
+  bool is_input;                     /* of the forward pass, whose name stands for nothing else */
+  const char *weight;                /* its name in the file; a constant that stands there, else NULL */
+  bool learned;                      /* a parameter */
+  const char *literal;               /* the expression of a constant, once there is one */
+  struct GenerateValue *made_before; /* all of a generator, to be ended */
+} GenerateValue;
+
+/* An axis of any size. */
+typedef struct GenerateSymbol {
+  const char *axis; /* its name in the file */
+  const char *name; /* its variable */
+  const char *input;
+  uint32_t dim;
+  int64_t sizes[GENERATE_PROBES];
+  bool used;
+} GenerateSymbol;
+
+/* A row of the module. */
+typedef struct GenerateField {
+  const char *type, *name, *comment;
+  const char *init; /* statements that make it */
+  struct GenerateField *before;
+} GenerateField;
+
+/* A tensor of the weights file. */
+typedef struct GenerateWeight {
+  const char *path;
+  BurnTensor *tensor;
+  struct GenerateWeight *before;
+} GenerateWeight;
+
+/* A graph, or a branch of it, while it is written. */
+typedef struct GenerateScope {
+  const OnnxBody *body;
+  GenerateValue **values; /* [slot] */
+  bool *written;          /* [step] together with one before */
+} GenerateScope;
+
+typedef struct Generator {
+  const OnnxProgram *program;
+  BurnGraph *graph;
+  BurnDevice *device;
+  const BurnGenerateOptions *options;
+  BurnGenerateReport *report;
+  OnnxArena arena;
+  uint32_t probes;
+  GenerateSymbol symbols[GENERATE_SYMBOLS];
+  uint32_t symbol_count;
+  OnnxNames taken[2]; /* identifiers of the file with fields, and of the forward pass */
+  char type[64], prefix[64], macro[64];
+  GenerateValue **weight_values; /* [weight of the program] */
+  GenerateField *fields;
+  GenerateWeight *weights;
+  GenerateValue *values;
+  const char *free_variables[256]; /* declared, and without a value */
+  uint32_t free_count;
+  const char **input_names, **output_names; /* identifiers */
+  const char **input_texts;                 /* "[batch, 576] f32" */
+  const char **outputs;                     /* expressions */
+  BurnTextBuilder forward;
+  size_t done, total;                    /* steps */
+  bool uses_device, uses_module, failed; /* failed: no memory */
+  struct GenerateRefusal {
+    const char *op, *reason, *node;
+    uint32_t count;
+  } refused[ONNX_MAX_UNSUPPORTED];
+  uint32_t refused_count;
+  BurnStatus status;
+} Generator;
+
+/* A step while it is written. */
+typedef struct GenerateStep {
+  Generator *g;
+  GenerateScope *scope;
+  const OnnxStep *step;
+  uint32_t index; /* in the body */
+  OnnxNode node;  /* attributes; of the first probe */
+  GenerateValue *inputs[ONNX_MAX_VALUES];
+  GenerateValue *outputs[ONNX_MAX_VALUES];
+  const char *moved[ONNX_MAX_VALUES]; /* variables that this step takes */
+  uint32_t moved_count;
+  char reason[ONNX_REASON]; /* why it cannot be written; "" if it can */
+} GenerateStep;
+
+typedef struct GenerateOperator {
+  const char *name;
+  void (*write)(GenerateStep *s, const char *argument);
+  const char *argument;
+} GenerateOperator;
+/* NULL: there is none of that name. */
+const GenerateOperator *generate_find(const char *name);
+
+/* -- text: lives as long as the generator; never NULL ------------------------------------------- */
+
+const char *generate_text(Generator *g, const char *format, ...) BURN_PRINTF(2, 3);
+/* A number that C reads as the same double. */
+const char *generate_number(Generator *g, double value);
+/* An identifier made of any text; the first of `scopes` is 0 for the file, 1 for the forward pass. */
+const char *generate_name(Generator *g, int scope, const char *text, const char *otherwise);
+/* "Silero vad.onnx" as a type, SileroVad, a prefix, silero_vad, and a macro, SILERO_VAD. */
+void generate_model_names(Generator *g, const char *text);
+
+/* -- numbers that follow from shapes ------------------------------------------------------------ */
+
+/* The formula in the axes of any size that has these values in all probes; NULL: none is found. */
+const char *generate_formula(Generator *g, const int64_t *values);
+/* "BURN_SHAPE(batch, 16)" of a value; one axis may stay open, as -1. NULL with a reason: more are unknown. */
+const char *generate_shape(GenerateStep *s, const GenerateValue *value, bool one_open);
+/* "[batch, 16]" for comments. */
+const char *generate_shape_comment(Generator *g, const GenerateValue *value);
+int64_t generate_dim(const GenerateValue *value, uint32_t probe, uint32_t axis);
+uint32_t generate_rank(const GenerateValue *value);
+/* Integers of an input, [probe][element], and their number; 0 if it is absent, or with a reason. */
+size_t generate_ints(GenerateStep *s, uint32_t i, int64_t values[GENERATE_PROBES][ONNX_INTS]);
+/* One number that is the same in all probes; false if input i is no such number. */
+bool generate_constant_number(const GenerateStep *s, uint32_t i, double *value);
+
+/* -- statements -------------------------------------------------------------------------------- */
+
+bool generate_has(const GenerateStep *s, uint32_t i);
+BurnDType generate_dtype(const GenerateValue *value);
+/* An expression that gives input i a handle of its own: the variable at its last use, else a clone. */
+const char *generate_use(GenerateStep *s, uint32_t i);
+/* The same, with leading axes of size 1 up to the rank. */
+const char *generate_use_rank(GenerateStep *s, uint32_t i, uint32_t rank);
+/* output = expression; with its shape as a comment. */
+void generate_give(GenerateStep *s, uint32_t output, const char *expression);
+/* A variable for an output, declared where it must be, without a value yet: "BurnTensor *x" or "x" before " = ". */
+const char *generate_declare(GenerateStep *s, uint32_t output);
+void generate_line(Generator *g, const char *format, ...) BURN_PRINTF(2, 3);
+/* A name of the forward pass that nothing else has. */
+const char *generate_local(Generator *g, const char *text);
+/* A literal or a field with the elements of a constant. */
+const char *generate_literal(Generator *g, GenerateValue *value);
+/* This step cannot be written as C. */
+void generate_refuse(GenerateStep *s, const char *format, ...) BURN_PRINTF(2, 3);
+
+/* -- layers -------------------------------------------------------------------------------------- */
+
+/* A row of the module and what makes it; its name is made of the weight's. */
+const char *generate_field(GenerateStep *s, const char *type, const char *name, const char *comment);
+void generate_field_init(Generator *g, const char *field, const char *init);
+/* A tensor of a layer, taken. */
+void generate_weight(Generator *g, const char *path, BurnTensor *tensor);
+/* A new handle to the elements of a constant input. */
+BurnTensor *generate_constant(const GenerateStep *s, uint32_t i);
+bool generate_is_constant(const GenerateStep *s, uint32_t i);
+/* The only reader of an output if it is that operator; NULL else. *input: where it reads. */
+const OnnxStep *generate_reader(const GenerateStep *s, uint32_t output, const char *op, uint32_t *index);
+
+/* -- the parts, in order ------------------------------------------------------------------------- */
+
+BURN_USE_RESULT BurnStatus generate_inputs(Generator *g, GenerateScope *scope);
+BURN_USE_RESULT BurnStatus generate_body(Generator *g, GenerateScope *scope);
+/* One use less; a variable that nobody reads any more is dropped, unless a statement has taken it. */
+void generate_used(Generator *g, GenerateValue *value);
+GenerateValue *generate_value(Generator *g, GenerateKind kind);
+GenerateValue *generate_weight_value(Generator *g, uint32_t weight);
+BURN_USE_RESULT BurnStatus generate_files(Generator *g, const char *folder);
+
+#endif
