@@ -1,64 +1,42 @@
 /* ndarray_scan.c - cumsum, cumprod, cummin, cummax: what has come together along an axis up to each element.
  *
  * Tensors are seen as row-major [outer, count, inner] around the axis. Columns are independent: threads share groups of
- * neighbouring ones, and walk a group row by row. Sums and products of f32 are carried in f64, integers wrap. */
+ * neighbouring ones, and walk a group row by row. Along the last axis, where a column is a row of memory, a group is
+ * transposed piece by piece, so that its rows lie side by side there, too. Sums and products of f32 are carried in f64,
+ * integers wrap. */
+#include "ndarray_moves.h"
+#include "ndarray_scans.h"
 #include "reduce/ndarray_reduce.h"
 
-#define ND_SCAN_COLUMNS 64
-
-/* Scans `width` columns that lie side by side; rows are `inner` elements apart. to may be from. */
-typedef void (*ScanColumns)(const void *from, void *to, int64_t count, int64_t inner, int64_t width);
-
-/* `start` is what the first element, b, is joined with. */
-#define ND_RUNNING(name, t, T, A, start, join)                                                      \
-  static void name##_##t(const void *from, void *to, int64_t count, int64_t inner, int64_t width) { \
-    A carry[ND_SCAN_COLUMNS];                                                                       \
-    for (int64_t j = 0; j < width; j++) {                                                           \
-      const A b = (A)((const T *)from)[j];                                                          \
-      (void)b;                                                                                      \
-      carry[j] = (A)(start);                                                                        \
-    }                                                                                               \
-    for (int64_t i = 0; i < count; i++) {                                                           \
-      const T *x = (const T *)from + i * inner;                                                     \
-      T *y = (T *)to + i * inner;                                                                   \
-      ND_VECTORIZE for (int64_t j = 0; j < width; j++) {                                            \
-        const A a = carry[j], b = (A)x[j];                                                          \
-        carry[j] = (A)(join);                                                                       \
-        y[j] = (T)carry[j];                                                                         \
-      }                                                                                             \
-    }                                                                                               \
-  }
-/* A NaN is taken, and then nothing compares with it. */
-#define ND_RUNNINGS(t, T, A)                                   \
-  ND_RUNNING(cumsum, t, T, A, 0, a + b)                        \
-  ND_RUNNING(cumprod, t, T, A, 1, a *b)                        \
-  ND_RUNNING(cummin, t, T, T, b, ((b < a) | (b != b)) ? b : a) \
-  ND_RUNNING(cummax, t, T, T, b, ((b > a) | (b != b)) ? b : a)
-ND_RUNNINGS(f32, float, double)
-ND_RUNNINGS(f64, double, double)
-ND_RUNNINGS(i8, int8_t, uint32_t)
-ND_RUNNINGS(i16, int16_t, uint32_t)
-ND_RUNNINGS(i32, int32_t, uint32_t)
-ND_RUNNINGS(i64, int64_t, uint64_t)
-ND_RUNNINGS(u8, uint8_t, uint32_t)
-
-enum { SCAN_SUM, SCAN_PROD, SCAN_MIN, SCAN_MAX, SCAN_COUNT };
-
-#define ND_ENTRIES(t) \
-  { cumsum_##t, cumprod_##t, cummin_##t, cummax_##t }
-static const ScanColumns scans[BURN_DTYPE_LIMIT][SCAN_COUNT] = {
-    [BURN_DTYPE_F32] = ND_ENTRIES(f32), [BURN_DTYPE_F64] = ND_ENTRIES(f64), [BURN_DTYPE_I8] = ND_ENTRIES(i8),
-    [BURN_DTYPE_I16] = ND_ENTRIES(i16), [BURN_DTYPE_I32] = ND_ENTRIES(i32), [BURN_DTYPE_I64] = ND_ENTRIES(i64),
-    [BURN_DTYPE_U8] = ND_ENTRIES(u8),
-};
-#undef ND_ENTRIES
+#define ND_SCAN_COLUMNS 512
+#define ND_SCAN_AHEAD 8   /* rows of columns that are asked for in advance */
+#define ND_SCAN_FEWEST 16 /* rows of memory in a group of the last axis: a line of f32, */
+#define ND_SCAN_MOST 64   /* or more where there are many: what is carried then waits in the cache for longer */
+#define ND_SCAN_PIECE 64  /* elements of such a row in a piece, which is at most 32 KB */
 
 typedef struct Scan {
-  ScanColumns columns;
+  NdScanColumns columns;
+  const NdMoves *moves;
   const char *from;
   char *to;
-  int64_t count, inner, groups, bytes;
+  int64_t outer, count, inner, groups, rows, bytes; /* rows: in a group of the last axis */
+  bool streams;
 } Scan;
+
+/* A group of columns, row by row: past the caches where the result is large. */
+static void scan_columns(const Scan *scan, const char *from, char *to, int64_t width) {
+  double carry[ND_SCAN_COLUMNS], row[ND_SCAN_COLUMNS];
+  const int64_t step = scan->inner * scan->bytes, bytes = width * scan->bytes;
+  if (!scan->streams || width < ND_SCAN_COLUMNS) {
+    scan->columns(from, to, carry, true, scan->count, scan->inner, width);
+    return;
+  }
+  for (int64_t i = 0; i < scan->count; i++, from += step, to += step) {
+    scan->moves->fetch(from + ND_SCAN_AHEAD * step, bytes);
+    scan->columns(from, row, carry, i == 0, 1, 0, width);
+    scan->moves->stream(to, row, bytes);
+  }
+}
 
 /* Items are (outer, group of columns). */
 static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end) {
@@ -66,16 +44,54 @@ static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end)
   for (int64_t i = begin; i < end; i++) {
     const int64_t column = i % scan->groups * ND_SCAN_COLUMNS;
     const int64_t offset = (i / scan->groups * scan->count * scan->inner + column) * scan->bytes;
-    scan->columns(scan->from + offset, scan->to + offset, scan->count, scan->inner,
-                  nd_min(ND_SCAN_COLUMNS, scan->inner - column));
+    scan_columns(scan, scan->from + offset, scan->to + offset, nd_min(ND_SCAN_COLUMNS, scan->inner - column));
   }
+  if (scan->streams) scan->moves->stream_end();
+}
+
+/* One group of the last axis: `rows` rows of memory that start at an offset of bytes. */
+static void scan_rows(const Scan *scan, int64_t offset, int64_t rows) {
+  const uint32_t size = nd_log2_bytes(scan->bytes);
+  const int64_t row_bytes = scan->count * scan->bytes;
+  double carry[ND_SCAN_MOST], piece[ND_SCAN_MOST * ND_SCAN_PIECE];
+  for (int64_t i = 0; i < scan->count; i += ND_SCAN_PIECE) {
+    const int64_t n = nd_min(ND_SCAN_PIECE, scan->count - i), at = offset + i * scan->bytes;
+    scan->moves->transpose[size](piece, rows, scan->from + at, scan->count, n, rows, false);
+    scan->columns(piece, piece, carry, i == 0, n, rows, rows);
+    for (int64_t r = 0; r < rows; r++)
+      scan->moves->fetch(scan->from + at + n * scan->bytes + r * row_bytes, ND_SCAN_PIECE * scan->bytes);
+    scan->moves->transpose[size](scan->to + at, scan->count, piece, rows, rows, n, scan->streams);
+  }
+}
+
+static void BURN_API_CALL scan_row_groups(void *context, int64_t begin, int64_t end) {
+  const Scan *scan = (const Scan *)context;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t row = i * scan->rows;
+    scan_rows(scan, row * scan->count * scan->bytes, nd_min(scan->rows, scan->outer - row));
+  }
+  if (scan->streams) scan->moves->stream_end();
+}
+
+static void run_groups(Ndarray *nd, Scan *scan) {
+  if (scan->inner == 1 && scan->outer >= ND_SCAN_FEWEST) {
+    scan->rows = scan->outer < 16 * ND_SCAN_MOST ? ND_SCAN_FEWEST : ND_SCAN_MOST;
+    scan->groups = (scan->outer + scan->rows - 1) / scan->rows;
+    nd_parallel_for(nd, scan->groups, nd_grain(scan->count * scan->rows), scan_row_groups, scan);
+    return;
+  }
+  scan->groups = (scan->inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
+  nd_parallel_for(nd, scan->outer * scan->groups, nd_grain(scan->count * nd_min(scan->inner, ND_SCAN_COLUMNS)),
+                  scan_groups, scan);
 }
 
 static BurnStatus run_scan(Ndarray *nd, const BurnOpCall *call, uint32_t which) {
   NdTensor *input = nd_tensor(call->inputs[0]);
   const uint32_t dim = (uint32_t)call->attrs[0].value.i64, rank = input->header.rank;
   const BurnDType dtype = input->header.dtype;
-  Scan scan = {.columns = scans[dtype][which],
+  Scan scan = {.columns = nd_scan_columns(nd, dtype, which),
+               .moves = nd_moves(nd),
+               .outer = nd_axes_count(input, 0, dim),
                .count = input->shape[dim],
                .inner = nd_axes_count(input, dim + 1, rank),
                .bytes = burn_dtype_bytes(dtype)};
@@ -91,18 +107,16 @@ static BurnStatus run_scan(Ndarray *nd, const BurnOpCall *call, uint32_t which) 
   }
   scan.from = (const char *)nd_data(x);
   scan.to = (char *)nd_data(out);
-  scan.groups = (scan.inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
-  const int64_t outer = nd_axes_count(input, 0, dim),
-                grain = nd_grain(scan.count * nd_min(scan.inner, ND_SCAN_COLUMNS));
-  if (scan.count > 0) nd_parallel_for(nd, outer * scan.groups, grain, scan_groups, &scan);
+  scan.streams = nd_streams(out, x, NULL);
+  if (scan.count > 0) run_groups(nd, &scan);
   nd_release(nd, x);
   return nd_finish(nd, call, out);
 }
 
-static BurnStatus run_cumsum(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, SCAN_SUM); }
-static BurnStatus run_cumprod(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, SCAN_PROD); }
-static BurnStatus run_cummin(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, SCAN_MIN); }
-static BurnStatus run_cummax(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, SCAN_MAX); }
+static BurnStatus run_cumsum(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, ND_SCAN_SUM); }
+static BurnStatus run_cumprod(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, ND_SCAN_PROD); }
+static BurnStatus run_cummin(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, ND_SCAN_MIN); }
+static BurnStatus run_cummax(Ndarray *nd, const BurnOpCall *call) { return run_scan(nd, call, ND_SCAN_MAX); }
 
 const NdKernelRow nd_scan_kernels[] = {
     {BURN_OP_cumsum, run_cumsum}, {BURN_OP_cumprod, run_cumprod}, {BURN_OP_cummin, run_cummin},

@@ -63,7 +63,8 @@ static inline int64_t nd_grain(int64_t elements) {
  * disguise. */
 static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const NdTensor *second) {
   const int64_t bytes = burn_primitive_count(&out->header) * (int64_t)burn_dtype_bytes(out->header.dtype);
-  return bytes >= ND_STREAM_BYTES && out->storage != first->storage && !(second && out->storage == second->storage);
+  return bytes >= ND_ROWS_STREAM_BYTES && out->storage != first->storage &&
+         !(second && out->storage == second->storage);
 }
 
 /* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_activation.c */

@@ -18,7 +18,7 @@
 
 /* Results from this size on are written past the caches, unless they replace an input: twice the second-level cache of
  * today's processors. */
-#define ND_STREAM_BYTES ((int64_t)4 << 20)
+#define ND_ROWS_STREAM_BYTES ((int64_t)4 << 20)
 
 /* The families of ndarray_reduce.def. */
 enum {

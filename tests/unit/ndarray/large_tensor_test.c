@@ -145,6 +145,48 @@ static void test_elementwise(void **state) {
   }
 }
 
+/* -- scans ------------------------------------------------------------------------------------ */
+
+/* Running sums by their definition, carried in f64: bit by bit, along rows and columns, in small pieces and past the
+ * caches, into a new tensor and into the input. Takes x [rows, columns]. */
+static void expect_cumsum(BurnTensor *x, int64_t rows, int64_t columns, int dim) {
+  const size_t bytes = (size_t)(rows * columns) * sizeof(float);
+  const int64_t lines = dim == 0 ? columns : rows, length = dim == 0 ? rows : columns;
+  const int64_t line = dim == 0 ? 1 : columns, step = dim == 0 ? columns : 1;
+  float *from = bytes_of(C(x), bytes), *fresh = bytes_of(burn_cumsum(C(x), dim), bytes);
+  float *given = bytes_of(burn_cumsum(x, dim), bytes);
+  for (int64_t i = 0; i < lines; i++) {
+    double sum = 0;
+    for (int64_t j = 0; j < length; j++) {
+      const int64_t at = i * line + j * step;
+      sum += (double)from[at];
+      const float wanted = (float)sum;
+      if (memcmp(&wanted, fresh + at, sizeof wanted) != 0 || memcmp(&wanted, given + at, sizeof wanted) != 0)
+        fail_msg("cumsum of axis %d of [%lld, %lld]: element %lld is %g and %g, not %g", dim, (long long)rows,
+                 (long long)columns, (long long)at, (double)fresh[at], (double)given[at], (double)wanted);
+    }
+  }
+  free(from);
+  free(fresh);
+  free(given);
+}
+
+static void test_scans(void **state) {
+  (void)state;
+  static const int64_t shapes[][2] = {{ROWS, COLUMNS}, {2048, 1024}, {15, 70}, {16, 1},
+                                      {17, 129},       {1100, 65},   {3, 513}};
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue;
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+      const int64_t rows = shapes[i / 2][0], columns = shapes[i / 2][1];
+      BurnTensor *x = burn_random_normal(device, BURN_SHAPE(rows, columns), BURN_DTYPE_F32, 0, 1);
+      expect_cumsum(x, rows, columns, i % 2);
+    }
+    burn_device_close(device);
+  }
+}
+
 /* -- what elements are copied ----------------------------------------------------------------- */
 
 /* Element i of x is i modulo 65521, so that a place in the result names the place it comes from. */
@@ -364,6 +406,7 @@ static void test_counts(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_elementwise),
+      cmocka_unit_test(test_scans),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_narrow),
       cmocka_unit_test(test_rows),
