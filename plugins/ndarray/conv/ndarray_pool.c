@@ -136,16 +136,25 @@ static bool scatter(const Pool *pool, const void *grad, const void *positions, v
   return loops[pool->dtype == BURN_DTYPE_F64][width](outputs_of(pool), inputs_of(pool), grad, positions, dx, bad);
 }
 
+/* The fast way for windows of 2x2 side by side, if the positions are theirs. */
+static bool give_tiles(const Pool *pool, const void *grad, const void *positions, void *dx) {
+  const NdPoolingAxis *y = &pool->shape.y, *x = &pool->shape.x;
+  if (!pool->loops->max_backward_tiles || pool->index_dtype != BURN_DTYPE_I64) return false;
+  if (y->in != 2 * y->out || x->in != 2 * x->out) return false;
+  return pool->loops->max_backward_tiles(&pool->shape, grad, (const int64_t *)positions, dx);
+}
+
 static void BURN_API_CALL max_backward_body(void *context, int64_t begin, int64_t end) {
   Pool *pool = (Pool *)context;
   const int64_t outputs = outputs_of(pool), index_bytes = outputs * burn_dtype_bytes(pool->index_dtype);
   for (int64_t plane = begin; plane < end; plane++) {
+    const char *from = pool->from + plane * pool->from_bytes;
+    const char *positions = (const char *)pool->positions + plane * index_bytes;
     char *to = pool->to + plane * pool->to_bytes;
     int64_t bad = 0;
+    if (give_tiles(pool, from, positions, to)) continue;
     memset(to, 0, (size_t)pool->to_bytes);
-    if (scatter(pool, pool->from + plane * pool->from_bytes, (const char *)pool->positions + plane * index_bytes, to,
-                &bad))
-      continue;
+    if (scatter(pool, from, positions, to, &bad)) continue;
     atomic_store_explicit(&pool->bad_position, 1 + plane * outputs + bad, memory_order_relaxed);
   }
 }

@@ -27,6 +27,10 @@ typedef struct NdPoolingPlane {
   void (*max)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *at, void *start, void *scratch);
   void (*avg)(const NdPooling *pool, int64_t planes, const void *x, void *out, void *scratch);
   void (*avg_backward)(const NdPooling *pool, int64_t planes, const void *grad, void *dx, void *scratch);
+  /* The gradient of max for one plane of y.in = 2 * y.out rows and x.in = 2 * x.out columns, where the position of each
+   * pixel of grad lies in the 2x2 pixels that belong to it. False where one does not: dx is then of no use. May be
+   * NULL. */
+  bool (*max_backward_tiles)(const NdPooling *pool, const void *grad, const int64_t *at, void *dx);
 } NdPoolingPlane;
 
 typedef struct NdPoolLoops {
