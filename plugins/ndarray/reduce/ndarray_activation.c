@@ -5,13 +5,20 @@
 #include "ndarray_reduce.h"
 
 #define ND_STRIP_BYTES ((int64_t)512 << 10) /* a strip is about this large: it stays in the second-level cache */
-#define ND_STRIP_NARROWEST 32
+#define ND_STRIP_NARROWEST 64
 
-/* Columns of a strip of `count` rows. */
+/* Columns of a strip of `count` rows that the second-level cache holds. */
 static int64_t strip_width(int64_t count, int64_t inner, int64_t element_bytes) {
-  int64_t width = ND_STRIP_BYTES / element_bytes / count;
-  if (width < ND_STRIP_NARROWEST) width = ND_STRIP_NARROWEST;
-  if (width > ND_COLUMNS) width = ND_COLUMNS;
+  const int64_t width = ND_STRIP_BYTES / element_bytes / count;
+  return nd_min(nd_min(nd_max(width, ND_STRIP_NARROWEST), ND_COLUMNS), inner);
+}
+
+/* Columns of a strip that none holds: few pieces of lines a page apart would be slow, so strips are wide, but for what
+ * threads need. Columns do not depend on each other, so the width changes no bits. */
+static int64_t long_strip_width(const Ndarray *nd, int64_t outer, int64_t inner) {
+  int64_t width = ND_COLUMNS;
+  const int64_t threads = (int64_t)nd->host->thread_count();
+  while (width > ND_STRIP_NARROWEST && outer * ((inner + width - 1) / width) < threads) width /= 2;
   return nd_min(width, inner);
 }
 
@@ -24,7 +31,9 @@ static void run_along(Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t di
   job->rows = outer;
   if (job->count == 0 || job->inner == 0) return;
   if (job->inner > 1) {
-    job->part = strip_width(job->count, job->inner, burn_dtype_bytes(x->header.dtype));
+    const int64_t bytes = burn_dtype_bytes(x->header.dtype);
+    job->is_long = job->count * nd_min(job->inner, ND_STRIP_NARROWEST) * bytes > ND_STRIP_BYTES;
+    job->part = job->is_long ? long_strip_width(nd, outer, job->inner) : strip_width(job->count, job->inner, bytes);
     job->rows *= (job->inner + job->part - 1) / job->part;
   }
   const int64_t width = job->inner == 1 ? 1 : job->part;

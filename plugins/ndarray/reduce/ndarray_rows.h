@@ -87,8 +87,9 @@ struct NdRowJob {
   const int64_t *targets; /* [rows], within count */
   void *out, *sums;
   double epsilon;
-  bool is_log; /* of softmax */
-  bool stream; /* the result is too large for the caches: write past them */
+  bool is_log;  /* of softmax */
+  bool is_long; /* no cache holds a strip: softmax reads it twice, not three times */
+  bool stream;  /* the result is too large for the caches: write past them */
 };
 
 /* Number of some elements, their mean, and the sum of squared distances from it. */

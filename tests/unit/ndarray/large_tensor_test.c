@@ -11,6 +11,7 @@
 #include <burn/burn.h>
 #include <burn/ops_move.h>
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,67 @@ static void test_scans(void **state) {
     }
     burn_device_close(device);
   }
+}
+
+/* -- softmax along columns -------------------------------------------------------------------- */
+
+enum { SOFTMAX_COLUMNS = 70 };
+
+/* Maxima grow along the columns; column 0 has nothing but -infinity, 1 a NaN, 2 begins with -infinity. */
+static void fill_columns(float *x) {
+  for (int64_t i = 0; i < ROWS * SOFTMAX_COLUMNS; i++) {
+    const int64_t r = i / SOFTMAX_COLUMNS, c = i % SOFTMAX_COLUMNS;
+    x[i] = (float)(i * 7919 % 1009) / 200.0f + (float)r * 0.003f;
+    if (c == 0 || (c == 2 && r < 100)) x[i] = -INFINITY;
+  }
+  x[150 * SOFTMAX_COLUMNS + 1] = NAN;
+}
+
+static void expect_softmax(const float *x, const float *found, const float *logarithms) {
+  for (int64_t c = 0; c < SOFTMAX_COLUMNS; c++) {
+    double max = -INFINITY, sum = 0;
+    for (int64_t r = 0; r < ROWS; r++) max = fmax(max, (double)x[r * SOFTMAX_COLUMNS + c]);
+    for (int64_t r = 0; r < ROWS; r++) sum += exp((double)x[r * SOFTMAX_COLUMNS + c] - max);
+    for (int64_t r = 0; r < ROWS; r++) {
+      const int64_t at = r * SOFTMAX_COLUMNS + c;
+      const double logarithm = (double)x[at] - max - log(sum), wanted = exp(logarithm);
+      if (isnan(wanted) ? isnan(found[at]) && isnan(logarithms[at])
+                        : fabs((double)found[at] - wanted) <= 2e-6 * wanted + 1e-30 &&
+                              ((double)logarithms[at] == logarithm || fabs((double)logarithms[at] - logarithm) <= 4e-6))
+        continue;
+      fail_msg("softmax of row %lld, column %lld is %g, its logarithm %g, not %g and %g", (long long)r, (long long)c,
+               (double)found[at], (double)logarithms[at], wanted, logarithm);
+    }
+  }
+}
+
+/* By the definition, and with the same bits on all instruction sets. */
+static void test_softmax_columns(void **state) {
+  (void)state;
+  const size_t bytes = sizeof(float) * ROWS * SOFTMAX_COLUMNS;
+  float *x = malloc(bytes), *first = NULL;
+  assert_non_null(x);
+  fill_columns(x);
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue;
+    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, SOFTMAX_COLUMNS));
+    float *logarithms = bytes_of(burn_log_softmax(C(input), 0), bytes),
+          *found = bytes_of(burn_softmax(input, 0), bytes);
+    expect_softmax(x, found, logarithms);
+    if (first) { /* any NaN is like any other */
+      for (int64_t i = 0; i < ROWS * SOFTMAX_COLUMNS; i++)
+        if (!isnan(first[i])) assert_memory_equal(first + i, found + i, sizeof *found);
+    }
+    free(logarithms);
+    if (!first)
+      first = found;
+    else
+      free(found);
+    burn_device_close(device);
+  }
+  free(first);
+  free(x);
 }
 
 /* -- what elements are copied ----------------------------------------------------------------- */
@@ -407,6 +469,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_elementwise),
       cmocka_unit_test(test_scans),
+      cmocka_unit_test(test_softmax_columns),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_narrow),
       cmocka_unit_test(test_rows),
