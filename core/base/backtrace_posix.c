@@ -8,11 +8,13 @@
 #include "platform.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <unwind.h>
+#if !defined(__APPLE__)
+#include <link.h>
+#endif
 
 /* -- whose code ------------------------------------------------------------------------------- */
 
@@ -40,6 +42,18 @@ static Owner owner_of(const char *path, bool has_own_code) {
   return ours ? OWNER_BURN : OWNER_PROGRAM;
 }
 
+#if defined(__APPLE__)
+/* The page of the address alone: Mach-O images have their segments elsewhere than in one table that is walked. */
+static Module module_at(uintptr_t address) {
+  enum { PAGE = 4096 };
+  const uintptr_t first = address - address % PAGE;
+  Dl_info info, own;
+  Module module = {first, first + PAGE - 1, OWNER_UNKNOWN};
+  if (dladdr((const void *)address, &info) == 0 || dladdr(&own_address, &own) == 0) return module;
+  module.owner = owner_of(info.dli_fname ? info.dli_fname : "", info.dli_fbase == own.dli_fbase);
+  return module;
+}
+#else
 static bool holds(const struct dl_phdr_info *info, uintptr_t address, Module *range) {
   bool inside = false;
   *range = (Module){UINTPTR_MAX, 0, OWNER_UNKNOWN};
@@ -69,18 +83,24 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *context) {
   return 1;
 }
 
-static BURN__COLD Owner learn(uintptr_t address) {
+static Module module_at(uintptr_t address) {
   Search search = {address, {0, 0, OWNER_UNKNOWN}};
   (void)dl_iterate_phdr(look_into, &search);
-  if (search.found.owner == OWNER_UNKNOWN) return OWNER_UNKNOWN;
+  return search.found;
+}
+#endif
+
+static BURN__COLD Owner learn(uintptr_t address) {
+  const Module found = module_at(address);
+  if (found.owner == OWNER_UNKNOWN) return OWNER_UNKNOWN;
   pthread_mutex_lock(&known.mutex);
   const size_t count = atomic_load_explicit(&known.count, memory_order_relaxed);
   if (count < sizeof known.modules / sizeof known.modules[0]) {
-    known.modules[count] = search.found;
+    known.modules[count] = found;
     atomic_store_explicit(&known.count, count + 1, memory_order_release);
   }
   pthread_mutex_unlock(&known.mutex);
-  return search.found.owner;
+  return found.owner;
 }
 
 static Owner owner_at(uintptr_t address) {
@@ -186,12 +206,25 @@ static void find_line(uint64_t address, BurnPlace *place) {
   pthread_mutex_unlock(&dwfl.mutex);
 }
 
+/* Where a file's addresses start: only glibc has it for programs that are linked to a fixed place, too. */
+static bool find_object(const void *address, Dl_info *info, uint64_t *start) {
+#if defined(__GLIBC__)
+  struct link_map *map = NULL;
+  if (dladdr1(address, info, (void **)&map, RTLD_DL_LINKMAP) == 0) return false;
+  *start = map ? (uint64_t)map->l_addr : 0;
+#else
+  if (dladdr(address, info) == 0) return false;
+  *start = (uint64_t)(uintptr_t)info->dli_fbase;
+#endif
+  return true;
+}
+
 void burn__place_find(const void *address, BurnPlace *place) {
   Dl_info info = {0};
-  struct link_map *map = NULL;
+  uint64_t start = 0;
   *place = (BurnPlace){.offset = (uint64_t)(uintptr_t)address};
-  if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0) {
-    if (map) place->offset -= (uint64_t)map->l_addr;
+  if (find_object(address, &info, &start)) {
+    place->offset -= start;
     (void)snprintf(place->module, sizeof place->module, "%s", info.dli_fname ? info.dli_fname : "");
     (void)snprintf(place->function, sizeof place->function, "%s", info.dli_sname ? info.dli_sname : "");
   }

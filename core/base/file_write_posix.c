@@ -3,7 +3,9 @@
  * A reader, or a crash at any point, meets the old file or the new one: the bytes go to a temporary name in the same
  * folder, reach the disk (fsync), and only then take the name (rename); the folder is flushed last, so that the name
  * survives too. */
+#if !defined(__FreeBSD__) /* which then hides flock */
 #define _XOPEN_SOURCE 700 /* realpath */
+#endif
 #include "file_write.h"
 
 #include "module_internal.h"

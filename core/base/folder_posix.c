@@ -2,7 +2,9 @@
  *
  * Both rest on flock: the system ends a lock with the process that held it, so whoever gets the lock of a file knows
  * that its owner is gone. */
+#if !defined(__FreeBSD__) /* which then hides flock */
 #define _XOPEN_SOURCE 700
+#endif
 #include "file_write.h"
 
 #include "core_internal.h"

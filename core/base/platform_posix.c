@@ -17,15 +17,39 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#elif defined(__FreeBSD__)
+#include <sys/param.h>
+
+#include <sys/cpuset.h>
 #endif
 
-unsigned burn__cpu_count(void) {
+/* The CPUs that this process may use; 0 where nobody can say (macOS has no such sets). */
+static unsigned allowed_cpus(void) {
+#if defined(__linux__)
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (unsigned)CPU_COUNT(&allowed);
+#elif defined(__FreeBSD__)
+  cpuset_t allowed;
+  if (cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof allowed, &allowed) == 0) {
+    return (unsigned)CPU_COUNT(&allowed);
+  }
+#endif
+  return 0;
+}
+
+unsigned burn__cpu_count(void) {
+  const unsigned allowed = allowed_cpus();
+  if (allowed > 0) return allowed;
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 0 ? (unsigned)online : 1;
 }
 
+#if defined(__APPLE__)
+bool burn__random_bytes(void *bytes, size_t count) {
+  arc4random_buf(bytes, count); /* never fails */
+  return true;
+}
+#else
 static bool random_from_file(void *bytes, size_t count) {
   const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -40,6 +64,7 @@ bool burn__random_bytes(void *bytes, size_t count) {
   while (got < 0 && errno == EINTR);
   return got == (ssize_t)count || random_from_file(bytes, count);
 }
+#endif
 
 /* Not aligned_alloc, which need not take sizes that are no multiple of the alignment: sanitizers see the true end this
  * way. */
@@ -88,10 +113,14 @@ void burn__wake_sleeper(atomic_uint *word) {
 }
 #endif
 
-/* GNU's strerror_r returns the text, which need not be in the buffer. */
+/* GNU's strerror_r returns the text, which need not be in the buffer; that of POSIX whether it is there. */
 const char *burn__errno_text(int number, char *buffer, size_t bytes) {
+#if defined(__GLIBC__)
   const char *text = strerror_r(number, buffer, bytes);
   if (text != buffer) (void)snprintf(buffer, bytes, "%s", text);
+#else
+  if (strerror_r(number, buffer, bytes) != 0) (void)snprintf(buffer, bytes, "error %d", number);
+#endif
   return buffer;
 }
 

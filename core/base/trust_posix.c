@@ -16,11 +16,24 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
+/* A folder that is only gone through. Where the system cannot open it for that alone, it must be readable, too. */
+#if !defined(O_PATH) && defined(O_SEARCH)
+#define O_PATH O_SEARCH
+#elif !defined(O_PATH)
+#define O_PATH O_RDONLY
+#endif
+
+#if defined(__linux__)
 bool burn__process_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
+#else
+bool burn__process_is_privileged(void) { return issetugid() != 0; }
+#endif
 
 /* Is the group the user's alone, as where every user has one of the same name or number? A umask of 002 lets it write.
  */

@@ -48,8 +48,10 @@ static bool describe_files(posix_spawn_file_actions_t *actions, int answers) {
   bool done = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0) == 0 &&
               posix_spawn_file_actions_adddup2(actions, answers, BURN__PROBE_DESCRIPTOR) == 0 &&
               posix_spawn_file_actions_adddup2(actions, 2, 1) == 0;
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#if defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 34)
   done = done && posix_spawn_file_actions_addclosefrom_np(actions, BURN__PROBE_DESCRIPTOR + 1) == 0;
+#endif
 #endif
   return done;
 }
@@ -82,9 +84,18 @@ static int start(char *const *program, int answers, pid_t *child) {
   return error;
 }
 
+/* macOS has pipe2 since 27 only: a program started before make_pipe has copied the ends would inherit them. */
+static bool open_pipe(int ends[2]) {
+#if defined(__APPLE__)
+  return pipe(ends) == 0;
+#else
+  return pipe2(ends, O_CLOEXEC) == 0;
+#endif
+}
+
 /* The pipe stays clear of descriptor 3, on which dup2 would leave it to be closed in the child. */
 static bool make_pipe(int ends[2]) {
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  if (!open_pipe(ends)) return false;
   for (int i = 0; i < 2; i++) {
     const int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, BURN__PROBE_DESCRIPTOR + 1);
     (void)close(ends[i]);
@@ -249,12 +260,20 @@ BurnChild burn__probe_in_child(const char *path, int64_t milliseconds) {
 
 /* -- what verdicts on disk are about ---------------------------------------------------------- */
 
+#if defined(__APPLE__)
+#define MODIFIED st_mtimespec
+#define CHANGED st_ctimespec
+#else
+#define MODIFIED st_mtim
+#define CHANGED st_ctim
+#endif
+
 bool burn__file_identity(const char *path, char text[BURN__IDENTITY_BYTES]) {
   struct stat file;
   if (stat(path, &file) != 0) return false;
   (void)snprintf(text, BURN__IDENTITY_BYTES, "%llu:%llu:%lld:%lld.%09ld:%lld.%09ld", (unsigned long long)file.st_dev,
-                 (unsigned long long)file.st_ino, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
-                 file.st_mtim.tv_nsec, (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+                 (unsigned long long)file.st_ino, (long long)file.st_size, (long long)file.MODIFIED.tv_sec,
+                 file.MODIFIED.tv_nsec, (long long)file.CHANGED.tv_sec, file.CHANGED.tv_nsec);
   return true;
 }
 
