@@ -88,13 +88,56 @@ WRITE(MatMul) {
   Generator *g = s->g;
   const uint32_t lhs = generate_rank(s->inputs[0]), rhs = generate_rank(s->inputs[1]);
   if (generate_is_constant(s, 1) && rhs == 2 && lhs >= 2 && is_float(s->inputs[0])) {
-    linear(s, 1, generate_constant(s, 1), added_bias(s, generate_dim(s->inputs[1], 0, 1)));
+    BurnTensor *bias = s->node.prepared ? generate_constant(s, 2) : added_bias(s, generate_dim(s->inputs[1], 0, 1));
+    linear(s, 1, generate_constant(s, 1), bias);
     return;
   }
   if (lhs < 2 || rhs < 2) generate_refuse(s, "of vectors");
   const uint32_t rank = lhs > rhs ? lhs : rhs;
   const char *x = generate_use_rank(s, 0, rank);
   generate_give(s, 0, generate_text(g, "burn_matmul(%s, %s)", x, generate_use_rank(s, 1, rank)));
+}
+
+/* Whether the op attention does what a product would: nothing stretches but the mask. Of what onnx_pass_attention makes:
+ * query, key with its last two axes swapped, value, mask. */
+static bool attends(const GenerateStep *s) {
+  const GenerateValue *q = s->inputs[0], *turned = s->inputs[1], *v = s->inputs[2];
+  for (uint32_t p = 0; p < s->g->probes; p++) {
+    for (uint32_t i = 0; i < 2; i++) {
+      const int64_t dim = generate_dim(q, p, i);
+      if (generate_dim(turned, p, i) != dim || generate_dim(v, p, i) != dim) return false;
+    }
+    const int64_t dims[] = {generate_dim(q, p, 0), generate_dim(q, p, 1), generate_dim(q, p, 2),
+                            generate_dim(turned, p, 3)};
+    const uint32_t rank = generate_has(s, 3) ? generate_rank(s->inputs[3]) : 0;
+    for (uint32_t i = 0; i < rank && i < 4; i++) {
+      const int64_t dim = generate_dim(s->inputs[3], p, i);
+      if (rank > 4 || (dim != 1 && dim != dims[i + 4 - rank])) return false;
+    }
+  }
+  return true;
+}
+
+WRITE(Attention) {
+  Generator *g = s->g;
+  if (!s->node.prepared) {
+    generate_refuse(s, "it is not written as C yet");
+    return;
+  }
+  const char *scale = generate_number(g, onnx_float(&s->node, "scale", 1));
+  const bool masked = generate_has(s, 3), whole = attends(s);
+  const char *q = generate_use(s, 0), *turned = generate_use(s, 1), *v = generate_use(s, 2);
+  const char *mask = masked ? generate_use_rank(s, 3, 4) : "NULL";
+  if (whole) {
+    const char *options = generate_text(g, "(BurnAttentionOptions){.scale = %s}", scale);
+    generate_give(s, 0,
+                  generate_text(g, "burn_attention(%s, burn_swap_dims(%s, 2, 3), %s, NULL, %s, %s)", q, turned, v, mask,
+                                options));
+    return;
+  }
+  const char *x = generate_text(g, "burn_mul_scalar(burn_matmul(%s, %s), %s)", q, turned, scale);
+  if (masked) x = generate_text(g, "burn_add(%s, %s)", x, mask);
+  generate_give(s, 0, generate_text(g, "burn_matmul(burn_softmax(%s, -1), %s)", x, v));
 }
 
 /* alpha a b + beta c as a Linear; false if b or c is computed, or c is no bias. */

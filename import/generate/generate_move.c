@@ -199,24 +199,40 @@ static bool embedding(GenerateStep *s, int axis) {
   return true;
 }
 
+/* The index of rank 0 in all probes: input 1, or the attribute that onnx_pass_strength makes of it. */
+static bool one_value(GenerateStep *s, int64_t *at) {
+  int64_t values[GENERATE_PROBES][ONNX_INTS];
+  const bool fixed = !generate_has(s, 1);
+  if (!fixed && (s->inputs[1]->kind == GENERATE_VARIABLE || !s->inputs[1]->probes[0].scalar)) return false;
+  if (!fixed && generate_ints(s, 1, values) != 1) return false;
+  for (uint32_t p = 0; p < s->g->probes; p++) at[p] = fixed ? onnx_int(&s->node, "index", 0) : values[p][0];
+  return true;
+}
+
 static bool one_index(GenerateStep *s, int axis) {
-  int64_t values[GENERATE_PROBES][ONNX_INTS], at[GENERATE_PROBES] = {0};
-  if (s->inputs[1]->kind == GENERATE_VARIABLE || !s->inputs[1]->probes[0].scalar) return false;
-  if (generate_rank(s->inputs[0]) < 2 || generate_ints(s, 1, values) != 1) return false;
+  int64_t at[GENERATE_PROBES] = {0};
+  if (!one_value(s, at)) return false;
   for (uint32_t p = 0; p < s->g->probes; p++) {
-    const int64_t index = values[p][0];
-    at[p] = index < 0 ? index + generate_dim(s->inputs[0], p, (uint32_t)axis) : index;
+    if (at[p] < 0) at[p] += generate_dim(s->inputs[0], p, (uint32_t)axis);
   }
   const char *index = generate_formula(s->g, at);
   if (!index) return false;
-  generate_give(s, 0, generate_text(s->g, "burn_select_dim(%s, %d, %s)", generate_use(s, 0), axis, index));
+  const char *x = generate_use(s, 0);
+  const char *text = generate_rank(s->inputs[0]) > 1
+                         ? generate_text(s->g, "burn_select_dim(%s, %d, %s)", x, axis, index)
+                         : generate_text(s->g, "burn_narrow(%s, 0, %s, 1)", x, index);
+  generate_give(s, 0, text);
   return true;
 }
 
 /* Indices below 0 count from the end in ONNX; constant ones are checked here, others are an error of burn_take. */
 WRITE(Gather) {
   const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
-  if (embedding(s, axis) || one_index(s, axis)) return;
+  if ((generate_has(s, 1) && embedding(s, axis)) || one_index(s, axis)) return;
+  if (!generate_has(s, 1)) {
+    generate_refuse(s, "an index that no formula of the sizes gives");
+    return;
+  }
   double least = 0;
   if (generate_is_constant(s, 1) && burn_read_scalar(burn_min(generate_constant(s, 1)), &least) == BURN_OK && least < 0)
     generate_refuse(s, "indices below 0");

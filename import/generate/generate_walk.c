@@ -63,6 +63,7 @@ static void give_node_inputs(GenerateStep *s, uint32_t probe) {
   node->device = s->g->device;
   node->proto = s->step->proto;
   node->opset = s->step->opset;
+  node->prepared = s->step->prepared;
   for (uint32_t i = 0; i < s->step->input_count; i++) {
     const GenerateValue *from = s->inputs[i];
     if (!from) continue;
@@ -351,6 +352,7 @@ static BurnStatus walk(GenerateStep *s) {
   g->done++;
   s->node.proto = s->step->proto;
   s->node.opset = s->step->opset;
+  s->node.prepared = s->step->prepared;
   for (uint32_t i = 0; i < s->step->input_count; i++) s->inputs[i] = get(g, s->scope, s->step->inputs[i]);
   if (strcmp(s->step->op->name, "If") == 0) return walk_if(s);
   if (s->step->body_count > 0) {

@@ -45,7 +45,7 @@ typedef struct OnnxNode {
   OnnxList *output_lists[ONNX_MAX_VALUES];
   OnnxRank output_rank[ONNX_MAX_VALUES];
   int32_t output_types[ONNX_MAX_VALUES];
-  bool prepared;            /* its weights are as onnx_prepare_recurrent leaves them */
+  bool prepared;            /* its inputs are as a pass has put them: see onnx_pass_*.c */
   OnnxFrame *frame;         /* the graph that the node belongs to; NULL for a node by itself */
   char reason[ONNX_REASON]; /* why it is not mapped; "" if it is */
   BurnStatus status;        /* what onnx_fail was told */

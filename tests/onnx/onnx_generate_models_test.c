@@ -80,9 +80,10 @@ static bool run_program(BurnDevice *device, const char *folder, const char *prog
 }
 
 static bool compare(BurnDevice *device, const char *name, const char *set, const char *out, double tolerance) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnNpz *npz = burn_npz_open(out, &status);
   bool same = npz && burn_npz_count(npz) > 0;
+  if (!npz) printf("FAILED %s: %s\n", name, burn_status_message(status));
   for (size_t i = 0; npz && i < burn_npz_count(npz); i++) {
     BurnTensor *expected = onnx_stored(device, set, "output", i);
     BurnTensor *got = burn_npz_read(npz, burn_npz_name(npz, i), device);
