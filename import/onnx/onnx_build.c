@@ -443,7 +443,7 @@ static BurnStatus order(const Scope *scope) {
 }
 
 void onnx_count_uses(OnnxBody *body) {
-  memset(body->uses, 0, body->slot_count * sizeof *body->uses);
+  if (body->slot_count) memset(body->uses, 0, body->slot_count * sizeof *body->uses);
   for (uint32_t s = 0; s < body->step_count; s++) {
     const OnnxStep *step = &body->steps[s];
     for (uint32_t i = 0; i < step->input_count; i++) {

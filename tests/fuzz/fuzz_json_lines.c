@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   fuzz_file_write("lines.jsonl", input);
   BurnDataset *data = burn_dataset_json_lines("lines.jsonl", columns, 4, &config, &status);
   FUZZ_REQUIRE(fuzz_ok(status) == (data != NULL), "a dataset and a failure, or neither");
-  FUZZ_REQUIRE(data || !config.skip_bad, "a bad line is not skipped: %s", burn_status_message(status));
+  const bool packed = input.left > 1 && input.next[0] == 0x1f && input.next[1] == 0x8b; /* gzip, damaged as a whole */
+  FUZZ_REQUIRE(data || !config.skip_bad || packed, "a bad line is not skipped: %s", burn_status_message(status));
   FUZZ_REQUIRE(skipped == 0 || config.skip_bad, "%zu lines are skipped", skipped);
   for (size_t i = 0; data && i < burn_dataset_count(data) && i < 64; i++) {
     float x[4];
