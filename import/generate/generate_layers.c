@@ -98,8 +98,8 @@ WRITE(MatMul) {
   generate_give(s, 0, generate_text(g, "burn_matmul(%s, %s)", x, generate_use_rank(s, 1, rank)));
 }
 
-/* Whether the op attention does what a product would: nothing stretches but the mask. Of what onnx_pass_attention makes:
- * query, key with its last two axes swapped, value, mask. */
+/* Whether the op attention does what products would: nothing stretches but the mask. Inputs as onnx_pass_attention
+ * leaves them: query, key with its last two axes swapped, value, mask. */
 static bool attends(const GenerateStep *s) {
   const GenerateValue *q = s->inputs[0], *turned = s->inputs[1], *v = s->inputs[2];
   for (uint32_t p = 0; p < s->g->probes; p++) {
