@@ -9,6 +9,7 @@
 
 #include "core_internal.h"
 #include "platform.h"
+#include "status_chain.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -110,7 +111,7 @@ static BurnStatus open_and_take(const char *path, int *file) {
   return BURN_OK;
 }
 
-BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
+static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
   BurnFolderLock *lock = malloc(sizeof *lock);
   char *path = burn__text_format("%s/.lock", folder);
   int file = -1;
@@ -123,6 +124,13 @@ BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
   free(lock);
   free(path);
   return NULL;
+}
+
+BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnFolderLock *lock = result == BURN_OK ? lock_folder(folder, &result) : NULL;
+  burn__store_status(status, result);
+  return lock;
 }
 
 void burn_folder_unlock(BurnFolderLock *lock) {

@@ -4,6 +4,7 @@
 #include <burn/zip.h>
 
 #include "numpy_internal.h"
+#include "status_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,11 @@ static BurnNpz *arrays_read(const uint8_t *bytes, size_t count, BurnStatus *stat
 BurnNpz *burn_npz_open(const char *path, BurnStatus *status) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  if (status != NULL && *status != BURN_OK) return NULL;
+  if (burn__entry_status(status) != BURN_OK) return NULL;
   BurnStatus result = burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count);
   BurnNpz *npz = result == BURN_OK ? arrays_read(bytes, count, &result) : NULL;
   free(bytes);
-  if (npz == NULL && status != NULL) *status = burn_status_annotate(result, "npz: %s", path);
+  if (npz == NULL) burn__store_status(status, burn_status_annotate(result, "npz: %s", path));
   return npz;
 }
 

@@ -1,5 +1,6 @@
 /* onnx_info.c - what a model holds, for people and as JSON. */
 #include "onnx_graph.h"
+#include "status_chain.h"
 
 #include <burn/burn.h>
 
@@ -172,7 +173,7 @@ static char *info_text(const cJSON *json) {
   return text.text;
 }
 
-char *burn_onnx_info(const char *path, bool json, BurnStatus *status) {
+static char *describe(const char *path, bool json, BurnStatus *status) {
   uint8_t *bytes;
   size_t count;
   char folder[4096];
@@ -185,5 +186,12 @@ char *burn_onnx_info(const char *path, bool json, BurnStatus *status) {
   cJSON_Delete(info);
   onnx_program_release(program);
   if (!text) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  return text;
+}
+
+char *burn_onnx_info(const char *path, bool json, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  char *text = result == BURN_OK ? describe(path, json, &result) : NULL;
+  burn__store_status(status, result);
   return text;
 }

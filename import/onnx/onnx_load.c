@@ -2,6 +2,7 @@
 #include "onnx_program.h"
 
 #include "onnx_graph.h"
+#include "status_chain.h"
 
 #include <burn/burn.h>
 #include <burn/file.h>
@@ -129,8 +130,7 @@ BurnStatus onnx_read_file(const char *path, uint8_t **bytes, size_t *count, char
   return BURN_OK;
 }
 
-BurnGraph *burn_onnx_load_with(const char *path, BurnDevice *device, const BurnGraphOptions *options,
-                               BurnStatus *status) {
+static BurnGraph *load_file(const char *path, BurnDevice *device, const BurnGraphOptions *options, BurnStatus *status) {
   uint8_t *bytes;
   size_t count;
   char folder[4096];
@@ -142,15 +142,25 @@ BurnGraph *burn_onnx_load_with(const char *path, BurnDevice *device, const BurnG
   return graph;
 }
 
+BurnGraph *burn_onnx_load_with(const char *path, BurnDevice *device, const BurnGraphOptions *options,
+                               BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnGraph *graph = result == BURN_OK ? load_file(path, device, options, &result) : NULL;
+  burn__store_status(status, result);
+  return graph;
+}
+
 BurnGraph *burn_onnx_load(const char *path, BurnDevice *device, BurnStatus *status) {
   return burn_onnx_load_with(path, device, NULL, status);
 }
 
 BurnGraph *burn_onnx_read(const void *bytes, size_t count, BurnDevice *device, const BurnGraphOptions *options,
                           BurnStatus *status) {
-  if (!bytes) {
-    *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no bytes of an ONNX model were given");
-    return NULL;
-  }
-  return load(bytes, count, options && options->label ? options->label : "model", NULL, device, options, status);
+  const char *label = options && options->label ? options->label : "model";
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK && !bytes)
+    result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no bytes of an ONNX model were given");
+  BurnGraph *graph = result == BURN_OK ? load(bytes, count, label, NULL, device, options, &result) : NULL;
+  burn__store_status(status, result);
+  return graph;
 }

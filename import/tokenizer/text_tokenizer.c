@@ -2,6 +2,7 @@
 #include "store_format.h"
 #include "store_json.h"
 #include "tokenizer_private.h"
+#include "status_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,26 +31,28 @@ static BurnStatus read_bytes(BurnTextTokenizer *tokenizer, const uint8_t *bytes,
 }
 
 BurnTextTokenizer *burn_text_tokenizer_read(const void *bytes, size_t count, const char *label, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  if (result != BURN_OK) return NULL;
   BurnTextTokenizer *tokenizer = calloc(1, sizeof *tokenizer);
-  BurnStatus result = BURN_OK;
   if (tokenizer == NULL)
     result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
   else
     result = burn_status_annotate(read_bytes(tokenizer, bytes, count), "%s", label != NULL ? label : "tokenizer");
   if (result == BURN_OK) return tokenizer;
   burn_text_tokenizer_destroy(tokenizer);
-  if (status != NULL && *status == BURN_OK) *status = result;
+  burn__store_status(status, result);
   return NULL;
 }
 
 BurnTextTokenizer *burn_text_tokenizer_open(const char *path, BurnStatus *status) {
   BurnStoreFile file = {.path = path};
+  if (burn__entry_status(status) != BURN_OK) return NULL;
   const BurnStatus mapped = burn__store_map(path, &file);
   BurnTextTokenizer *tokenizer = NULL;
   if (mapped == BURN_OK)
     tokenizer = burn_text_tokenizer_read(file.bytes, file.count, path, status);
-  else if (status != NULL && *status == BURN_OK)
-    *status = mapped;
+  else
+    burn__store_status(status, mapped);
   if (mapped == BURN_OK) burn__store_unmap(&file);
   return tokenizer;
 }

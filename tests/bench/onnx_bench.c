@@ -111,7 +111,7 @@ static bool obey(const Bench *bench, char *line) {
 }
 
 static bool load(Bench *bench, const char *path, const char *set) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   bench->idle = memory("VmRSS:");
   const double begin = seconds_now();
   bench->graph = burn_onnx_load(path, bench->device, &status);

@@ -69,7 +69,7 @@ static void runs_with_and_without_passes(void **state) {
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
     static const BurnGraphOptions ways[] = {{.no_passes = true}, {0}, {.weights = BURN_GRAPH_WEIGHTS_KEPT}};
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
-      BurnStatus status;
+      BurnStatus status = BURN_OK;
       BurnGraph *graph = load(models[i].name, &ways[way], &status);
       if (!graph) fail_msg("%s: %s", models[i].name, burn_status_message(status));
       expect_values(graph, models[i].expected, 4);
@@ -87,7 +87,7 @@ static void runs_with_and_without_passes(void **state) {
 static void batch_norm_goes_into_conv(void **state) {
   (void)state;
   for (int plain = 0; plain < 2; plain++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     const BurnGraphOptions options = {.no_passes = plain};
     BurnGraph *graph = load("batch_norm", &options, &status);
     if (!graph) fail_msg("%s", burn_status_message(status));
@@ -115,7 +115,7 @@ static const struct {
 static void refuses_with_a_reason(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     assert_null(load(refused[i].name, NULL, &status));
     if (!strstr(burn_status_message(status), refused[i].words)) {
       fail_msg("%s: '%s' is not in: %s", refused[i].name, refused[i].words, burn_status_message(status));
@@ -133,7 +133,7 @@ static void any_beginning_is_survived(void **state) {
   snprintf(path, sizeof path, "%s/gemm", ONNX_CORPUS);
   assert_int_equal(burn_file_read(path, 1 << 20, &bytes, &count), BURN_OK);
   for (size_t i = 0; i < count; i++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     BurnGraph *graph = burn_onnx_read(bytes, i, device, NULL, &status);
     assert_true((graph != NULL) == (status == BURN_OK));
     if (!graph) assert_non_null(strstr(burn_status_message(status), "model"));
@@ -143,7 +143,7 @@ static void any_beginning_is_survived(void **state) {
 }
 
 static void inputs_are_checked(void **state) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnTensor *y = NULL;
   (void)state;
   BurnGraph *graph = load("gemm", NULL, &status);
@@ -165,7 +165,7 @@ static void inputs_are_checked(void **state) {
 
 /* d sum(relu(x w')) / d w of rows [1, 2] and [-3, 4], where all four results are positive: the sum of the rows. */
 static void gradients_reach_initializers(void **state) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnGradients *gradients = NULL;
   BurnDevice *training = burn_device_open("autodiff<ndarray>");
   BurnTensor *y = NULL, *x = burn_tensor_f32(training, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2));
@@ -203,7 +203,7 @@ static void gradients_reach_initializers(void **state) {
 
 /* x w + b as one step: d sum / d w is the sum of the rows of x for each column, d sum / d b the number of rows. */
 static void gradients_reach_a_linear_layer(void **state) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnGradients *gradients = NULL;
   BurnDevice *training = burn_device_open("autodiff<ndarray>");
   BurnTensor *y = NULL, *x = burn_tensor_f32(training, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2));
@@ -234,7 +234,7 @@ static void gradients_reach_a_linear_layer(void **state) {
 /* The batch [1, 2; -3, 4] gives h = 5, 11 and 5, 7: mean 5, 9 and variance 0, 4 (biased). y = (h - mean) / sqrt(variance
  * + 1e-5) * s + t; the running mean is 0.9 m + 0.1 mean. */
 static void batch_norm_follows_in_training(void **state) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   float values[4];
   (void)state;
   const BurnGraphOptions options = {.weights = BURN_GRAPH_WEIGHTS_KEPT};

@@ -55,7 +55,7 @@ static BurnGraph *exported(const BurnGraph *graph, BurnDevice *device, const cha
 
 static bool run_exported(BurnDevice *device, const char *path, const char *name, const char *set, double tolerance,
                          const char *file) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   const BurnGraphOptions options = {.weights = BURN_GRAPH_WEIGHTS_KEPT};
   BurnGraph *graph = burn_onnx_load_with(path, device, &options, &status);
   BurnGraph *copy = graph ? exported(graph, device, file, set, &status) : NULL;
@@ -75,7 +75,7 @@ static bool run_model(BurnDevice *device, const char *folder, const char *name, 
   snprintf(stored, sizeof stored, "%s/%s/%s", folder, name, set);
   if (export_file) return run_exported(device, path, name, stored, tolerance, export_file);
   for (int plain = 0; plain < 2 && same; plain++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     const BurnGraphOptions options = {.no_passes = plain};
     BurnGraph *graph = burn_onnx_load_with(path, device, &options, &status);
     if (!graph) {

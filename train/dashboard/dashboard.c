@@ -3,6 +3,7 @@
  * The run's own thread only notes values, under a mutex; curses belongs to the other one, which also reads the keys: so
  * a slow step hinders no key, and drawing costs a run nothing but the reading of numbers from the device. */
 #include "dashboard_internal.h"
+#include "status_chain.h"
 
 #include <curses.h>
 #include <langinfo.h>
@@ -318,7 +319,7 @@ static BurnStatus log_entry(void *context, const BurnLogEntry *entry) {
 
 /* -- the object ------------------------------------------------------------------------------- */
 
-BurnDashboard *burn_dashboard_create(const BurnDashboardConfig *config, BurnStatus *status) {
+static BurnDashboard *take_terminal(const BurnDashboardConfig *config, BurnStatus *status) {
   if (atomic_flag_test_and_set(&taken)) {
     *status = burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "dashboard: this process has one already");
     return NULL;
@@ -342,7 +343,13 @@ BurnDashboard *burn_dashboard_create(const BurnDashboardConfig *config, BurnStat
   dashboard->fallback = burn_progress_line(&dashboard->line);
   pthread_mutex_init(&dashboard->mutex, NULL);
   pthread_cond_init(&dashboard->changed, NULL);
-  *status = BURN_OK;
+  return dashboard;
+}
+
+BurnDashboard *burn_dashboard_create(const BurnDashboardConfig *config, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnDashboard *dashboard = result == BURN_OK ? take_terminal(config, &result) : NULL;
+  burn__store_status(status, result);
   return dashboard;
 }
 

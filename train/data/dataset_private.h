@@ -10,6 +10,8 @@
 
 #include <burn/plugin/random.h>
 
+#include "status_chain.h"
+
 /* A dataset over `count` items in blocks[i], which come from malloc and are taken, also on failure. */
 BurnDataset *burn__dataset_of_blocks(const BurnColumn *columns, size_t column_count, void *const *blocks, size_t count,
                                      BurnStatus *status);
@@ -39,15 +41,6 @@ BurnDataset *burn__source_refused(BurnDataset *source, BurnStatus *status, BurnS
  * the caller fills in before anybody reads. */
 BurnDataset *burn__dataset_ordered(BurnDataset *source, size_t count, const char *transform, size_t **order,
                                    BurnStatus *status);
-
-/* What a function that makes something starts from: the failure of an earlier one of the chain, after which it does
- * nothing. */
-static inline BurnStatus burn__entry_status(const BurnStatus *status) { return status != NULL ? *status : BURN_OK; }
-
-/* Stores a failure where the caller wants to know. The first of a chain stays. */
-static inline void burn__store_status(BurnStatus *status, BurnStatus value) {
-  if (status != NULL && *status == BURN_OK) *status = value;
-}
 
 /* word * limit / 2^64, rounded down: a number below limit. */
 static inline uint64_t burn__scale_word(uint64_t word, uint64_t limit) {

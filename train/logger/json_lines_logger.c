@@ -11,6 +11,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "status_chain.h"
 
 enum { MAX_LINE_BYTES = 1 << 16 };
 
@@ -135,7 +136,7 @@ static BurnStatus log_entry(void *context, const BurnLogEntry *entry) {
   return status;
 }
 
-BurnJsonLines *burn_json_lines_create(const char *path, bool resume, BurnStatus *status) {
+static BurnJsonLines *open_lines(const char *path, bool resume, BurnStatus *status) {
   const size_t bytes = strlen(path) + 1;
   BurnJsonLines *lines = calloc(1, sizeof *lines);
   if (lines) lines->path = malloc(bytes);
@@ -155,6 +156,13 @@ BurnJsonLines *burn_json_lines_create(const char *path, bool resume, BurnStatus 
   if (*status == BURN_OK) return lines;
   burn_json_lines_destroy(lines);
   return NULL;
+}
+
+BurnJsonLines *burn_json_lines_create(const char *path, bool resume, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnJsonLines *lines = result == BURN_OK ? open_lines(path, resume, &result) : NULL;
+  burn__store_status(status, result);
+  return lines;
 }
 
 BurnLogger burn_json_lines_logger(BurnJsonLines *lines) { return (BurnLogger){log_entry, lines}; }

@@ -9,6 +9,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "status_chain.h"
 
 typedef struct Newest {
   char name[96], unit[32]; /* cut where they are longer */
@@ -132,7 +133,7 @@ static BurnStatus log_entry(void *context, const BurnLogEntry *entry) {
   return due || last_final ? write_file(prometheus) : BURN_OK;
 }
 
-BurnPrometheus *burn_prometheus_create(const char *path, double interval, BurnStatus *status) {
+static BurnPrometheus *open_metrics(const char *path, double interval, BurnStatus *status) {
   const size_t bytes = strlen(path) + 1;
   BurnPrometheus *prometheus = calloc(1, sizeof *prometheus);
   if (prometheus) prometheus->path = malloc(bytes);
@@ -148,6 +149,13 @@ BurnPrometheus *burn_prometheus_create(const char *path, double interval, BurnSt
   if (prometheus) prometheus->changed = false;
   burn_prometheus_destroy(prometheus);
   return NULL;
+}
+
+BurnPrometheus *burn_prometheus_create(const char *path, double interval, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnPrometheus *prometheus = result == BURN_OK ? open_metrics(path, interval, &result) : NULL;
+  burn__store_status(status, result);
+  return prometheus;
 }
 
 BurnLogger burn_prometheus_logger(BurnPrometheus *prometheus) { return (BurnLogger){log_entry, prometheus}; }

@@ -7,6 +7,7 @@
 #include "hparams.h"
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "status_chain.h"
 
 /* Fields of Summary.Value, SummaryMetadata, TensorProto; a dtype of types.proto. */
 enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_HISTOGRAM = 5, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
@@ -184,7 +185,7 @@ BurnStatus burn_tensorboard_parameters(BurnTensorboard *board, size_t step, Burn
 
 /* -- begin and end ---------------------------------------------------------------------------- */
 
-BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status) {
+static BurnTensorboard *open_board(const char *folder, BurnStatus *status) {
   const size_t bytes = strlen(folder) + 16;
   BurnTensorboard *board = calloc(1, sizeof *board);
   *status = board ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tensorboard: out of memory");
@@ -205,6 +206,13 @@ BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status)
   if (*status == BURN_OK) return board;
   burn_tensorboard_destroy(board);
   return NULL;
+}
+
+BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status) {
+  BurnStatus result = burn__entry_status(status);
+  BurnTensorboard *board = result == BURN_OK ? open_board(folder, &result) : NULL;
+  burn__store_status(status, result);
+  return board;
 }
 
 BurnLogger burn_tensorboard_logger(BurnTensorboard *board) { return (BurnLogger){log_entry, board}; }

@@ -10,6 +10,7 @@
 #include "learner_internal.h"
 #include "logger_files.h"
 #include "report_internal.h"
+#include "status_chain.h"
 
 #define MAX_COUNT 9007199254740992.0 /* counts are exact up to 2^53 */
 enum { TEXT_LIMIT = 1 << 24, MAX_SAMPLES = 1000, MAX_CLASSES = 1000 };
@@ -226,11 +227,13 @@ BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root) {
 
 char *burn_report_json(const BurnReportConfig *config, BurnStatus *status) {
   cJSON *root = NULL;
-  *status = burn__report_read(config, &root);
+  BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__report_read(config, &root);
   char *text = root ? cJSON_Print(root) : NULL;
   cJSON_Delete(root);
   if (text) (void)burn_text_clean(text); /* escapes in JSON can stand for any byte */
-  if (*status == BURN_OK && !text) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
+  if (result == BURN_OK && !text) result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
+  burn__store_status(status, result);
   return text;
 }
 

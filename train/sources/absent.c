@@ -1,5 +1,6 @@
 /* absent.c - what a build without a library answers. */
 #include "image_private.h"
+#include "status_chain.h"
 
 #define ABSENT(what, library, package)                                                       \
   burn_status_make(BURN_STATUS_FAILED_PRECONDITION,                                          \
@@ -43,7 +44,7 @@ BurnStatus burn_image_write_jpeg(const char *path, const BurnImage *image, int q
 BurnDataset *burn_dataset_sqlite(const char *path, const char *table, const BurnColumn *columns, size_t column_count,
                                  BurnStatus *status) {
   (void)path, (void)table, (void)columns, (void)column_count;
-  if (status != NULL && *status == BURN_OK) *status = ABSENT("sqlite", "SQLite", "libsqlite3-dev");
+  burn__store_status(status, ABSENT("sqlite", "SQLite", "libsqlite3-dev"));
   return NULL;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "byte_pair.h"
 #include "lines.h"
+#include "status_chain.h"
 
 #include <burn/file.h>
 
@@ -182,7 +183,7 @@ static BurnStatus merges_read(Files *files) {
 
 BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path, const char *merges_path,
                                              const BurnSpecialTokens *specials, BurnStatus *status) {
-  if (status != NULL && *status != BURN_OK) return NULL;
+  if (burn__entry_status(status) != BURN_OK) return NULL;
   Files files = {.vocab_path = vocab_path, .merges_path = merges_path, .pairs = burn__byte_pairs_create()};
   BurnStatus result = files.pairs != NULL ? vocabulary_parse(&files) : no_memory();
   if (result == BURN_OK) result = numbers_place(&files);

@@ -1,6 +1,7 @@
 /* byte_pair_train.c - a vocabulary out of a text, as the BpeTrainer of Hugging Face's tokenizers makes it: words are
  * counted once, the pair that is met most is merged in all of them, of several the one with the smaller numbers. */
 #include "byte_pair.h"
+#include "status_chain.h"
 
 #include <burn/text.h>
 
@@ -224,7 +225,7 @@ static BurnStatus config_check(const BurnBytePairConfig *config) {
 
 BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length, const BurnBytePairConfig *config,
                                               BurnStatus *status) {
-  if (status != NULL && *status != BURN_OK) return NULL;
+  if (burn__entry_status(status) != BURN_OK) return NULL;
   const BurnStatus wrong = config_check(config);
   if (wrong != BURN_OK) return burn__tokenizer_refused(status, wrong);
   BurnPairMap counts = {NULL, NULL, 0, 0};

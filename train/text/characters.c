@@ -1,5 +1,6 @@
 /* characters.c - a token for each character. */
 #include "text_private.h"
+#include "status_chain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static void characters_number(Characters *characters) {
 }
 
 BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length, BurnStatus *status) {
-  if (status != NULL && *status != BURN_OK) return NULL;
+  if (burn__entry_status(status) != BURN_OK) return NULL;
   Characters *characters = calloc(1, sizeof *characters);
   if (characters != NULL) characters->ids = malloc(CODES * sizeof *characters->ids);
   BurnStatus result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "characters: out of memory");

@@ -1,5 +1,6 @@
 /* tokenizer.c - what all tokenizers have: a table of functions, lists of tokens, texts out of tokens. */
 #include "text_private.h"
+#include "status_chain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void burn_token_list_release(BurnTokenList *tokens) {
 }
 
 BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *interface, BurnStatus *status) {
-  BurnStatus result = status != NULL ? *status : BURN_OK;
+  BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK && (interface->encode == NULL || interface->token == NULL))
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "tokenizer: no function that encodes, or of tokens");
   BurnTokenizer *tokenizer = result == BURN_OK ? malloc(sizeof *tokenizer) : NULL;
@@ -39,12 +40,12 @@ BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *interface, Bu
     return tokenizer;
   }
   if (interface->destroy != NULL) interface->destroy(interface->context);
-  if (status != NULL && *status == BURN_OK) *status = result;
+  burn__store_status(status, result);
   return NULL;
 }
 
 BurnTokenizer *burn__tokenizer_refused(BurnStatus *status, BurnStatus reason) {
-  if (status != NULL && *status == BURN_OK) *status = reason;
+  burn__store_status(status, reason);
   return NULL;
 }
 

@@ -13,7 +13,12 @@
 BURN_EXTERN_C_BEGIN
 
 /* Marks of declarations: BURN_API what the libraries export, BURN_PRINTF a format and its arguments, BURN_USE_RESULT a
- * result that must not be dropped, BURN_UNUSED what may stay unused. Nothing where the compiler has no such mark. */
+ * result that must not be dropped, BURN_UNUSED what may stay unused, BURN_CHAINS(i) that argument i, a BurnStatus *, is
+ * that of a chain. Nothing where the compiler has no such mark.
+ *
+ * The status of a chain starts as BURN_OK. A function that finds a failure in it does nothing and gives NULL, taking
+ * what it takes; its own failure is stored. So calls may follow each other, and one look at the end tells the first
+ * that failed. NULL is allowed: nobody wants to know. */
 #if defined(__GNUC__)
 #if defined(_WIN32)
 #define BURN_API \
@@ -30,6 +35,11 @@ BURN_EXTERN_C_BEGIN
 #define BURN_USE_RESULT
 #define BURN_PRINTF(text_index, first)
 #define BURN_UNUSED
+#endif
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__) /* which warns of a status that nobody has set */
+#define BURN_CHAINS(index) __attribute__((access(read_write, index)))
+#else
+#define BURN_CHAINS(index)
 #endif
 
 /* An unnamed struct value, as either language writes it: BURN_INTERNAL_VALUE(BurnRange, 0, 4, 1). */

@@ -42,7 +42,7 @@ typedef struct BurnFolderLock BurnFolderLock;
  * who asks gets the folder (this process neither). The file `.lock` in it says whose it is. NULL on failure, with the
  * reason in *status: FAILED_PRECONDITION with the owner's process number and host where the folder is taken. On file
  * systems without locks it succeeds with a warning in the log. */
-BURN_API BURN_USE_RESULT BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status);
 
 /* Releases the folder and removes `.lock`. NULL is fine. A child of fork only forgets the lock, which stays its
  * parent's. */

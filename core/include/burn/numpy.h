@@ -41,8 +41,8 @@ BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnStatus burn_npy_write(const char *pat
 typedef struct BurnNpz BurnNpz;
 
 /* Opens an .npz file of numpy.savez or savez_compressed: reads it, and the headers of its arrays. NULL on failure, with
- * the reason in *status; only failures are stored, and only over BURN_OK. */
-BURN_API BURN_USE_RESULT BurnNpz *burn_npz_open(const char *path, BurnStatus *status);
+ * the reason in *status, which is that of a chain (burn/error.h). */
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnNpz *burn_npz_open(const char *path, BurnStatus *status);
 /* Frees what was read. NULL is allowed. */
 BURN_API void burn_npz_close(BurnNpz *npz);
 /* How many arrays there are. */

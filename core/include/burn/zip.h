@@ -28,8 +28,8 @@ typedef struct BurnZipMember {
 } BurnZipMember;
 
 /* Reads the directory of an archive; `bytes` stay the caller's and outlive it. NULL on failure, with the reason in
- * *status, by the rules of a chain: only failures are stored, and only over BURN_OK. */
-BURN_API BURN_USE_RESULT BurnZip *burn_zip_open(const uint8_t *bytes, size_t count, BurnStatus *status);
+ * *status, which is that of a chain (burn/error.h). */
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnZip *burn_zip_open(const uint8_t *bytes, size_t count, BurnStatus *status);
 /* Frees the directory. NULL is allowed. */
 BURN_API void burn_zip_close(BurnZip *zip);
 /* How many members there are. */

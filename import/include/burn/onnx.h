@@ -1,6 +1,6 @@
 /* onnx.h - ONNX models: graphs that load, run, and are trained on.
  *
- *   BurnStatus status;
+ *   BurnStatus status = BURN_OK;
  *   BurnGraph *graph = burn_onnx_load("model.onnx", device, &status);
  *   BurnTensor *y = NULL;
  *   status = burn_graph_run(graph, (BurnTensor *[]){x}, 1, &y, 1);
@@ -43,15 +43,18 @@ typedef struct BurnGraphValue {
 } BurnGraphValue;
 
 /* Loads a model onto a device. Data beside the model are read where it names them, never outside its folder. NULL on
- * failure with the reason in *status: NOT_FOUND or IO of the file, INVALID_ARGUMENT for a file that is no graph,
- * UNIMPLEMENTED with all operators that are not supported, their nodes and counts. */
-BURN_API BURN_USE_RESULT BurnGraph *burn_onnx_load(const char *path, BurnDevice *device, BurnStatus *status);
+ * failure with the reason in *status, which is that of a chain (burn/error.h): NOT_FOUND or IO of the file,
+ * INVALID_ARGUMENT for a file that is no graph, UNIMPLEMENTED with all operators that are not supported, their nodes
+ * and counts. */
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnGraph *burn_onnx_load(const char *path, BurnDevice *device,
+                                                                  BurnStatus *status);
 /* The same with options (NULL: defaults). */
-BURN_API BURN_USE_RESULT BurnGraph *burn_onnx_load_with(const char *path, BurnDevice *device,
-                                                        const BurnGraphOptions *options, BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnGraph *burn_onnx_load_with(const char *path, BurnDevice *device,
+                                                                       const BurnGraphOptions *options,
+                                                                       BurnStatus *status);
 /* The same from memory, which is not needed afterwards. Models with data in other files are refused. */
-BURN_API BURN_USE_RESULT BurnGraph *burn_onnx_read(const void *bytes, size_t count, BurnDevice *device,
-                                                   const BurnGraphOptions *options, BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnGraph *burn_onnx_read(const void *bytes, size_t count, BurnDevice *device,
+                                                                  const BurnGraphOptions *options, BurnStatus *status);
 
 /* Another instance with the same weights: tensors are shared until one of the two changes its own. NULL without
  * memory. */
@@ -101,7 +104,7 @@ BURN_API BurnGraphStats burn_graph_stats(const BurnGraph *graph);
 
 /* What a file holds, without loading it: inputs, outputs, opsets, operators with counts, and which of them are not
  * supported; as text for people, or as JSON. To be freed with free(); NULL with the reason in *status. */
-BURN_API BURN_USE_RESULT char *burn_onnx_info(const char *path, bool json, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT char *burn_onnx_info(const char *path, bool json, BurnStatus *status);
 
 BURN_EXTERN_C_END
 

@@ -33,13 +33,14 @@ typedef struct BurnStoreEntry {
 
 /* Opens a file, or a folder in which a model lies in parts, by model.safetensors.index.json or
  * pytorch_model.bin.index.json, or in one, model.safetensors or pytorch_model.bin; such an index may also be given
- * itself. Its parts must be plain names: files beside it. NULL on failure, with the reason in *status, by the rules of
- * a chain: only failures are stored, and only over BURN_OK. NOT_FOUND: no such file; INCOMPATIBLE: of no known format;
+ * itself. Its parts must be plain names: files beside it. NULL on failure, with the reason in *status, which is that
+ * of a chain (burn/error.h). NOT_FOUND: no such file; INCOMPATIBLE: of no known format;
  * CORRUPT_DATA: it is not what its beginning says. */
-BURN_API BURN_USE_RESULT BurnStore *burn_store_open(const char *path, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnStore *burn_store_open(const char *path, BurnStatus *status);
 
 /* The same for the bytes of a file, which stay the caller's and must outlive the store. An index is refused. */
-BURN_API BURN_USE_RESULT BurnStore *burn_store_open_bytes(const void *bytes, size_t count, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnStore *burn_store_open_bytes(const void *bytes, size_t count,
+                                                                         BurnStatus *status);
 
 /* Ends a store with all that it gave out but tensors. NULL is allowed. */
 BURN_API void burn_store_close(BurnStore *store);

@@ -23,10 +23,12 @@ typedef struct BurnTextTokenizer BurnTextTokenizer;
 
 /* Opens the tokenizer of a file. NULL on failure with the reason in *status: NOT_FOUND or IO of the file, CORRUPT_DATA
  * with an offset, UNIMPLEMENTED for a part of a tokenizer that is not known, with its name. */
-BURN_API BURN_USE_RESULT BurnTextTokenizer *burn_text_tokenizer_open(const char *path, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnTextTokenizer *burn_text_tokenizer_open(const char *path,
+                                                                                    BurnStatus *status);
 /* The same from memory, which is not needed afterwards. `label` names it in messages; NULL: "tokenizer". */
-BURN_API BURN_USE_RESULT BurnTextTokenizer *burn_text_tokenizer_read(const void *bytes, size_t count, const char *label,
-                                                                     BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnTextTokenizer *burn_text_tokenizer_read(const void *bytes, size_t count,
+                                                                                    const char *label,
+                                                                                    BurnStatus *status);
 /* Ends it; NULL is allowed. */
 BURN_API void burn_text_tokenizer_destroy(BurnTextTokenizer *tokenizer);
 
@@ -112,8 +114,8 @@ BURN_API void burn_decode_stream_release(BurnDecodeStream *stream);
 
 /* The tokenizer, which is taken, as one that loaders of data take: it encodes without special tokens. NULL on failure,
  * with the reason in *status, after which it is destroyed. */
-BURN_API BURN_USE_RESULT BurnTokenizer *burn_text_tokenizer_as_tokenizer(BurnTextTokenizer *tokenizer,
-                                                                         BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnTokenizer *burn_text_tokenizer_as_tokenizer(BurnTextTokenizer *tokenizer,
+                                                                                        BurnStatus *status);
 
 BURN_EXTERN_C_END
 

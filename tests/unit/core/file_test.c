@@ -90,6 +90,9 @@ static void locked_folder_is_refused(void **state) {
   assert_status(status, BURN_STATUS_FAILED_PRECONDITION, owner);
   burn_folder_unlock(lock);
   assert_false(exists(".lock"));
+  assert_null(burn_folder_lock(folder, &status)); /* the first failure of a chain stays */
+  assert_status(status, BURN_STATUS_FAILED_PRECONDITION, owner);
+  status = BURN_OK;
   lock = burn_folder_lock(folder, &status);
   assert_non_null(lock);
   burn_folder_unlock(lock);
@@ -196,6 +199,7 @@ static void lock_of_a_killed_process_is_free(void **state) {
   assert_status(status, BURN_STATUS_FAILED_PRECONDITION, owner);
   kill(child, SIGKILL);
   assert_int_equal(waitpid(child, NULL, 0), child);
+  status = BURN_OK;
   BurnFolderLock *lock = burn_folder_lock(folder, &status);
   assert_non_null(lock);
   burn_folder_unlock(lock);

@@ -57,7 +57,7 @@ static void json_lines_have_every_value(void **state) {
   (void)state;
   const Folder folder = folder_make();
   const char *path = file_in(&folder, "deep/metrics.jsonl");
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnJsonLines *lines = burn_json_lines_create(path, false, &status);
   check_status(status);
   const BurnLogger logger = burn_json_lines_logger(lines);
@@ -97,7 +97,7 @@ static void json_lines_go_on_where_the_run_does(void **state) {
   const Folder folder = folder_make();
   char path[256];
   snprintf(path, sizeof path, "%s", file_in(&folder, "metrics.jsonl"));
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnJsonLines *lines = burn_json_lines_create(path, false, &status);
   for (size_t batch = 1; batch <= 5; batch++) {
     const BurnLogger logger = burn_json_lines_logger(lines);
@@ -151,7 +151,7 @@ static void others_read_what_a_run_logs(void **state) {
   snprintf(board_path, sizeof board_path, "%s", file_in(&folder, "tensorboard"));
   snprintf(prometheus_path, sizeof prometheus_path, "%s", file_in(&folder, "burn.prom"));
   for (int part = 0; part < 2; part++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     BurnInterrupter interrupter = {0};
     BurnJsonLines *lines = burn_json_lines_create(lines_path, part == 1, &status);
     check_status(status);
@@ -206,7 +206,7 @@ static void tensorboard_leaves_out_what_is_done_again(void **state) {
   (void)state;
   const Folder folder = folder_make();
   for (size_t part = 0; part < 2; part++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     BurnTensorboard *board = burn_tensorboard_create(file_in(&folder, "tensorboard"), &status);
     check_status(status);
     check_status(burn_tensorboard_text(board, "note", 0, part ? "second" : "first"));
@@ -224,7 +224,7 @@ static void tensorboard_leaves_out_what_is_done_again(void **state) {
 static void histograms_are_read(void **state) {
   (void)state;
   const Folder folder = folder_make();
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnTensorboard *board = burn_tensorboard_create(file_in(&folder, "tensorboard"), &status);
   BurnDevice *device = burn_device_open("autodiff<ndarray>");
   Net net = net_make(device);
@@ -259,7 +259,7 @@ BURN_CONFIG(Hparams, HPARAMS);
 static void hyperparameters_are_read(void **state) {
   (void)state;
   const Folder folder = folder_make();
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   BurnTensorboard *board = burn_tensorboard_create(file_in(&folder, "tensorboard"), &status);
   check_status(status);
   Hparams config =
@@ -295,12 +295,13 @@ static void what_cannot_be_written_is_told(void **state) {
   (void)state;
   const Folder folder = folder_make();
   const char *taken = file_in(&folder, "taken");
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   fclose(fopen(taken, "w"));
   char path[300];
   snprintf(path, sizeof path, "%s/inner/burn.prom", taken);
   assert_null(burn_prometheus_create(path, 0, &status));
   check_refused(status, BURN_STATUS_IO, "cannot make folder");
+  status = BURN_OK;
   assert_null(burn_tensorboard_create(taken, &status));
   check_refused(status, BURN_STATUS_IO, "cannot make folder");
   folder_remove(folder.path);

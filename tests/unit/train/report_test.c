@@ -38,7 +38,7 @@ static void write_text(const Folder *folder, const char *name, const char *text)
 }
 
 static cJSON *json_of(const BurnReportConfig *config) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   char *text = burn_report_json(config, &status);
   check_status(status);
   cJSON *root = cJSON_Parse(text);

@@ -63,7 +63,7 @@ static BurnTokenizer *read_files(BurnStatus *status) {
 }
 
 static BurnTokenizer *read_golden(void) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   file_write(vocab, tokens_vocab, sizeof tokens_vocab);
   file_write(merges, tokens_merges, sizeof tokens_merges);
   BurnTokenizer *tokenizer = read_files(&status);
@@ -161,7 +161,7 @@ static void bad_files_are_refused(void **state) {
   refuse_files(good, "a b c\n", "byte_pair: tokenizer_test.txt: line 1: no two tokens with a space between them");
   refuse_files(good, "b a\n", "byte_pair: tokenizer_test.txt: line 1: a token that is not in the vocabulary");
   refuse_files(good, "a b\na b\n", "byte_pair: tokenizer_test.txt: line 2: a merge that was there before");
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   file_write(merges, "a b\n", 4);
   assert_null(read_files(&status));
   assert_string_equal(burn_status_message(status),

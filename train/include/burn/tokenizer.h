@@ -39,10 +39,10 @@ typedef struct BurnTokenizerInterface {
 
 typedef struct BurnTokenizer BurnTokenizer;
 
-/* Functions that make a tokenizer return NULL where they fail, with the reason in *status; only failures are stored,
- * and only over BURN_OK. The context is destroyed also on failure. */
-BURN_API BURN_USE_RESULT BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *tokenizer,
-                                                              BurnStatus *status);
+/* Functions that make a tokenizer return NULL where they fail, with the reason in the status of a chain
+ * (burn/error.h). The context is destroyed also on failure. */
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *tokenizer,
+                                                                             BurnStatus *status);
 /* Ends it; NULL is allowed. */
 BURN_API void burn_tokenizer_destroy(BurnTokenizer *tokenizer);
 /* How many tokens there are. */
@@ -61,7 +61,8 @@ BURN_API int64_t burn_tokenizer_find(const BurnTokenizer *tokenizer, const char 
 
 /* A token for each character (of UTF-8) of a text, numbered in the order of their code points. A character that is not
  * among them is INVALID_ARGUMENT when it is met, with its offset; a text that is no UTF-8 is CORRUPT_DATA. */
-BURN_API BURN_USE_RESULT BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length,
+                                                                                 BurnStatus *status);
 
 /* -- pairs of bytes --------------------------------------------------------------------------- */
 
@@ -75,9 +76,10 @@ typedef struct BurnSpecialTokens {
  * bytes, of which pairs are merged in the order of their list. From a vocab.json (tokens and numbers, which are 0 ..
  * n-1) and a merges.txt. `specials`, or NULL, are in the vocabulary. Files are taken as hostile: CORRUPT_DATA names
  * file and line. */
-BURN_API BURN_USE_RESULT BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path, const char *merges_path,
-                                                                      const BurnSpecialTokens *specials,
-                                                                      BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path,
+                                                                                     const char *merges_path,
+                                                                                     const BurnSpecialTokens *specials,
+                                                                                     BurnStatus *status);
 
 /* How burn_tokenizer_byte_pair_train makes a vocabulary. */
 typedef struct BurnBytePairConfig {
@@ -89,9 +91,9 @@ typedef struct BurnBytePairConfig {
 /* Learns pairs of a text: again and again the one that is met most is merged; of several the one with the smaller
  * numbers. The same vocabulary as the BpeTrainer of Hugging Face's tokenizers makes with ByteLevel. Takes time in
  * proportion to text times vocabulary: for some thousands of tokens. */
-BURN_API BURN_USE_RESULT BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length,
-                                                                       const BurnBytePairConfig *config,
-                                                                       BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length,
+                                                                                      const BurnBytePairConfig *config,
+                                                                                      BurnStatus *status);
 /* Writes the two files of a tokenizer of pairs, each as a whole (burn_file_write); INVALID_ARGUMENT for another kind.
  */
 BURN_API BURN_USE_RESULT BurnStatus burn_tokenizer_byte_pair_write(const BurnTokenizer *tokenizer,

@@ -40,7 +40,8 @@ typedef struct BurnDashboard BurnDashboard;
 
 /* Nothing is drawn yet. NULL on failure, with the reason in *status: OUT_OF_MEMORY, or FAILED_PRECONDITION where the
  * process has one already. `config` may be NULL. */
-BURN_API BURN_USE_RESULT BurnDashboard *burn_dashboard_create(const BurnDashboardConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnDashboard *burn_dashboard_create(const BurnDashboardConfig *config,
+                                                                             BurnStatus *status);
 /* The renderer of the run: takes the terminal as the run begins, gives it back as it ends. */
 BURN_API BurnRenderer burn_dashboard_renderer(BurnDashboard *dashboard);
 /* A logger by which the plots have every batch, of validation, too; without it they have the mean of the epoch so far

@@ -4,10 +4,8 @@
  * Datasets are immutable and counted; get may be called from several threads at once. Transforms are lazy and keep (a
  * reference to) what they are given: the caller's own reference is taken.
  *
- * Functions that make a dataset or a loader return NULL where they fail, and store the reason in *status (NULL
- * allowed). Only failures are stored, and only over BURN_OK: start with BURN_OK and look once, at the end. If *status
- * is a failure already, they do nothing but release what they take, and return NULL. So calls nest, and of a whole
- * program's chains the first failure stays. */
+ * Functions that make a dataset or a loader return NULL where they fail, with the reason in the status of a chain
+ * (burn/error.h), also where that is a failure already: then they only release what they take. So calls nest. */
 #ifndef BURN_TRAIN_DATASET_H
 #define BURN_TRAIN_DATASET_H
 
@@ -37,7 +35,8 @@ typedef struct BurnDatasetInterface {
   void (*destroy)(void *context); /* NULL: nothing to do */
   void *context;
 } BurnDatasetInterface;
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInterface *dataset, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnDataset *burn_dataset_create(const BurnDatasetInterface *dataset,
+                                                                         BurnStatus *status);
 
 /* Item `index` as it is in an epoch, from 1; 0: as it is without one. */
 typedef BurnStatus (*BurnGetInEpoch)(void *context, size_t epoch, size_t index, void *const *columns);
@@ -45,8 +44,9 @@ typedef BurnStatus (*BurnGetInEpoch)(void *context, size_t epoch, size_t index, 
 /* The same for items that differ between epochs, as images that are cropped at random do: `get` is called in place of
  * dataset->get, which may be NULL. An item is a function of epoch and index, so that it is the same on every thread and
  * in a run that resumes. Transforms pass the epoch on; burn_dataset_cache keeps the items of epoch 0. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_create_by_epoch(const BurnDatasetInterface *dataset,
-                                                                   BurnGetInEpoch get, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_create_by_epoch(const BurnDatasetInterface *dataset,
+                                                                                  BurnGetInEpoch get,
+                                                                                  BurnStatus *status);
 
 /* Datasets are counted: clone holds the same one, drop lets it go; NULL is allowed. */
 BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
@@ -66,13 +66,15 @@ BURN_API BURN_USE_RESULT BurnStatus burn_dataset_get_in_epoch(const BurnDataset 
 /* -- sources ---------------------------------------------------------------------------------- */
 
 /* `count` items in memory; data[i] holds the items of column i one after the other and is copied. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
-                                                          const void *const *data, size_t count, BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count,
+                                                                         const void *const *data, size_t count,
+                                                                         BurnStatus *status);
 
 /* MNIST from a folder with the four IDX files, plain or with .gz: columns "image" u8 [28, 28] and "label" u8. Header,
  * sizes and label range are checked; messages name file and offset. */
 enum { BURN_MNIST_TRAIN = 0, BURN_MNIST_TEST = 1 };
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_mnist(const char *folder, uint32_t split,
+                                                                        BurnStatus *status);
 
 /* What a reader does about what it cannot read. Zero-initialised, it stops at the first. */
 typedef struct BurnReadConfig {
@@ -84,9 +86,8 @@ typedef struct BurnReadConfig {
  * or a list of lists as its shape says; true and false are 1 and 0; a u8 column [n] may also be a text of at most n
  * bytes, with zeros after it. Other keys and blank lines are passed over. Numbers must fit the dtype (integers below
  * 2^53; f16 and bf16 are not read). A bad line is CORRUPT_DATA, with file, line and column. `config` may be NULL. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns,
-                                                              size_t column_count, const BurnReadConfig *config,
-                                                              BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnDataset *burn_dataset_json_lines(
+    const char *path, const BurnColumn *columns, size_t column_count, const BurnReadConfig *config, BurnStatus *status);
 
 /* How burn_dataset_csv reads. */
 typedef struct BurnCsvConfig {
@@ -102,8 +103,9 @@ typedef struct BurnCsvConfig {
  * n bytes with zeros after it. Other fields are numbers with a point, or true and false, which fit the dtype (f16 and
  * bf16 are not read). Every line has as many fields as the first. A bad line is CORRUPT_DATA, with file and line; a
  * column that the header lacks is NOT_FOUND. `config` may be NULL. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_csv(const char *path, const BurnColumn *columns, size_t column_count,
-                                                       const BurnCsvConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnDataset *burn_dataset_csv(const char *path, const BurnColumn *columns,
+                                                                      size_t column_count, const BurnCsvConfig *config,
+                                                                      BurnStatus *status);
 
 /* How texts become items. */
 typedef struct BurnTextConfig {
@@ -115,14 +117,15 @@ typedef struct BurnTextConfig {
 
 /* A line of a text file, plain or gzipped, per item, without its line end: columns "text" u8 [bytes] and "length" i64,
  * its bytes. Read as a whole. A bad line is CORRUPT_DATA, with file and line. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_text_lines(const char *path, const BurnTextConfig *config,
-                                                              BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_text_lines(const char *path,
+                                                                             const BurnTextConfig *config,
+                                                                             BurnStatus *status);
 
 /* Arrays of a NumPy file (numpy.h), whose first axis is that of the items: of an .npz file those of these names, or all
  * with NULL, each a column of its name; a .npy file is one column names[0], or "x" with NULL. All have as many items.
  * Read as a whole. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_numpy(const char *path, const char *const *names, size_t name_count,
-                                                         BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnDataset *burn_dataset_numpy(const char *path, const char *const *names,
+                                                                        size_t name_count, BurnStatus *status);
 
 /* What burn_dataset_wav gives. */
 typedef struct BurnWavConfig {
@@ -135,8 +138,8 @@ typedef struct BurnWavConfig {
 
 /* A sound file per item (wav.h), by paths (copied): columns "samples" f32 [channels, frames], "frames" i64, how many
  * are of the file, and with labels "label" i64. Headers are read at once, samples when an item is asked for. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_wav(const char *const *paths, size_t count,
-                                                       const BurnWavConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnDataset *burn_dataset_wav(const char *const *paths, size_t count,
+                                                                      const BurnWavConfig *config, BurnStatus *status);
 
 /* Digits drawn on the fly: 28 x 28 images of 0-9 from stroke outlines with random affine distortion, thickness and
  * noise. Same columns as MNIST. Item i depends on seed and i only, so any number of items costs no memory and no
@@ -145,7 +148,8 @@ typedef struct BurnDigitsConfig {
   size_t count;
   uint64_t seed;
 } BurnDigitsConfig;
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnDataset *burn_dataset_digits(const BurnDigitsConfig *config,
+                                                                         BurnStatus *status);
 
 /* -- transforms ------------------------------------------------------------------------------- */
 
@@ -160,37 +164,39 @@ typedef struct BurnMapInterface {
   BurnStatus (*map_item)(void *context, size_t index, const void *const *in, void *const *out);
   void (*destroy)(void *context); /* at the end of the dataset, also if it cannot be made; NULL: nothing to do */
 } BurnMapInterface;
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map,
-                                                       BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map,
+                                                                      BurnStatus *status);
 
 /* Images u8 [28, 28] and labels u8 as the Burn guide feeds them: "image" f32 [1, 28, 28], (x / 255 - 0.1307) / 0.3081,
  * and "label" i64. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnDataset *burn_dataset_mnist_normalize(BurnDataset *source,
+                                                                                  BurnStatus *status);
 
 /* Items start .. end-1; end is clamped to the count. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end,
-                                                         BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnDataset *burn_dataset_slice(BurnDataset *source, size_t start, size_t end,
+                                                                        BurnStatus *status);
 
 /* Parts of a dataset one after the other, into parts[0 .. count-1], which are the caller's: a share of the items each,
  * by fractions in 0 .. 1 whose sum is at most 1; with NULL all equally large, where the last has what remains, as in
  * Burn. Part k begins where part k-1 ends, at the sum of the fractions times the count, to the nearest item. Shuffle
  * before if the items are sorted. false where it fails; all parts are NULL then. */
-BURN_API bool burn_dataset_split(BurnDataset *source, const double *fractions, size_t count, BurnDataset **parts,
-                                 BurnStatus *status);
+BURN_API BURN_CHAINS(5) bool burn_dataset_split(BurnDataset *source, const double *fractions, size_t count,
+                                                BurnDataset **parts, BurnStatus *status);
 
 /* The items at these indices (copied), in this order; an item may come more than once. OUT_OF_RANGE names the first
  * index that the source does not have. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_select(BurnDataset *source, const size_t *indices, size_t count,
-                                                          BurnStatus *status);
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnDataset *burn_dataset_select(BurnDataset *source, const size_t *indices,
+                                                                         size_t count, BurnStatus *status);
 
 /* The items of several datasets one after the other. Names, dtypes and shapes of their columns are the same. All are
  * taken. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_compose(BurnDataset *const *sources, size_t count,
-                                                           BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_compose(BurnDataset *const *sources, size_t count,
+                                                                          BurnStatus *status);
 
 /* All runs of `size` items: item i has the items i .. i + size - 1 of the source, in columns of shape [size, ...]. They
  * overlap; there is none if the source has fewer items. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_windows(BurnDataset *source, size_t size, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_windows(BurnDataset *source, size_t size,
+                                                                          BurnStatus *status);
 
 /* What burn_dataset_sample draws. */
 typedef struct BurnSampleConfig {
@@ -203,14 +209,16 @@ typedef struct BurnSampleConfig {
 
 /* Items drawn at random, once: item i is always the same, so a loader meets them in the same order with any number of
  * workers, and every epoch has the same items. `balance` reads every item of the source once. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_sample(BurnDataset *source, const BurnSampleConfig *config,
-                                                          BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_sample(BurnDataset *source,
+                                                                         const BurnSampleConfig *config,
+                                                                         BurnStatus *status);
 
 /* All items in a fixed order drawn once from the seed. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_shuffle(BurnDataset *source, uint64_t seed,
+                                                                          BurnStatus *status);
 
 /* All items read once and kept in memory. Fails with the first item that fails. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnDataset *burn_dataset_cache(BurnDataset *source, BurnStatus *status);
 
 BURN_EXTERN_C_END
 

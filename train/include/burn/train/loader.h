@@ -33,8 +33,9 @@ typedef struct BurnLoaderConfig {
 typedef struct BurnLoader BurnLoader;
 
 /* Takes the dataset. NULL with the reason in *status, by the rules of dataset.h. */
-BURN_API BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *config,
-                                                        BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDataset *dataset,
+                                                                       const BurnLoaderConfig *config,
+                                                                       BurnStatus *status);
 BURN_API void burn_loader_destroy(BurnLoader *loader); /* NULL is allowed; no iteration is running */
 /* Batches, and items in them, of an epoch. */
 BURN_API size_t burn_loader_batch_count(const BurnLoader *loader);

@@ -65,7 +65,8 @@ typedef struct BurnJsonLines BurnJsonLines;
  * to the place that the run takes up: at the first entry, lines from that epoch and batch on are cut off, and so is a
  * last line that is not whole. NULL on failure, with the reason in *status. A line that is no such object fails the
  * first entry, with its number. */
-BURN_API BURN_USE_RESULT BurnJsonLines *burn_json_lines_create(const char *path, bool resume, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnJsonLines *burn_json_lines_create(const char *path, bool resume,
+                                                                              BurnStatus *status);
 /* The logger of a run. */
 BURN_API BurnLogger burn_json_lines_logger(BurnJsonLines *lines);
 /* Closes the file; NULL is fine. */
@@ -81,7 +82,8 @@ BURN_API void burn_json_lines_destroy(BurnJsonLines *lines);
 typedef struct BurnTensorboard BurnTensorboard;
 
 /* Makes the folders where they are missing. NULL on failure, with the reason in *status. */
-BURN_API BURN_USE_RESULT BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnTensorboard *burn_tensorboard_create(const char *folder,
+                                                                                 BurnStatus *status);
 /* The logger of a run. */
 BURN_API BurnLogger burn_tensorboard_logger(BurnTensorboard *board);
 /* A text, in Markdown, on the page of texts; of the training. */
@@ -113,7 +115,8 @@ typedef struct BurnPrometheus BurnPrometheus;
 
 /* The file is written at most once per `interval` seconds (0: 5), and after each epoch. The first one is written here,
  * without values. NULL on failure, with the reason in *status. */
-BURN_API BURN_USE_RESULT BurnPrometheus *burn_prometheus_create(const char *path, double interval, BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnPrometheus *burn_prometheus_create(const char *path, double interval,
+                                                                               BurnStatus *status);
 /* The logger of a run. */
 BURN_API BurnLogger burn_prometheus_logger(BurnPrometheus *prometheus);
 /* Writes what has not been written, and leaves the file; NULL is fine. */

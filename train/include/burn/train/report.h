@@ -31,7 +31,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_report_write(const BurnReportConfig *co
  * value], ..], "epochs": [[epoch, value], ..], "min": [epoch, value], "max", "last"}, "valid": ..}], "history",
  * "settings", "config", "confusion_matrix", "samples"}; what the folder lacks is missing, NaN is null. NULL on failure,
  * with the reason in *status. */
-BURN_API BURN_USE_RESULT char *burn_report_json(const BurnReportConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT char *burn_report_json(const BurnReportConfig *config, BurnStatus *status);
 
 /* An on_epoch of a learner that writes the report after each epoch; `context` is a BurnReportConfig. */
 BURN_API BURN_USE_RESULT BurnStatus burn_report_on_epoch(void *context, const BurnEpochResult *result);

@@ -51,10 +51,12 @@ BURN_API void burn_transitions_drop(BurnTransitions *transitions);
 /* The newest `capacity` transitions, in the host's memory: adding one costs no work of a device. */
 typedef struct BurnTransitionBuffer BurnTransitionBuffer;
 
-/* For states of a shape; `seed` is that of what is drawn. NULL with the reason in *status, by the rules of dataset.h.
- */
-BURN_API BURN_USE_RESULT BurnTransitionBuffer *burn_transition_buffer_create(size_t capacity, BurnShape state_shape,
-                                                                             uint64_t seed, BurnStatus *status);
+/* For states of a shape; `seed` is that of what is drawn. NULL with the reason in *status, which is that of a chain
+ * (burn/error.h). */
+BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnTransitionBuffer *burn_transition_buffer_create(size_t capacity,
+                                                                                            BurnShape state_shape,
+                                                                                            uint64_t seed,
+                                                                                            BurnStatus *status);
 BURN_API void burn_transition_buffer_destroy(BurnTransitionBuffer *buffer); /* NULL is allowed */
 /* Copies one in; the oldest goes where the buffer is full. */
 BURN_API void burn_transition_buffer_add(BurnTransitionBuffer *buffer, const float *state, size_t action, float reward,
@@ -105,10 +107,11 @@ typedef struct BurnDqn BurnDqn;
 typedef BurnTensor *(*BurnQNetwork)(const void *module, BurnTensor *states);
 
 /* An agent for states of a shape and `module` on a device with autodiff. Module, optimizer and device stay the caller's
- * and outlive it. NULL with the reason in *status, by the rules of dataset.h. */
-BURN_API BURN_USE_RESULT BurnDqn *burn_dqn_create(const BurnDqnConfig *config, BurnShape state_shape, BurnModule module,
-                                                  BurnQNetwork network, BurnOptimizer *optimizer, BurnDevice *device,
-                                                  BurnStatus *status);
+ * and outlive it. NULL with the reason in *status, which is that of a chain (burn/error.h). */
+BURN_API BURN_CHAINS(7) BURN_USE_RESULT BurnDqn *burn_dqn_create(const BurnDqnConfig *config, BurnShape state_shape,
+                                                                 BurnModule module, BurnQNetwork network,
+                                                                 BurnOptimizer *optimizer, BurnDevice *device,
+                                                                 BurnStatus *status);
 BURN_API void burn_dqn_destroy(BurnDqn *dqn); /* NULL is allowed */
 /* As an agent, which borrows it. */
 BURN_API BurnAgent burn_dqn_agent(BurnDqn *dqn);
