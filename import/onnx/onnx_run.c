@@ -202,7 +202,7 @@ BurnStatus onnx_run_body(OnnxFrame *frame, OnnxValue *inputs, OnnxValue *outputs
   frame->values = calloc(body->slot_count + 1, sizeof *frame->values);
   frame->left = malloc((body->slot_count + 1) * sizeof *frame->left);
   BurnStatus status = frame->values && frame->left ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  if (status == BURN_OK) memcpy(frame->left, body->uses, body->slot_count * sizeof *frame->left);
+  if (status == BURN_OK && body->slot_count) memcpy(frame->left, body->uses, body->slot_count * sizeof *frame->left);
   for (uint32_t i = 0; i < body->input_count; i++) {
     if (status == BURN_OK) {
       put(frame, body->inputs[i], inputs[i]);

@@ -157,8 +157,9 @@ void burn__step_byte_level(const TokenStep *step, const TokenSlice *in, TokenPar
 /* text: what stands for a space; prepend; flags: split. */
 void burn__step_metaspace(const TokenStep *step, const TokenSlice *in, TokenParts *out) {
   if (in->count == 0) return;
-  const bool starts =
-      in->bytes[0] == ' ' || (in->count >= step->text_length && memcmp(in->bytes, step->text, step->text_length) == 0);
+  const bool marked =
+      step->text_length > 0 && in->count >= step->text_length && memcmp(in->bytes, step->text, step->text_length) == 0;
+  const bool starts = in->bytes[0] == ' ' || step->text_length == 0 || marked;
   const bool wants =
       step->prepend == TOKEN_PREPEND_ALWAYS || (step->prepend == TOKEN_PREPEND_FIRST && in->from[0] == 0);
   if (wants && !starts) burn__parts_put(out, step->text, step->text_length, in->from[0], in->to[0]);
