@@ -4,7 +4,6 @@
 #include "tokenizer_private.h"
 #include "status_chain.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +51,7 @@ BurnTextTokenizer *burn_text_tokenizer_open(const char *path, BurnStatus *status
   if (mapped == BURN_OK)
     tokenizer = burn_text_tokenizer_read(file.bytes, file.count, path, status);
   else
-    burn__store_status(status, mapped);
+    burn__store_status(status, burn_status_annotate(mapped, "%s", path));
   if (mapped == BURN_OK) burn__store_unmap(&file);
   return tokenizer;
 }

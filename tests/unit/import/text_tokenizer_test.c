@@ -184,6 +184,15 @@ static void wrong_files_are_refused(void **state) {
           "file: byte 54: a normalizer of type \"Rot13\" is not known");
 }
 
+/* The path stands in the message, also of a file that is not there. */
+static void missing_files_are_named(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  assert_null(burn_text_tokenizer_open("nowhere.json", &status));
+  assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
+  assert_non_null(strstr(burn_status_message(status), "nowhere.json: "));
+}
+
 /* A part of a file is refused, but for vocab.txt, any beginning of which is one. */
 static void cut_files_are_refused(void **state) {
   (void)state;
@@ -237,6 +246,7 @@ int main(void) {
       cmocka_unit_test(loaders_take_them),
       cmocka_unit_test(bad_bytes_are_read),
       cmocka_unit_test(wrong_files_are_refused),
+      cmocka_unit_test(missing_files_are_named),
       cmocka_unit_test(cut_files_are_refused),
       cmocka_unit_test(long_words_end),
   };
