@@ -90,6 +90,40 @@ if has voice_activity $silero/model.onnx $silero/speech_16k.wav $silero/speech_p
   wrong voice_activity 'cut.wav' --model "$models/$silero/model.onnx" cut.wav
 fi
 
+# -- texts: cosines by the tokenizers package and ONNX Runtime 1.30, means of the first output; sentences by ONNX Runtime. The encoder is a toy that
+# was never trained, and has no tokenizer: its 99 tokens are letters here.
+bert=onnx/bert-toy/model.onnx splitter=onnx/byte-bilstm/model.onnx
+if has text_encoder $bert $splitter; then
+  letters='a b c d e f g h i j k l m n o p q r s t u v w x y z'
+  { printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' && printf '%s\n' $letters && printf '##%s\n' $letters; } >vocab.txt
+  # cosines POOLING EXPECTED...: of each text with the first, nearest first.
+  cosines() {
+    pooling=$1
+    shift
+    run text_encoder --model "$models/$bert" --tokenizer vocab.txt --pooling "$pooling" --output vectors.npy \
+      'the rain is over' 'a dog barks' '' 'the rain is over' 'the rain is gone'
+    sed -n 's/^ *\([0-9.]*\)  .*$/\1/p' text_encoder.out | awk -v want="$*" '
+      BEGIN { n = split(want, w, " ") }
+      { d = $1 - w[NR]; if (d > 0.0001 || d < -0.0001) bad = 1 }
+      END { exit bad || NR != n }' || fail "cosines of $pooling are not $*: $(cat text_encoder.out)"
+  }
+  cosines mean 1 0.98932 0.97250 0.82779
+  [ "$(number tokens text_encoder.out)" = 58 ] && [ "$(number width text_encoder.out)" = 99 ] || fail "$(cat text_encoder.out)"
+  sed -n 4p text_encoder.out | grep -q '^ 0.8278  $' || fail "the last is not the empty text: $(cat text_encoder.out)"
+  "$bin/burn" weights vectors.npy | grep -q '5 *x *99\|\[5, *99\]' || fail "vectors.npy: $("$bin/burn" weights vectors.npy)"
+  cosines first 1 1 0.99999 0.99993
+  run text_encoder --split --model "$models/$splitter" \
+    'Das ist ein Satz. Hier ist z.B. noch einer und Dr. Weber wohnt hier seit 3.5 Jahren! Ist das Schluss? Ja.'
+  printf '%s\n' 'Das ist ein Satz.' 'Hier ist z.B.' 'noch einer und Dr.' 'Weber wohnt hier seit 3.5' 'Jahren!' 'Ist das Schluss? Ja.' >sentences
+  grep -v '^result' text_encoder.out | cmp -s - sentences || fail "other sentences: $(cat text_encoder.out)"
+  wrong text_encoder 'not i64 or i32' --model "$models/$splitter" --tokenizer vocab.txt a b
+  wrong text_encoder 'bytes (u8) expected' --split --model "$models/$bert" a
+  wrong text_encoder 'not mean or first' --model x --tokenizer x --pooling last a b
+  wrong text_encoder 'one or more to compare' --model x --tokenizer x a
+  wrong text_encoder 'nowhere.json' --model "$models/$bert" --tokenizer nowhere.json a b
+  wrong text_encoder 'nothing' --model "$models/$bert" --tokenizer vocab.txt --output-name nothing a b
+fi
+
 # -- boxes: those of the stored outputs, by the formulas of the networks' authors
 hopper=onnx/grace_hopper_224.ppm
 # box LABEL SCORE LEFT TOP RIGHT BOTTOM: one of those found is within 1 % and 1 pixel.
