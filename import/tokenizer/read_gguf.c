@@ -168,6 +168,9 @@ static BurnStatus read_pieces(BurnTextTokenizer *tokenizer, const GgufCursor *fi
   BurnStatus status = read_scores(model, file, &values->scores);
   model->unknown = token_of(&values->unknown_token_id, model);
   if (model->unknown < 0) model->unknown = is_t5 ? 2 : 0;
+  if (status == BURN_OK && (uint64_t)model->unknown >= model->vocabulary.count)
+    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "no tokenizer.ggml.unknown_token_id, and no token %lld of %zu",
+                              (long long)model->unknown, model->vocabulary.count);
   const GgufValue *map = &values->precompiled_charsmap;
   if (status == BURN_OK && map->type != GGUF_NOTHING && map->count > 0) {
     if (map->type != GGUF_ARRAY || (map->element != GGUF_U8 && map->element != GGUF_I8))

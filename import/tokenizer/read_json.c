@@ -11,6 +11,14 @@ BurnStatus burn__json_unknown(const BurnJson *at, const char *what, const char *
                           (unsigned long long)(at->offset + at->at), what, name);
 }
 
+/* A number of a token; one that no vocabulary can have is refused. */
+static int64_t token_number(BurnJson *json) {
+  const uint64_t id = burn__json_uint(json);
+  if (id < TOKEN_LIMIT) return (int64_t)id;
+  burn__json_expected(json, "a token's number, less than 2097152,");
+  return 0;
+}
+
 /* -- added tokens ----------------------------------------------------------------------------- */
 
 static BurnStatus read_added(BurnTextTokenizer *tokenizer, BurnJson *json) {
@@ -22,7 +30,7 @@ static BurnStatus read_added(BurnTextTokenizer *tokenizer, BurnJson *json) {
     burn__json_expected(json, "an added token with id and content");
     return json->status;
   }
-  const TokenAdded added = {.id = (int64_t)(burn__json_uint(&found[0]) & INT64_MAX),
+  const TokenAdded added = {.id = token_number(&found[0]),
                             .single_word = burn__json_bool(&found[2], false),
                             .takes_left = burn__json_bool(&found[3], false),
                             .takes_right = burn__json_bool(&found[4], false),
@@ -51,8 +59,8 @@ static int64_t read_pair_id(BurnJson json) {
   burn__json_take(&json, '[');
   burn__json_skip(&json);
   burn__json_take(&json, ',');
-  const uint64_t id = burn__json_uint(&json);
-  return json.status == BURN_OK && id <= INT32_MAX ? (int64_t)id : -1;
+  const int64_t id = token_number(&json);
+  return json.status == BURN_OK ? id : -1;
 }
 
 static BurnStatus read_bert(BurnTextTokenizer *tokenizer, const BurnJson *json, bool is_roberta) {
@@ -75,6 +83,18 @@ static BurnStatus read_bert(BurnTextTokenizer *tokenizer, const BurnJson *json, 
   return made ? BURN_OK : no_memory();
 }
 
+/* A few items around a text, or two; a file may ask for any number of them, over and over. */
+enum { MOST_ITEMS = 64 };
+
+static BurnStatus add_item(TokenTemplate *items, int64_t id, int64_t type_id) {
+  if (items->count == MOST_ITEMS)
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "a template of more than %d tokens", MOST_ITEMS);
+  for (size_t i = 0; i < items->count && id < 0; i++)
+    if (items->items[i].id == id)
+      return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a template with the same text twice");
+  return burn__template_add(items, id, type_id) ? BURN_OK : no_memory();
+}
+
 /* The numbers of a special token of a template. */
 static BurnStatus add_special(const BurnJson *specials, const char *name, int64_t type_id, TokenTemplate *items) {
   BurnJson special = burn__json_has(specials) ? burn__json_field(specials, name) : (BurnJson){.status = BURN_OK};
@@ -82,10 +102,13 @@ static BurnStatus add_special(const BurnJson *specials, const char *name, int64_
   bool is_first = true;
   if (!burn__json_has(&ids))
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "a template names \"%.40s\", which has no ids", name);
+  BurnStatus status = BURN_OK;
   burn__json_take(&ids, '[');
-  while (burn__json_more(&ids, &is_first, ']'))
-    if (!burn__template_add(items, (int64_t)(burn__json_uint(&ids) & INT32_MAX), type_id)) return no_memory();
-  return ids.status;
+  while (status == BURN_OK && burn__json_more(&ids, &is_first, ']')) {
+    const int64_t id = token_number(&ids);
+    status = ids.status == BURN_OK ? add_item(items, id, type_id) : ids.status;
+  }
+  return status == BURN_OK ? ids.status : status;
 }
 
 /* {"SpecialToken": {"id": "[CLS]", "type_id": 0}} or {"Sequence": {"id": "A", "type_id": 0}} */
@@ -99,10 +122,11 @@ static BurnStatus read_item(BurnJson *json, const BurnJson *specials, TokenTempl
   if (json->status != BURN_OK) return json->status;
   burn__json_fields(&kind[is_special ? 0 : 1], names, 2, found);
   const BurnJsonName name = burn__json_name(&found[0]);
-  const int64_t type_id = burn__json_has(&found[1]) ? (int64_t)(burn__json_uint(&found[1]) & INT32_MAX) : 0;
+  const int64_t type_id = burn__json_has(&found[1]) ? token_number(&found[1]) : 0;
+  if (found[1].status != BURN_OK) return found[1].status;
   if (is_special) return add_special(specials, name.text, type_id, items);
   const int64_t text = strcmp(name.text, "B") == 0 ? TEMPLATE_SECOND : TEMPLATE_FIRST;
-  return burn__template_add(items, text, type_id) ? BURN_OK : no_memory();
+  return add_item(items, text, type_id);
 }
 
 static BurnStatus read_template(BurnTextTokenizer *tokenizer, BurnJson *json) {
@@ -174,6 +198,6 @@ BurnStatus burn__tokenizer_read_json(BurnTextTokenizer *tokenizer, const uint8_t
   tokenizer->joins_with_spaces = !burn__json_has(&found[DECODER]);
   if (status != BURN_OK || !burn__json_has(&found[PADDING])) return status;
   BurnJson pad = burn__json_field(&found[PADDING], "pad_id");
-  if (burn__json_has(&pad)) tokenizer->pad_id = (int64_t)(burn__json_uint(&pad) & INT32_MAX);
+  if (burn__json_has(&pad)) tokenizer->pad_id = token_number(&pad);
   return pad.status;
 }

@@ -19,7 +19,12 @@ static bool flag(const StepReading *reading, const char *name, bool otherwise) {
 
 static void read_text(StepReading *reading, const char *name, char **text, size_t *length) {
   BurnJson value = burn__json_field(reading->json, name);
-  if (!burn__json_has(&value)) return;
+  if (!burn__json_has(&value)) {
+    if (reading->status == BURN_OK)
+      reading->status =
+          burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: a step without \"%s\"", reading->json->at, name);
+    return;
+  }
   *text = burn__json_text(&value);
   *length = *text != NULL ? strlen(*text) : 0;
   if (reading->status == BURN_OK) reading->status = value.status;

@@ -23,6 +23,7 @@ BurnStatus burn__tokenizer_add(BurnTextTokenizer *tokenizer, TokenAdded added, c
 static BurnStatus set_normalized(BurnTextTokenizer *tokenizer, size_t index, const char *text, size_t length) {
   TokenParts parts = {.status = BURN_OK}, spare = {.status = BURN_OK};
   burn__parts_take_text(&parts, text, length);
+  parts.limit = 16 * length + 256; /* of all tokens, together, while the file is read */
   BurnStatus status = burn__steps_run(&tokenizer->normalizers, &parts, &spare);
   if (status == BURN_OK && parts.used > 0)
     status = burn__vocabulary_set(&tokenizer->found[1], index, parts.bytes, parts.used);

@@ -58,6 +58,7 @@ void burn_encoding_release(BurnEncoding *encoding) {
 static void cut_all(const BurnTextTokenizer *tokenizer, bool normalized, TokenParts *text, TokenParts *spare) {
   if (text->status != BURN_OK || tokenizer->found[normalized].node_count <= 1) return;
   burn__parts_clear(spare);
+  spare->limit = text->limit;
   for (size_t i = 0; i < text->count; i++) {
     const TokenSlice slice = burn__parts_slice(text, i);
     if (text->list[i].id >= 0) {

@@ -60,9 +60,11 @@ BurnStatus burn__token_pattern_each(const TokenPattern *pattern, const char *tex
   pcre2_match_data *data = pcre2_match_data_create_from_pattern(pattern->code, NULL);
   if (data == NULL) return no_memory();
   int code = 1;
+  uint32_t options = 0; /* the first match checks the whole text */
   for (size_t at = 0; at < length && code >= 0;) {
-    code = pcre2_match(pattern->code, (PCRE2_SPTR)text, length, at, PCRE2_NO_UTF_CHECK, data, pattern->limits);
+    code = pcre2_match(pattern->code, (PCRE2_SPTR)text, length, at, options, data, pattern->limits);
     if (code < 0) break;
+    options = PCRE2_NO_UTF_CHECK;
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
     if (ends[1] > ends[0] && ends[0] >= at) found(context, ends[0], ends[1]);
     at = ends[1] > at ? ends[1] : at + 1;

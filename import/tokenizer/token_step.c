@@ -37,6 +37,7 @@ static void swap(TokenParts *a, TokenParts *b) {
 }
 
 BurnStatus burn__steps_run(const TokenSteps *steps, TokenParts *text, TokenParts *spare) {
+  spare->limit = text->limit;
   for (size_t i = 0; i < steps->count && text->status == BURN_OK; i++) {
     burn__parts_clear(spare);
     for (size_t k = 0; k < text->count && spare->status == BURN_OK; k++) {
@@ -53,6 +54,7 @@ BurnStatus burn__steps_run(const TokenSteps *steps, TokenParts *text, TokenParts
 }
 
 BurnStatus burn__steps_decode(const TokenSteps *steps, TokenParts *text, TokenParts *spare) {
+  text->limit = spare->limit = burn__parts_limit(text->used);
   for (size_t i = 0; i < steps->count && text->status == BURN_OK; i++) {
     burn__parts_clear(spare);
     steps->list[i].decode(&steps->list[i], text, spare);

@@ -14,6 +14,12 @@ static void no_memory(TokenParts *parts, size_t count) {
 
 static bool has_room(TokenParts *parts, size_t more) {
   if (parts->status != BURN_OK) return false;
+  if (parts->limit > 0 && (parts->used > parts->limit || more > parts->limit - parts->used)) {
+    parts->status =
+        burn_status_make(BURN_STATUS_OUT_OF_RANGE,
+                         "tokenizer: its steps make more than %zu bytes of a text that is much shorter", parts->limit);
+    return false;
+  }
   if (more <= parts->room - parts->used) return true;
   size_t room = parts->room > 0 ? parts->room : FIRST_ROOM;
   while (room - parts->used < more && room <= SIZE_MAX / 16) room *= 2;
@@ -96,6 +102,7 @@ void burn__parts_take_text(TokenParts *parts, const char *text, size_t length) {
         burn_status_make(BURN_STATUS_OUT_OF_RANGE, "tokenizer: a text of %zu bytes, less than 4 GiB expected", length);
     return;
   }
+  parts->limit = burn__parts_limit(length);
   for (size_t at = 0, size = 0; at < length && has_room(parts, 4); at += size) {
     uint32_t code = 0;
     size = burn__character(text + at, length - at, &code);

@@ -73,8 +73,9 @@ static int compare_entries(const void *a, const void *b) {
 
 /* Sorted texts, each once. */
 static Entry *sorted_entries(const TokenVocabulary *vocabulary, size_t *count) {
-  Entry *entries = malloc((vocabulary->count + 1) * sizeof *entries);
-  size_t used = 0, kept = 0;
+  size_t there = 0, used = 0, kept = 0;
+  for (size_t i = 0; i < vocabulary->count; i++) there += vocabulary->begins[i] != UINT32_MAX;
+  Entry *entries = malloc((there + 1) * sizeof *entries);
   for (size_t i = 0; entries != NULL && i < vocabulary->count; i++) {
     size_t length = 0;
     const char *text = burn__vocabulary_text(vocabulary, (int64_t)i, &length);

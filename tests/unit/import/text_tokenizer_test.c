@@ -184,6 +184,102 @@ static void wrong_files_are_refused(void **state) {
           "file: byte 54: a normalizer of type \"Rot13\" is not known");
 }
 
+/* -- small files that ask for much ------------------------------------------------------------- */
+
+#define LETTER_MODEL "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"[UNK]\":0,\"a\":1},\"unk_token\":\"[UNK]\"}"
+#define DOUBLING "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aa\"}"
+
+/* before, then `item` so many times with commas between, then after */
+static const char *repeated(const char *before, const char *item, size_t count, const char *after) {
+  static char file[65536];
+  size_t used = (size_t)snprintf(file, sizeof file, "%s", before);
+  for (size_t i = 0; i < count; i++)
+    used += (size_t)snprintf(file + used, sizeof file - used, "%s%s", i > 0 ? "," : "", item);
+  assert_true(used + strlen(after) < sizeof file);
+  memcpy(file + used, after, strlen(after) + 1);
+  return file;
+}
+
+/* 27 steps that double a text make 134 million bytes of one: when a text is encoded, decoded, and when an added token is
+ * read. */
+static void steps_do_not_fill_the_memory(void **state) {
+  (void)state;
+  BurnEncoding encoding = {.count = 0};
+  BurnStatus status = BURN_OK;
+  char *text = NULL;
+  size_t length = 0;
+  const char *file = repeated("{" LETTER_MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", DOUBLING, 27,
+                              "]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[" DOUBLING "," DOUBLING "]}}");
+  BurnTextTokenizer *tokenizer = open_bytes(file, strlen(file));
+  status = burn_text_tokenizer_encode(tokenizer, "a", 1, NULL, &encoding);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(status), "more than 4160 bytes"));
+  assert_ok(burn_text_tokenizer_decode(tokenizer, (const int64_t[]){1}, 1, true, &text, &length));
+  assert_string_equal(text, "aaaa"); /* two steps are no harm */
+  free(text);
+  burn_encoding_release(&encoding);
+  burn_text_tokenizer_destroy(tokenizer);
+
+  file = repeated("{" LETTER_MODEL ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":[", DOUBLING, 27, "]}}");
+  tokenizer = open_bytes(file, strlen(file));
+  status = burn_text_tokenizer_decode(tokenizer, (const int64_t[]){1}, 1, true, &text, &length);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  burn_text_tokenizer_destroy(tokenizer);
+
+  file = repeated("{" LETTER_MODEL
+                  ",\"added_tokens\":[{\"id\":2,\"content\":\"a\",\"normalized\":true}],"
+                  "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[",
+                  DOUBLING, 27, "]}}");
+  status = BURN_OK;
+  assert_null(burn_text_tokenizer_read(file, strlen(file), NULL, &status));
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+}
+
+/* A template that names a token of many numbers often, or the text: both multiply. */
+static void templates_are_short(void **state) {
+  (void)state;
+  refuses(repeated("{" LETTER_MODEL
+                   ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"special_tokens\":{\"X\":{\"ids\":"
+                   "[1]}},\"single\":[",
+                   "{\"SpecialToken\":{\"id\":\"X\"}}", 65, "]}}"),
+          "file: a template of more than 64 tokens");
+  refuses(repeated("{" LETTER_MODEL ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[",
+                   "{\"Sequence\":{\"id\":\"A\"}}", 2, "]}}"),
+          "file: a template with the same text twice");
+}
+
+/* What is made of a text by a step may be no UTF-8, which a pattern must not be given unseen. */
+static void patterns_see_valid_texts(void **state) {
+  (void)state;
+  static const char file[] =
+      "{" LETTER_MODEL
+      ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},\"content\":\"\xf4\"},"
+      "\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\w+\"},\"behavior\":"
+      "\"Isolated\",\"invert\":false}}";
+  BurnStatus status = BURN_OK;
+  BurnEncoding encoding = {.count = 0};
+  BurnTextTokenizer *tokenizer = burn_text_tokenizer_read(file, sizeof file - 1, NULL, &status);
+  if (tokenizer == NULL && strstr(burn_status_message(status), "PCRE2") != NULL) skip();
+  assert_non_null(tokenizer);
+  assert_ok(burn_text_tokenizer_encode(tokenizer, "a a", 3, NULL, &encoding));
+  status = burn_text_tokenizer_encode(tokenizer, "a b", 3, NULL, &encoding);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(status), "UTF-8"));
+  burn_encoding_release(&encoding);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
+/* A number that was cut to fit, or a member that is not there, would become another tokenizer. */
+static void numbers_and_members_are_not_guessed(void **state) {
+  (void)state;
+  refuses("{\"added_tokens\":[{\"id\":9223372036854775808,\"content\":\"x\"}]," LETTER_MODEL "}",
+          "file: byte 42: a token's number, less than 2097152, expected");
+  refuses("{\"padding\":{\"pad_id\":4294967296}," LETTER_MODEL "}",
+          "file: byte 31: a token's number, less than 2097152, expected");
+  refuses("{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," LETTER_MODEL "}",
+          "file: byte 17: a step without \"replacement\"");
+}
+
 /* The path stands in the message, also of a file that is not there. */
 static void missing_files_are_named(void **state) {
   (void)state;
@@ -247,6 +343,10 @@ int main(void) {
       cmocka_unit_test(bad_bytes_are_read),
       cmocka_unit_test(wrong_files_are_refused),
       cmocka_unit_test(missing_files_are_named),
+      cmocka_unit_test(steps_do_not_fill_the_memory),
+      cmocka_unit_test(templates_are_short),
+      cmocka_unit_test(patterns_see_valid_texts),
+      cmocka_unit_test(numbers_and_members_are_not_guessed),
       cmocka_unit_test(cut_files_are_refused),
       cmocka_unit_test(long_words_end),
   };
