@@ -8,7 +8,6 @@
  * tokens go in, a vector for each comes out; their mean stands for the text
  * (embed.c). With --split a network whose tokens are bytes cuts texts into
  * sentences (sentences.c). */
-#define _POSIX_C_SOURCE 200809L
 #include "embed.h"
 #include "sentences.h"
 
@@ -122,37 +121,45 @@ static BurnStatus compare_on(const Options *options, BurnDevice *device) {
 
 /* -- sentences ------------------------------------------------------------- */
 
-/* Without the spaces around it. */
-static void print_sentence(const Options *options, const char *text,
-                           size_t length) {
+/* Without the spaces around it; the byte after its end is overwritten. */
+static void print_sentence(const Options *options, char *text, size_t length) {
   for (; length > 0 && text[0] == ' '; length--) text++;
   while (length > 0 && text[length - 1] == ' ') length--;
+  text[length] = '\0';
   if (options->json) {
-    char *copy = strndup(text, length);
-    if (copy) {
-      printf("{\"event\":\"sentence\",\"text\":%s}\n", json_text(copy).text);
-    }
-    free(copy);
+    printf("{\"event\":\"sentence\",\"text\":%s}\n", json_text(text).text);
   } else {
-    printf("%.*s\n", (int)length, text);
+    printf("%s\n", text);
   }
 }
 
-/* A line for each; what is left at the end of a text is one, too. */
+/* What is left at the end of a text is a sentence, too. */
+static BurnStatus print_sentences(const Options *options, const char *text,
+                                  const bool *ends, size_t *count) {
+  const size_t length = strlen(text);
+  char *sentence = malloc(length + 1);
+  if (!sentence)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  for (size_t i = 0, begin = 0; i < length; i++) {
+    if (!ends[i] && i + 1 < length) continue;
+    memcpy(sentence, text + begin, i + 1 - begin);
+    print_sentence(options, sentence, i + 1 - begin);
+    begin = i + 1;
+    ++*count;
+  }
+  free(sentence);
+  return BURN_OK;
+}
+
 static BurnStatus split_text(const Options *options, BurnGraph *graph,
                              BurnDevice *device, const char *text,
                              size_t *count) {
   const size_t length = strlen(text);
   bool *ends = calloc(length + 1, sizeof *ends);
   if (!ends) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  const BurnStatus status =
+  BurnStatus status =
       sentences_find(graph, device, text, length, options->threshold, ends);
-  for (size_t i = 0, begin = 0; i < length && status == BURN_OK; i++) {
-    if (!ends[i] && i + 1 < length) continue;
-    print_sentence(options, text + begin, i + 1 - begin);
-    begin = i + 1;
-    ++*count;
-  }
+  if (status == BURN_OK) status = print_sentences(options, text, ends, count);
   free(ends);
   return status;
 }
