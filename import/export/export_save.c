@@ -1,5 +1,6 @@
 /* export_save.c - the public functions: what is given is checked, run, and written as a file. */
 #include "export.h"
+#include "store_format.h"
 
 #include <burn/file.h>
 
@@ -8,14 +9,6 @@
 #include <string.h>
 
 enum { MAX_FILE = INT32_MAX }; /* of a protobuf message */
-
-static BurnStatus check_file(const char *path, bool overwrite) {
-  FILE *file = NULL;
-  if (overwrite || burn_file_open(path, &file, NULL) != BURN_OK) return BURN_OK;
-  (void)fclose(file);
-  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
-                          "the file is there already; overwrite it, or choose another");
-}
 
 static BurnStatus check_source(const ExportSource *source) {
   if (source->input_count == 0 || source->output_count == 0)
@@ -29,7 +22,7 @@ static BurnStatus check_source(const ExportSource *source) {
   return BURN_OK;
 }
 
-/* Bytes of parameters alone say already what is too large, before the message is made. */
+/* One message with all parameters in it: data in other files are not written. */
 static BurnStatus write_model(const char *path, const Onnx__ModelProto *model) {
   const size_t bytes = onnx__model_proto__get_packed_size(model);
   if (bytes > MAX_FILE)
@@ -82,7 +75,7 @@ static BurnStatus save_named(const char *path, ExportSource *source, const BurnO
   BurnOnnxSave options = given ? *given : (BurnOnnxSave){.input_names = NULL};
   OnnxArena arena = {NULL};
   BurnStatus status = check_source(source);
-  if (status == BURN_OK) status = check_file(path, options.overwrite);
+  if (status == BURN_OK) status = burn__store_check_new(path, options.overwrite);
   const BurnGraph *graph = source->graph;
   const size_t inputs = source->input_count, outputs = source->output_count;
   if (!options.input_names)

@@ -289,6 +289,11 @@ static void test_refusals(void **state) {
                  "dynamic_batch");
 }
 
+static BurnStatus counting_forward(void *context, const void *module, BurnTensor *const *inputs, BurnTensor **outputs) {
+  ++*(int *)context;
+  return handed_on_forward(NULL, module, inputs, outputs);
+}
+
 /* A file that is there stays unless it may be replaced. */
 static void test_overwrite(void **state) {
   (void)state;
@@ -301,6 +306,14 @@ static void test_overwrite(void **state) {
       burn_onnx_save(path, burn_module(BurnIdentity, &identity), handed_on_forward, NULL, &x, 1, 1, NULL);
   assert_int_equal(burn_status_code(status), BURN_STATUS_FAILED_PRECONDITION);
   remove(path); /* for Python it would be a model */
+
+  /* What is there and is no file is told before anything is computed. */
+  int calls = 0;
+  x = random_f32(device, BURN_SHAPE(4));
+  const BurnStatus taken =
+      burn_onnx_save(folder, burn_module(BurnIdentity, &identity), counting_forward, &calls, &x, 1, 1, NULL);
+  assert_int_equal(burn_status_code(taken), BURN_STATUS_IO);
+  assert_int_equal(calls, 0);
 }
 
 static int open_all(void **state) {
