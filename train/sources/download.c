@@ -147,7 +147,10 @@ static bool address_try(Fetch *fetch, const char *url) {
     /* What lay there may have been of another address: once more from the beginning. */
     (void)remove(fetch->part);
     if (outcome == FETCHED && !resumed) {
-      (void)snprintf(text, sizeof text, "checksum %s, %s expected", sum, fetch->download->md5);
+      if (fetch->download->md5 != NULL)
+        (void)snprintf(text, sizeof text, "checksum %s, %s expected", sum, fetch->download->md5);
+      else
+        (void)snprintf(text, sizeof text, "the file is empty");
       why_add(fetch, url, text);
       return false;
     }

@@ -283,6 +283,23 @@ static void cifar_is_read_from_its_archive(void **state) {
   refuse("download_test_folder/none", 10, BURN_MNIST_TRAIN, "cifar: download_test_folder/none: ");
 }
 
+/* Without a checksum whatever comes is right, but for nothing. */
+static void empty_files_are_none(void **state) {
+  (void)state;
+  char url[4096 + 64] = "";
+  assert_int_equal(system("mkdir -p download_test_folder && : > download_test_folder/nothing"), 0);
+  FILE *here = popen("pwd", "r");
+  assert_non_null(here);
+  memcpy(url, "file://", 7);
+  assert_non_null(fgets(url + 7, 4096, here));
+  pclose(here);
+  memcpy(url + strcspn(url, "\n"), "/download_test_folder/nothing", sizeof "/download_test_folder/nothing");
+  const char *const urls[] = {url};
+  const BurnStatus status = burn_download(&(BurnDownload){.urls = urls, .url_count = 1, .path = path});
+  assert_int_equal(burn_status_code(status), BURN_STATUS_IO);
+  assert_non_null(strstr(burn_status_message(status), "/nothing: the file is empty"));
+}
+
 int main(void) {
   if (!burn_datasets_has(BURN_DATASETS_DOWNLOAD) || system("python3 -c 'import http.server' >/dev/null 2>&1") != 0) {
     printf("skipped: this build has no libcurl, or there is no python3\n");
@@ -298,6 +315,7 @@ int main(void) {
       IN_FOLDER(failures_say_what_every_address_answered),
       IN_FOLDER(too_much_is_refused),
       IN_FOLDER(nobody_answers),
+      IN_FOLDER(empty_files_are_none),
       IN_FOLDER(mnist_is_fetched),
       IN_FOLDER(cifar_is_read_from_its_archive),
       cmocka_unit_test(folders_are_those_of_the_user),
