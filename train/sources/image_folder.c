@@ -49,9 +49,10 @@ static BurnStatus file_check(const char *path) {
   if (status != BURN_OK) return burn_status_annotate(status, "images: %s", path);
   const size_t count = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
-  if (count == sizeof bytes && (memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(bytes, "\xff\xd8\xff", 3) == 0))
-    return BURN_OK;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "images: %s: neither a PNG nor a JPEG", path);
+  const bool is_picture =
+      memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(bytes, "\xff\xd8\xff", 3) == 0 || burn__is_pnm(bytes, count);
+  if (count == sizeof bytes && is_picture) return BURN_OK;
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "images: %s: neither a PNG, a JPEG nor a PGM or PPM", path);
 }
 
 static BurnStatus config_check(const BurnImageConfig *config) {
@@ -126,7 +127,7 @@ BurnDataset *burn_dataset_images(const char *const *paths, const int64_t *labels
 }
 
 BurnDataset *burn_dataset_image_folder(const char *folder, const BurnImageConfig *config, BurnStatus *status) {
-  static const char *const extensions[] = {".png", ".jpg", ".jpeg", NULL};
+  static const char *const extensions[] = {".png", ".jpg", ".jpeg", ".pgm", ".ppm", NULL};
   BurnClassFiles files = {.count = 0};
   BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK) result = burn_class_files_read(folder, extensions, &files);

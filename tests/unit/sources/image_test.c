@@ -262,6 +262,27 @@ static void pictures_are_items(void **state) {
   burn_dataset_drop(dataset);
 }
 
+/* What burn_image_read reads, a folder may have: grey and colours of Netpbm too. */
+static void pnm_files_are_items(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  const BurnImageConfig config = {.height = 1, .width = 3, .bytes = true};
+  file_write("ant/grey.PGM", "P5 3 1 255\n\x00\x33\xff", 14);
+  file_write("ant/red.ppm", "P6 3 1 255\n\xff\x00\x00\xff\x00\x00\xff\x00\x00", 20);
+  BurnDataset *dataset = burn_dataset_image_folder(root, &config, &status);
+  check(status);
+  uint8_t item[3][3];
+  int64_t label = -1;
+  assert_int_equal(burn_dataset_count(dataset), 6);
+  check(burn_dataset_get(dataset, 0, (void *const[]){item, &label}));
+  assert_int_equal(label, 0);
+  assert_memory_equal(item[2], ((const uint8_t[]){0, 51, 255}), 3);
+  check(burn_dataset_get(dataset, 1, (void *const[]){item, &label}));
+  assert_memory_equal(item[0], ((const uint8_t[]){255, 255, 255}), 3);
+  assert_memory_equal(item[1], ((const uint8_t[]){0, 0, 0}), 3);
+  burn_dataset_drop(dataset);
+}
+
 /* The middle 2 x 2 of 7 x 5 resized to a shorter side of 5, which is the picture itself: columns 2 and 3 (of 7 - 2,
  * half is 2), rows 1 and 2. */
 static void the_middle_is_cut_out(void **state) {
@@ -330,7 +351,8 @@ static void bad_files_are_told_or_left_out(void **state) {
   BurnImageConfig config = {.height = 5, .width = 7};
   file_write("ant/bad.png", "not a picture", 13);
   assert_null(burn_dataset_image_folder(root, &config, &status));
-  assert_string_equal(burn_status_message(status), "images: image_test_folder/ant/bad.png: neither a PNG nor a JPEG");
+  assert_string_equal(burn_status_message(status),
+                      "images: image_test_folder/ant/bad.png: neither a PNG, a JPEG nor a PGM or PPM");
   config.read = (BurnReadConfig){true, &skipped};
   status = BURN_OK;
   BurnDataset *dataset = burn_dataset_image_folder(root, &config, &status);
@@ -401,6 +423,7 @@ int main(void) {
       cmocka_unit_test(damaged_files_are_refused),
       IN_FOLDER(classes_and_files_are_in_order),
       IN_FOLDER(pictures_are_items),
+      IN_FOLDER(pnm_files_are_items),
       cmocka_unit_test(the_middle_is_cut_out),
       cmocka_unit_test(random_items_depend_on_seed_epoch_and_index_only),
       cmocka_unit_test(as_many_are_turned_as_wanted),

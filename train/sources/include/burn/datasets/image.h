@@ -77,7 +77,7 @@ typedef struct BurnImageConfig {
 BURN_API BURN_USE_RESULT BurnStatus burn_image_item(const BurnImage *image, const BurnImageConfig *config, size_t epoch,
                                                     size_t index, void *out);
 
-/* The pictures (.png, .jpg, .jpeg, in any case) of a folder whose subfolders are classes (class_files.h): columns
+/* The pictures (.png, .jpg, .jpeg, .pgm, .ppm, in any case) of a folder whose subfolders are classes (class_files.h): columns
  * "image" [channels, height, width] and "label" i64. First bytes of files are looked at when it is made, pixels when an
  * item is asked for: a file that is damaged further on is CORRUPT_DATA then, with its path; a loader may leave it
  * out (loader.h). */
