@@ -106,11 +106,13 @@ static bool make_room(Recorder *recorder) {
   return true;
 }
 
+/* A call of another thread may return when the recording has ended: nobody expects it any more. */
 static void keep(Recorder *recorder, const BurnOpCall *call) {
   pthread_mutex_lock(&recorder->mutex);
-  Recorded *recorded = make_room(recorder) ? recorded_of(recorder, call) : NULL;
+  const bool expected = atomic_load(&recorder->recording);
+  Recorded *recorded = expected && make_room(recorder) ? recorded_of(recorder, call) : NULL;
   if (recorded) recorder->calls[recorder->count++] = recorded;
-  if (!recorded) recorder->failed = true;
+  if (expected && !recorded) recorder->failed = true;
   pthread_mutex_unlock(&recorder->mutex);
 }
 
@@ -140,9 +142,12 @@ static BurnStatus BURN_API_CALL recorder_begin(void *self, const uint32_t *ops, 
 
 static BurnStatus BURN_API_CALL recorder_end(void *self) {
   Recorder *recorder = self;
-  if (!atomic_exchange(&recorder->recording, false))
+  pthread_mutex_lock(&recorder->mutex); /* no call is being kept then, or will be */
+  const bool was_recording = atomic_exchange(&recorder->recording, false), failed = recorder->failed;
+  pthread_mutex_unlock(&recorder->mutex);
+  if (!was_recording)
     return BURN_COMMON_FAIL(recorder->host, FAILED_PRECONDITION, "recorder", "nothing was begun that could be ended");
-  if (recorder->failed) return BURN_COMMON_FAIL(recorder->host, OUT_OF_MEMORY, "recorder", "no memory for a call");
+  if (failed) return BURN_COMMON_FAIL(recorder->host, OUT_OF_MEMORY, "recorder", "no memory for a call");
   return BURN_OK;
 }
 

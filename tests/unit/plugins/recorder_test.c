@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <burn/burn.h>
 #include <burn/op_call.h>
 #include <burn/plugin/recorder.h>
@@ -103,12 +106,46 @@ static void begin_and_end_come_in_turn(void **state) {
   burn_device_close(r.device);
 }
 
+/* -- another thread --------------------------------------------------------------------------- */
+
+enum { SIDE = 1500 };
+
+typedef struct Slow {
+  BurnTensor *x;
+  atomic_bool begun;
+} Slow;
+
+static void *multiply(void *argument) {
+  Slow *slow = argument;
+  atomic_store(&slow->begun, true);
+  burn_drop(burn_matmul(burn_clone(slow->x), slow->x));
+  return NULL;
+}
+
+/* What was recorded is read after end, so a call that another thread is in the middle of then is not added to it. */
+static void nothing_comes_after_the_end(void **state) {
+  (void)state;
+  Recording r = open_recorder("recorder<ndarray>");
+  Slow slow = {.x = burn_ones(r.device, BURN_SHAPE(SIDE, SIDE), BURN_DTYPE_F32)};
+  pthread_t thread;
+  assert_int_equal(burn_device_sync(r.device), BURN_OK);
+  assert_int_equal(r.table->begin(r.self, NULL, 0), BURN_OK);
+  assert_int_equal(pthread_create(&thread, NULL, multiply, &slow), 0);
+  while (!atomic_load(&slow.begun)) continue;
+  drop_read(burn_exp(number(&r, 0)), 1);
+  assert_int_equal(r.table->end(r.self), BURN_OK);
+  const uint64_t count = r.table->count(r.self);
+  pthread_join(thread, NULL);
+  assert_true(count >= 1);
+  assert_int_equal(r.table->count(r.self), count);
+  burn_device_close(r.device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(composite_ops_are_whole_if_wanted),
-      cmocka_unit_test(tensors_stay_as_they_were),
-      cmocka_unit_test(fusion_below_hides_nothing),
-      cmocka_unit_test(begin_and_end_come_in_turn),
+      cmocka_unit_test(composite_ops_are_whole_if_wanted), cmocka_unit_test(tensors_stay_as_they_were),
+      cmocka_unit_test(fusion_below_hides_nothing),        cmocka_unit_test(begin_and_end_come_in_turn),
+      cmocka_unit_test(nothing_comes_after_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
