@@ -167,6 +167,7 @@ static void run_plane(const Conv *work, const NdConvItem *item, const NdConvProd
   NdConvPlane plane = {.input = input, .weights = product->weights, .bias = product->bias, .output = output};
   plane.taps = phase->taps;
   plane.tap_count = phase->tap_count;
+  plane.square = work->plan.square;
   plane.rows = item->rows;
   plane.columns = phase->columns;
   plane.row_width = work->plan.row_width;

@@ -81,6 +81,7 @@ typedef struct NdConvPlan {
   int64_t plane, image, channel; /* and so on */
   int64_t weights_row, weights_channel,
       weights_group; /* from output to output channel, from input to input channel, .. */
+  int64_t square;    /* rows and columns of the kernel, where both are as many and its taps are neighbours; else 0 */
   int64_t phase_count;
   NdConvPhase *phases;
   void *tables; /* vectors and pieces */

@@ -12,5 +12,6 @@
 #define CONV_SWEEP_TAPS 25
 #define CONV_TILE_TAPS 24
 #define CONV_PANEL 4
+#define CONV_SQUARES /* weights are broadcast by the products themselves */
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx512_type.inc"
 #include "ndarray_conv_isa.inc"

@@ -89,6 +89,7 @@ typedef struct NdConvPlane {
   void *output;     /* [rows, columns] */
   const NdConvTap *taps;
   int64_t tap_count;
+  int64_t square; /* they see a square of so many rows and columns of the input, row by row; 0: others */
   int64_t rows, columns, row_width;
 } NdConvPlane;
 

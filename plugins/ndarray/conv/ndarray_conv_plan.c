@@ -98,6 +98,8 @@ static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *s
   if (!plan_allocate(plan, 1, kernel)) return false;
   forward_axis(&plan->y, shape, 0);
   forward_axis(&plan->x, shape, 1);
+  const bool dense = plan->y.step == 1 && plan->x.step == 1 && plan->y.dilation == 1 && plan->x.dilation == 1;
+  if (dense && shape->kernel[0] == shape->kernel[1]) plan->square = shape->kernel[0];
   plan->phase_count = 1;
   plan->phases[0] = (NdConvPhase){
       .tap_count = plan->channels_in * kernel, .taps = plan->phases->taps, .rows = plan->y.out, .columns = plan->x.out};

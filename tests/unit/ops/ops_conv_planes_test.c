@@ -1,0 +1,111 @@
+/* ops_conv_planes_test.c - conv2d of groups of one channel, and of few channels with stride 2, against plain loops: every
+ * height of a plane around the tiles of the CPU backend, on every instruction set. Values are small integers, so that
+ * all sums are exact in any order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/burn.h>
+
+#include <stdlib.h>
+
+#include "test_stacks.h"
+
+/* Channels in and out, groups, rows and columns of the input, kernel, stride, padding, dilation. */
+typedef struct Case {
+  int64_t in, out, groups, height, width, kernel, stride, padding, dilation;
+} Case;
+
+static BurnDevice *device;
+static BurnDType dtype;
+
+static double number(uint32_t i) {
+  i = (i ^ (i >> 16)) * 0x45D9F3Bu;
+  i ^= i >> 16;
+  return (double)(i % 17) - 8.0;
+}
+
+static double *numbers(int64_t count, uint32_t first) {
+  double *data = malloc((size_t)count * sizeof *data);
+  assert_non_null(data);
+  for (int64_t i = 0; i < count; i++) data[i] = number(first + (uint32_t)i);
+  return data;
+}
+
+/* One number of the result: channel o, row y, column x. */
+static double sum_at(const Case *c, const double *x, const double *weight, int64_t o, int64_t row, int64_t column) {
+  const int64_t channels = c->in / c->groups, first = o / (c->out / c->groups) * channels, k = c->kernel;
+  double sum = 0;
+  for (int64_t i = 0; i < channels; i++)
+    for (int64_t tap = 0; tap < k * k; tap++) {
+      const int64_t iy = row * c->stride - c->padding + tap / k * c->dilation;
+      const int64_t ix = column * c->stride - c->padding + tap % k * c->dilation;
+      if (iy < 0 || iy >= c->height || ix < 0 || ix >= c->width) continue;
+      sum += x[((first + i) * c->height + iy) * c->width + ix] * weight[(o * channels + i) * k * k + tap];
+    }
+  return sum;
+}
+
+static void check_case(const Case *c) {
+  const int64_t channels = c->in / c->groups, span = (c->kernel - 1) * c->dilation + 1;
+  const int64_t rows = (c->height + 2 * c->padding - span) / c->stride + 1;
+  const int64_t columns = (c->width + 2 * c->padding - span) / c->stride + 1;
+  double *x = numbers(c->in * c->height * c->width, 1), *bias = numbers(c->out, 7);
+  double *weight = numbers(c->out * channels * c->kernel * c->kernel, 99);
+  double *found = malloc((size_t)(c->out * rows * columns) * sizeof *found);
+  assert_non_null(found);
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  options.groups = c->groups;
+  options.stride[0] = options.stride[1] = c->stride;
+  options.padding[0] = options.padding[1] = c->padding;
+  options.dilation[0] = options.dilation[1] = c->dilation;
+  BurnTensor *y =
+      burn_conv2d(burn_cast(burn_tensor_f64(device, x, BURN_SHAPE(1, c->in, c->height, c->width)), dtype),
+                  burn_cast(burn_tensor_f64(device, weight, BURN_SHAPE(c->out, channels, c->kernel, c->kernel)), dtype),
+                  burn_cast(burn_tensor_f64(device, bias, BURN_SHAPE(c->out)), dtype), options);
+  const BurnStatus status = burn_read_f64(y, found, (size_t)(c->out * rows * columns));
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+  for (int64_t i = 0; i < c->out * rows * columns; i++) {
+    const int64_t o = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    const double wanted = bias[o] + sum_at(c, x, weight, o, row, column);
+    if (found[i] != wanted)
+      fail_msg("kernel %d of %dx%d, stride %d: %g at channel %d, (%d, %d), expected %g", (int)c->kernel, (int)c->height,
+               (int)c->width, (int)c->stride, found[i], (int)o, (int)row, (int)column, wanted);
+  }
+  free(x);
+  free(bias);
+  free(weight);
+  free(found);
+}
+
+static void check_planes(void **state) {
+  (void)state;
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64};
+  static const int64_t widths[] = {5, 16, 22, 49};
+  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+    dtype = dtypes[d];
+    for (int64_t height = 1; height <= 25; height++)
+      for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        check_case(&(Case){3, 3, 3, height, widths[w], 3, 1, 1, 1});
+        check_case(&(Case){3, 3, 3, height, widths[w], 5, 1, 2, 1});
+        check_case(&(Case){2, 2, 2, height, widths[w], 3, 2, 1, 1});
+        check_case(&(Case){2, 2, 2, height, widths[w], 3, 1, 2, 2});
+        check_case(&(Case){3, 10, 1, height, 2 * widths[w] + 30, 3, 2, 1, 1});
+      }
+    check_case(&(Case){2, 2, 2, 12, 40, 5, 1, 0, 1});
+    check_case(&(Case){2, 2, 2, 12, 40, 7, 1, 3, 1});
+  }
+}
+
+static void planes_are_what_plain_loops_add_up(void **state) {
+  (void)state;
+  test_on_stacks("ndarray; ndarray:isa=avx2; ndarray:isa=baseline", &device, NULL, check_planes);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planes_are_what_plain_loops_add_up)};
+  return test_stacks_result(cmocka_run_group_tests_name("planes", tests, NULL, NULL));
+}
