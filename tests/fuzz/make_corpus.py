@@ -5,6 +5,7 @@ Files named found-* are not touched: inputs that once were findings. What the in
 import gzip
 import io
 import json
+import math
 import pathlib
 import random
 import re
@@ -495,6 +496,32 @@ def onnx_patterns():
         yield kind.lower(), onnx_model([onnx_node("Unsqueeze", "xa", "u"), onnx_node(kind, "uwrb", "y", *attributes)], [onnx_ints("a", 1), *weights])
 
 
+def onnx_recurrent():
+    """One row: a layer whose batch is first, and one with peepholes."""
+    size, numbers = onnx_attribute("hidden_size", 2, of=3), [((5 * i + 3) % 11 - 5) / 8 for i in range(32)]
+    reverse = [onnx_attribute("direction", "reverse"), size, onnx_attribute("layout", 1, of=3)]
+    for name, op, gates, axis, attributes in ("rnn_layout", "RNN", 1, 0, reverse), ("lstm_peepholes", "LSTM", 4, 1, [size]):
+        weights = [onnx_floats(n, [1, *d], *(numbers * 2)[i:i + math.prod(d)]) for i, (n, *d) in enumerate((("w", 2 * gates, 2), ("r", 2 * gates, 2), ("b", 4 * gates), ("p", 6)))]
+        inputs = ["u", "w", "r", "b"] + (["", "", "", "p"] if op == "LSTM" else [])
+        yield name, onnx_model([onnx_node("Unsqueeze", "xa", "u"), onnx_node(op, inputs, "y", *attributes)], [onnx_ints("a", axis), *weights])
+
+
+def onnx_hostile():
+    """Steps that passes look at and that lack inputs, or whose numbers overflow what is computed from them."""
+    half, one, root, most = onnx_floats("h", [], 0.5), onnx_floats("1", [], 1), onnx_floats("r", [], 2**0.5), 2**63 - 1
+    for lacking in range(5):
+        steps = [("Div", "xr", "a"), ("Erf", "a", "b"), ("Add", "b1", "c"), ("Mul", "xh", "d"), ("Mul", "dc", "y")]
+        nodes = [onnx_node(op, inputs[:1 if i == lacking else 2] if op != "Erf" or i != lacking else "", out) for i, (op, inputs, out) in enumerate(steps)]
+        yield "absent_gelu_%d" % lacking, onnx_model(nodes, [half, one, root])
+    for op in "Pow", "Gather", "MatMul", "Gemm", "Conv", "LayerNormalization", "LSTM", "Transpose", "Softmax":
+        yield "absent_%s" % op.lower(), onnx_model([onnx_node(op, "x" if op not in ("Transpose", "Softmax") else "", "a"), onnx_node("Add", "a1", "y")], [one])
+    index = message((2, 7), (7, varint(most)), (8, "i"))
+    yield "far_gather", onnx_model([onnx_node("Gather", "xi", "a"), onnx_node("Add", "xa", "y")], [index])
+    for name, *numbers in ("pads", most, most), ("strides", most), ("dilations", most):
+        nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "uk", "c", onnx_attribute(name, *numbers)), onnx_node("Squeeze", "ca", "y")]
+        yield "far_" + name, onnx_model(nodes, [onnx_ints("a", 1), onnx_floats("k", [1, 1, 2], 2, 3)])
+
+
 def onnxs():
     w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
     yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
@@ -521,6 +548,8 @@ def onnxs():
     yield "circle", onnx_model([onnx_node("Add", "xb", "a"), onnx_node("Neg", "a", "b")], outputs="a")
     yield "backwards", onnx_model([onnx_node("Neg", "b", "y"), onnx_node("Exp", "a", "b"), onnx_node("Relu", "x", "a")])
     yield from onnx_patterns()
+    yield from onnx_recurrent()
+    yield from onnx_hostile()
     deep = branch
     for level in range(200):
         if level == 40:
