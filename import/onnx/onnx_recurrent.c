@@ -21,6 +21,7 @@ typedef struct Layer {
   int64_t gates; /* per element of the state: 1, 3 or 4 */
   int64_t batch, steps, hidden;
   bool batch_first, reversed;
+  bool flat;      /* one row: [steps, 1, ..] or [1, steps, ..], and the gates of a step are [gates * hidden] */
   bool backwards; /* reversed by the loop, which begins at the last step; else the steps are turned around */
   size_t direction;
   Function functions[FUNCTIONS];
@@ -241,7 +242,7 @@ static void prepare(Layer *l) {
   } else {
     read_weights(l);
   }
-  if (!l->batch_first) x = swapped(x);
+  if (!l->batch_first && !l->flat) x = swapped(x);
   if (l->reversed && !l->backwards) x = reversed(l, x);
   l->inputs = burn_linear(x, l->input_weight, l->bias);
   l->state = first_state(l, 5);
@@ -258,13 +259,17 @@ static void finish(Layer *l) {
   burn_drop(l->lengths);
 }
 
-/* -- steps: gates [batch, gates * hidden] of one step; the state becomes that after it ------------ */
+/* -- steps: gates [batch, gates * hidden] of one step, [gates * hidden] if flat; the state becomes that after it --- */
 
 typedef void Step(Layer *l, BurnTensor *gates);
 
-static void rnn_step(Layer *l, BurnTensor *gates) {
-  l->state = activate(l, 0, burn_add(gates, burn_matmul(l->state, copy(l->weight))));
+/* Gates plus what the state adds to all of them; takes the state. Those of a flat layer are a bias. */
+static BurnTensor *plus_state(Layer *l, BurnTensor *gates) {
+  if (l->flat) return burn_linear(l->state, copy(l->weight), gates);
+  return burn_add(gates, burn_matmul(l->state, copy(l->weight)));
 }
+
+static void rnn_step(Layer *l, BurnTensor *gates) { l->state = activate(l, 0, plus_state(l, gates)); }
 
 static void gru_step(Layer *l, BurnTensor *gates) {
   const bool after = onnx_int(l->node, "linear_before_reset", 0);
@@ -296,7 +301,7 @@ static BurnTensor *peeping(const Layer *l, BurnTensor *x, int64_t first, const B
 }
 
 static void lstm_step(Layer *l, BurnTensor *gates) {
-  gates = burn_add(gates, burn_matmul(l->state, copy(l->weight)));
+  gates = plus_state(l, gates);
   BurnTensor *input = activate(l, 0, peeping(l, block(l, copy(gates), 1, 0, 1), 0, l->cell));
   BurnTensor *forget = onnx_int(l->node, "input_forget", 0)
                            ? burn_scalar_sub(1, copy(input))
@@ -310,7 +315,7 @@ static void lstm_step(Layer *l, BurnTensor *gates) {
 
 /* Gates in the order of our op: i, f, c, o. */
 static void usual_lstm_step(Layer *l, BurnTensor *gates) {
-  gates = burn_add(gates, burn_matmul(l->state, copy(l->weight)));
+  gates = plus_state(l, gates);
   BurnTensor *both = burn_sigmoid(block(l, copy(gates), 1, 0, 2));
   BurnTensor *candidate = burn_tanh(block(l, copy(gates), 1, 2, 1)), *output = burn_sigmoid(block(l, gates, 1, 3, 1));
   BurnTensor *input = block(l, copy(both), 1, 0, 1), *forget = block(l, both, 1, 1, 1);
@@ -318,8 +323,12 @@ static void usual_lstm_step(Layer *l, BurnTensor *gates) {
   l->state = burn_mul(output, burn_tanh(copy(l->cell)));
 }
 
-/* The states of all steps, which it takes, as [batch, steps, hidden]. */
+/* The states of all steps, which it takes, as [batch, steps, hidden]; if flat, as the layout is. */
 static BurnTensor *all_steps(const Layer *l, BurnTensor **states) {
+  if (l->flat) {
+    BurnTensor *all = burn_cat(states, (size_t)l->steps, 0);
+    return burn_reshape(all, l->batch_first ? BURN_SHAPE(1, l->steps, l->hidden) : BURN_SHAPE(l->steps, 1, l->hidden));
+  }
   return swapped(burn_reshape(burn_cat(states, (size_t)l->steps, 0), BURN_SHAPE(l->steps, l->batch, l->hidden)));
 }
 
@@ -327,13 +336,15 @@ static BurnTensor *all_steps(const Layer *l, BurnTensor **states) {
 static void run_steps(Layer *l, Step *step) {
   const size_t steps = (size_t)l->steps;
   BurnTensor **states = calloc(2 * steps + 1, sizeof(BurnTensor *)), **cells = states ? states + steps : NULL;
-  BurnTensor *rows = burn_reshape(swapped(l->inputs), BURN_SHAPE(l->steps * l->batch, l->gates * l->hidden));
+  const int64_t width = l->gates * l->hidden, each = l->flat ? width : l->batch;
+  BurnTensor *rows = l->flat ? burn_reshape(l->inputs, BURN_SHAPE(l->steps * width))
+                             : burn_reshape(swapped(l->inputs), BURN_SHAPE(l->steps * l->batch, width));
   const bool all_cells = l->cell && l->lengths;
   l->inputs = NULL;
   for (size_t i = 0; states && i < steps; i++) {
     const size_t t = l->backwards ? steps - 1 - i : i;
-    const int64_t row = (int64_t)t * l->batch;
-    step(l, burn_slice_dim(copy(rows), 0, BURN_RANGE(row, row + l->batch)));
+    const int64_t first = (int64_t)t * each;
+    step(l, burn_slice_dim(copy(rows), 0, BURN_RANGE(first, first + each)));
     states[t] = copy(l->state);
     if (all_cells) cells[t] = copy(l->cell);
   }
@@ -358,9 +369,13 @@ static void run_steps(Layer *l, Step *step) {
 /* Our op sorts the weights for its loop, which for one step of a wide state takes longer than the step. */
 enum { WIDE = 64 };
 
+/* One row that has all steps: both layouts are the same in memory, and a step's gates may be the bias of a product. */
+static bool is_flat(const Layer *l) { return l->batch == 1 && !l->lengths; }
+
 static void run_lstm(Layer *l) {
   const bool usual = is_usual(l), one = usual && l->steps == 1 && l->hidden >= WIDE;
   l->backwards = l->reversed && !l->lengths && (!usual || one);
+  l->flat = is_flat(l) && !usual;
   prepare(l);
   l->cell = first_state(l, 6);
   if (!usual || one) {
@@ -383,6 +398,7 @@ static void run_gru(Layer *l) {
 
 static void run_rnn(Layer *l) {
   l->backwards = l->reversed && !l->lengths;
+  l->flat = is_flat(l);
   prepare(l);
   run_steps(l, rnn_step);
 }
@@ -407,7 +423,7 @@ static void give_outputs(OnnxNode *node, const Layer *layers, size_t count) {
   BurnTensor *outputs[2], *states[2], *cells[2];
   const bool batch_first = layers[0].batch_first;
   for (size_t i = 0; i < count; i++) {
-    outputs[i] = batch_first ? layers[i].outputs : swapped(layers[i].outputs);
+    outputs[i] = batch_first || layers[i].flat ? layers[i].outputs : swapped(layers[i].outputs);
     states[i] = layers[i].last_state;
     cells[i] = layers[i].last_cell;
   }
