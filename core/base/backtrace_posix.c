@@ -124,9 +124,9 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
   int at_instruction = 0; /* not after the call */
   const uintptr_t next = (uintptr_t)_Unwind_GetIPInfo(context, &at_instruction);
   const uintptr_t address = next - (at_instruction ? 0 : 1);
-  if (next == 0) return _URC_END_OF_STACK;
+  if (next == 0) return _URC_END_OF_STACK; /* any but NO_REASON ends it, and this is what all processors have */
   if (owner_at(address) == OWNER_PROGRAM) walk->frames[walk->count++] = (const void *)address;
-  return walk->count == walk->most ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  return walk->count == walk->most ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 size_t burn__program_frames(const void **frames, size_t most) {
