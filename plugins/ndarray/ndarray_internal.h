@@ -81,7 +81,14 @@ struct Ndarray {
   NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
 };
 
-enum { NDARRAY_ISA_BASELINE = 0, NDARRAY_ISA_AVX2 = 1, NDARRAY_ISA_AVX512 = 2, NDARRAY_ISA_COUNT = 3 };
+/* Numbered as the words of the option. NEON, on 64-bit ARM, is part of the baseline there: it adds products of i8. */
+enum {
+  NDARRAY_ISA_BASELINE = 0,
+  NDARRAY_ISA_AVX2 = 1,
+  NDARRAY_ISA_AVX512 = 2,
+  NDARRAY_ISA_NEON = 3,
+  NDARRAY_ISA_COUNT = 4
+};
 
 /* Each kernel file ends with its rows; ndarray_plugin.c puts them into one table by op number. The list ends with op 0.
  */

@@ -24,7 +24,7 @@
 
 /* -- instruction sets ------------------------------------------------------------------------- */
 
-static const char *const isa_names[NDARRAY_ISA_COUNT] = {"baseline", "avx2", "avx512"};
+static const char *const isa_names[NDARRAY_ISA_COUNT] = {"baseline", "avx2", "avx512", "neon"};
 
 /* The widest instruction set that the processor and the system support and that was built. */
 static uint32_t isa_detect(void) {
@@ -36,8 +36,16 @@ static uint32_t isa_detect(void) {
                           __builtin_cpu_supports("avx512vl");
   if (has_avx2 && has_avx512) return NDARRAY_ISA_AVX512;
   if (has_avx2) return NDARRAY_ISA_AVX2;
+#elif defined(__aarch64__)
+  return NDARRAY_ISA_NEON;
 #endif
   return NDARRAY_ISA_BASELINE;
+}
+
+/* NEON is wider than the baseline only; the others are numbered by width. */
+static bool isa_is_within(uint32_t isa, uint32_t widest) {
+  if (isa == NDARRAY_ISA_BASELINE || isa == widest) return true;
+  return isa < widest && widest != NDARRAY_ISA_NEON;
 }
 
 /* -- calls ------------------------------------------------------------------------------------ */
@@ -249,7 +257,7 @@ static void BURN_API_CALL ndarray_close(void *self) {
 
 #define NDARRAY_OPTIONS(X)                                                                     \
   X(GEMM, "gemm", "builtin|openblas", "builtin", BURN_OPTION_HARMLESS, "which matrix product") \
-  X(ISA, "isa", "baseline|avx2|avx512", "", BURN_OPTION_HARMLESS,                              \
+  X(ISA, "isa", "baseline|avx2|avx512|neon", "", BURN_OPTION_HARMLESS,                         \
     "the widest instruction set to use; else the processor's")                                 \
   X(PRIMITIVES, "primitives", "true|false", "false", BURN_OPTION_HARMLESS,                     \
     "true leaves composite ops to the host's decompositions")                                  \
@@ -272,10 +280,10 @@ static BurnStatus choose_isa(Ndarray *nd, const BurnCommonSettings *given) {
   const char *text = given->values[OPTION_ISA];
   const uint32_t isa = text ? burn_common_word_index(option_rows[OPTION_ISA].values, text) : widest;
   if (isa == NDARRAY_ISA_COUNT) {
-    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT, "ndarray: isa=%s is unknown; there are baseline, avx2, avx512",
-                   text);
+    return nd_fail(nd, BURN_STATUS_INVALID_ARGUMENT,
+                   "ndarray: isa=%s is unknown; there are baseline, avx2, avx512, neon", text);
   }
-  if (isa > widest) {
+  if (!isa_is_within(isa, widest)) {
     return nd_fail(nd, BURN_STATUS_FAILED_PRECONDITION, "ndarray: isa=%s is not available here; the widest is %s", text,
                    isa_names[widest]);
   }

@@ -8,6 +8,10 @@
 #include <string.h>
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 #include <cpuid.h>
+#elif defined(__aarch64__) && (defined(__linux__) || defined(__FreeBSD__))
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 enum {
@@ -35,6 +39,26 @@ const NdInt8Loops *nd_int8_loops(const Ndarray *nd) {
   if (nd->isa == NDARRAY_ISA_AVX512 && has_bit(0, AVX512_VNNI)) return &nd_int8_avx512vnni;
   if (nd->isa >= NDARRAY_ISA_AVX2 && has_bit(1, AVX_VNNI)) return &nd_int8_avxvnni;
   return nd->isa >= NDARRAY_ISA_AVX2 ? &nd_int8_avx2 : &nd_int8_baseline;
+}
+#elif defined(__aarch64__)
+/* SDOT is of ARMv8.2, where it may be left out: the system knows. */
+static bool has_dot_products(void) {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__FreeBSD__)
+  unsigned long bits = 0;
+  return elf_aux_info(AT_HWCAP, &bits, (int)sizeof bits) == 0 && (bits & HWCAP_ASIMDDP) != 0;
+#elif defined(__APPLE__)
+  int has = 0;
+  size_t bytes = sizeof has;
+  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &bytes, NULL, 0) == 0 && has != 0;
+#else
+  return false;
+#endif
+}
+
+const NdInt8Loops *nd_int8_loops(const Ndarray *nd) {
+  return nd->isa == NDARRAY_ISA_NEON && has_dot_products() ? &nd_int8_dotprod : &nd_int8_baseline;
 }
 #else
 const NdInt8Loops *nd_int8_loops(const Ndarray *nd) {

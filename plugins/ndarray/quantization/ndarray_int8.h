@@ -55,6 +55,8 @@ extern const NdInt8Loops nd_int8_baseline;
 extern const NdInt8Loops nd_int8_avx2;
 extern const NdInt8Loops nd_int8_avxvnni;
 extern const NdInt8Loops nd_int8_avx512vnni;
+#elif defined(__aarch64__)
+extern const NdInt8Loops nd_int8_dotprod;
 #endif
 
 /* Some products of one shape, and who knows where their operands lie. */

@@ -42,6 +42,8 @@
 #define ND_KEEP(x) __asm__("" : "+v"(x))
 #elif defined(__GNUC__) && defined(__SSE2__)
 #define ND_KEEP(x) __asm__("" : "+x"(x))
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define ND_KEEP(x) __asm__("" : "+w"(x))
 #else
 #define ND_KEEP(x) ((void)0)
 #endif

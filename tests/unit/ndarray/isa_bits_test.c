@@ -1,6 +1,6 @@
 /* isa_bits_test.c - one arithmetic everywhere: every row of plugins/common/elementwise.def on 2^20 numbers of each
- * dtype has the same bits on isa=baseline, avx2 and avx512 of ndarray, and so have sums, norms, softmax and products of
- * quantized values; products of floats on avx2 and avx512. */
+ * dtype has the same bits on isa=baseline, avx2 and avx512 of ndarray, on ARM on baseline and neon, and so have sums,
+ * norms, softmax and products of quantized values; products of floats on avx2 and avx512. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +18,9 @@
 
 #include "elementwise_rows.h"
 
-enum { COUNT = 1 << 20, ISAS = 3 };
-static const char *const stacks[ISAS] = {"ndarray:isa=baseline", "ndarray:isa=avx2", "ndarray:isa=avx512"};
+enum { COUNT = 1 << 20, ISAS = 4 };
+static const char *const stacks[ISAS] = {"ndarray:isa=baseline", "ndarray:isa=avx2", "ndarray:isa=avx512",
+                                         "ndarray:isa=neon"};
 static BurnDevice *devices[ISAS];
 static char *x_data, *y_data, *results[ISAS];
 

@@ -75,7 +75,7 @@ static const struct {
     {"ndarray:speed=high", INVALID, "'ndarray' has no option 'speed'; it has: float, int, gemm, isa, primitives"},
     {"autodiff:speed=high<ndarray>", INVALID, "'autodiff' has no option 'speed'; it has: checkpointing"},
     {"trace:x=1,file=/dev/null<ndarray>", INVALID, "'trace' has no option 'x'; it has: format, file"},
-    {"ndarray:isa=mmx", INVALID, "open 'ndarray': ndarray: isa=mmx is unknown; there are baseline, avx2, avx512"},
+    {"ndarray:isa=mmx", INVALID, "open 'ndarray': ndarray: isa=mmx is unknown; there are baseline, avx2, avx512, neon"},
     {"ndarray:gemm=mkl", INVALID, "ndarray: gemm=mkl is neither builtin nor openblas"},
     {"ndarray:memory_limit=2TiB", INVALID,
      "ndarray: memory_limit=2TiB is not a size such as 1000000, 64KiB, 512MiB, 2GiB"},
