@@ -152,6 +152,13 @@ static void parse_shape(OpsValue *value, const char **text) {
   *text = at + 1;
 }
 
+/* strtod, but for the sign of a NaN, by which sorting places it: C leaves open whether "-nan" has one, and musl's has
+ * none. */
+static double number_at(const char *text, char **end) {
+  const double number = strtod(text, end);
+  return isnan(number) ? copysign(number, text[strspn(text, " ")] == '-' ? -1.0 : 1.0) : number;
+}
+
 /* One tensor text; ends at ';' or the end. */
 static OpsValue parse(const char *text) {
   OpsValue value = {.absent = *text == '-'};
@@ -173,7 +180,7 @@ static OpsValue parse(const char *text) {
     char *at = (char *)(uintptr_t)text;
     for (int64_t i = 0; i < value.count; i++) {
       const char *start = at;
-      const double number = strtod(start, &at);
+      const double number = number_at(start, &at);
       if (at == start)
         fail_msg("%s: %" PRId64 " elements in '%.40s', %" PRId64 " expected", ops_place, i, text, value.count);
       ops_value_store(&value, i, number,
