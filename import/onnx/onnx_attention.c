@@ -2,25 +2,23 @@
  *
  * ONNX's mask is true where a key is seen, ours where it is hidden. Its causal mask starts at the first key, or after
  * the cached ones; ours (is_causal) ends at the last: so causal masks are given as masks. */
-#include "onnx_node.h"
+#include "onnx_heads.h"
 
 #include <math.h>
 
-/* [batch, length, heads * d] -> [batch, heads, length, d] */
-static BurnTensor *split_heads(BurnTensor *x, int64_t heads) {
+BurnTensor *onnx_split_heads(BurnTensor *x, int64_t heads) {
   if (!x || burn_rank(x) == 4) return x;
   const int64_t dims[] = {burn_dim(x, 0), burn_dim(x, 1), heads, burn_dim(x, 2) / (heads ? heads : 1)};
   return burn_swap_dims(onnx_reshape(x, dims, 4), 1, 2);
 }
 
-static BurnTensor *join_heads(BurnTensor *x) {
+BurnTensor *onnx_join_heads(BurnTensor *x) {
   x = burn_swap_dims(x, 1, 2);
   const int64_t dims[] = {burn_dim(x, 0), burn_dim(x, 1), -1};
   return onnx_reshape(x, dims, 3);
 }
 
-/* Every head of keys or values serves several heads of queries. */
-static BurnTensor *repeat_heads(BurnTensor *x, int64_t heads) {
+BurnTensor *onnx_repeat_heads(BurnTensor *x, int64_t heads) {
   const BurnShape s = burn_shape(x);
   if (s.rank != 4 || s.dims[1] == heads) return x;
   const int64_t groups[] = {s.dims[0], s.dims[1], heads / s.dims[1], s.dims[2], s.dims[3]};
@@ -28,8 +26,7 @@ static BurnTensor *repeat_heads(BurnTensor *x, int64_t heads) {
   return onnx_reshape(burn_expand(burn_unsqueeze_dim(x, 2), onnx_shape(groups, 5)), dims, 4);
 }
 
-/* The cached rows, then the new ones; the result is also output `present`. */
-static BurnTensor *with_past(OnnxNode *node, BurnTensor *x, size_t past, size_t present) {
+BurnTensor *onnx_with_past(OnnxNode *node, BurnTensor *x, size_t past, size_t present) {
   if (onnx_has_input(node, past)) {
     BurnTensor *both[] = {onnx_input(node, past), x};
     x = burn_cat(both, 2, 2);
@@ -138,56 +135,19 @@ MAP(Attention) {
   BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
   options.scale = onnx_float(node, "scale", 0);
   options.softcap = onnx_float(node, "softcap", 0);
-  BurnTensor *q = split_heads(onnx_input(node, 0), query_heads);
-  BurnTensor *k = with_past(node, split_heads(onnx_input(node, 1), key_heads), 4, 1);
-  BurnTensor *v = with_past(node, split_heads(onnx_input(node, 2), key_heads), 5, 2);
+  BurnTensor *q = onnx_split_heads(onnx_input(node, 0), query_heads);
+  BurnTensor *k = onnx_with_past(node, onnx_split_heads(onnx_input(node, 1), key_heads), 4, 1);
+  BurnTensor *v = onnx_with_past(node, onnx_split_heads(onnx_input(node, 2), key_heads), 5, 2);
   BurnTensor *hidden, *bias;
   masks_of(node, burn_dim(q, 2), burn_dim(k, 2), &hidden, &bias);
-  k = repeat_heads(k, burn_dim(q, 1));
-  v = repeat_heads(v, burn_dim(q, 1));
+  k = onnx_repeat_heads(k, burn_dim(q, 1));
+  v = onnx_repeat_heads(v, burn_dim(q, 1));
   if (onnx_wants_output(node, 3)) {
     const int64_t mode = onnx_int(node, "qk_matmul_output_mode", 0);
     onnx_give(node, 3, scores(copy(q), copy(k), hidden, bias, options, mode));
   }
   BurnTensor *y = burn_attention(q, k, v, hidden, bias, options);
-  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(y) : y);
-}
-
-/* Input i with its part of the biases, which stand one after the other. */
-static BurnTensor *projected(const OnnxNode *node, size_t i, int64_t begin) {
-  BurnTensor *x = onnx_input(node, i);
-  if (!onnx_has_input(node, 3)) return x;
-  return onnx_broadcast(burn_add, x, burn_narrow(onnx_input(node, 3), 0, begin, burn_dim(x, 2)));
-}
-
-/* What is added to the scores: a number where the mask says padding, and the bias; NULL: nothing. */
-static BurnTensor *added(OnnxNode *node) {
-  BurnTensor *bias = onnx_input(node, 5);
-  if (!onnx_has_input(node, 4)) return bias;
-  const int64_t dims[] = {onnx_input_dim(node, 4, 0), 1, 1, onnx_input_dim(node, 4, 1)};
-  BurnTensor *padding = burn_scalar_sub(1, burn_cast(onnx_input(node, 4), BURN_DTYPE_F32));
-  padding = burn_mul_scalar(onnx_reshape(padding, dims, 4), onnx_float(node, "mask_filter_value", -10000));
-  return bias ? onnx_broadcast(burn_add, padding, bias) : padding;
-}
-
-/* com.microsoft's: queries, keys and values [batch, length, size] by themselves; a mask is one of keys. */
-MAP(MultiHeadAttention) {
-  const int64_t heads = onnx_int(node, "num_heads", 0);
-  for (size_t i = 0; i < 3; i++) {
-    if (onnx_input_rank(node, i) != 3 || heads < 1 || onnx_input_dim(node, i, 2) % heads != 0) {
-      onnx_not_mapped(node, "packed inputs, or a size that is no multiple of the heads");
-    }
-  }
-  if (onnx_has_input(node, 4) && onnx_input_rank(node, 4) != 2) onnx_not_mapped(node, "a mask of lengths");
-  if (node->reason[0]) return;
-  const int64_t size = onnx_input_dim(node, 0, 2);
-  BurnAttentionOptions options = BURN_ATTENTION_OPTIONS;
-  options.scale = onnx_float(node, "scale", 0);
-  options.is_causal = onnx_int(node, "unidirectional", 0) != 0;
-  BurnTensor *q = split_heads(projected(node, 0, 0), heads);
-  BurnTensor *k = with_past(node, split_heads(projected(node, 1, size), heads), 6, 1);
-  BurnTensor *v = with_past(node, split_heads(projected(node, 2, 2 * size), heads), 7, 2);
-  onnx_give(node, 0, join_heads(burn_attention(q, k, v, NULL, added(node), options)));
+  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? onnx_join_heads(y) : y);
 }
 
 /* x through a graph of one input and output that the node may have. */
@@ -211,7 +171,7 @@ MAP(FlexAttention) {
   const int64_t heads = onnx_input_dim(node, 0, 1), precise = onnx_int(node, "softmax_precision", 0);
   const BurnDType given = burn_dtype(node->inputs[0]);
   BurnTensor *q = onnx_input(node, 0);
-  BurnTensor *k = repeat_heads(onnx_input(node, 1), heads), *v = repeat_heads(onnx_input(node, 2), heads);
+  BurnTensor *k = onnx_repeat_heads(onnx_input(node, 1), heads), *v = onnx_repeat_heads(onnx_input(node, 2), heads);
   if (!onnx_attribute(node, "score_mod") && !onnx_attribute(node, "prob_mod")) {
     onnx_give(node, 0, burn_attention(q, k, v, NULL, NULL, options));
     return;
@@ -228,7 +188,7 @@ MAP(FlexAttention) {
 
 /* Decays or strengths as [batch, heads or 1, steps, 1 or d]. */
 static BurnTensor *by_step(OnnxNode *node, size_t i, int64_t heads) {
-  return split_heads(onnx_input(node, i), onnx_input_dim(node, i, 2) == 1 ? 1 : heads);
+  return onnx_split_heads(onnx_input(node, i), onnx_input_dim(node, i, 2) == 1 ? 1 : heads);
 }
 
 static BurnTensor *step_of(const BurnTensor *x, int64_t step) { return burn_narrow(copy(x), 2, step, 1); }
@@ -246,9 +206,9 @@ MAP(LinearAttention) {
   const int64_t query_heads = onnx_int(node, "q_num_heads", 1), heads = onnx_int(node, "kv_num_heads", 1);
   const BurnDType dtype = burn_dtype(node->inputs[0]);
   const BurnDType kept = onnx_has_input(node, 3) ? burn_dtype(node->inputs[3]) : dtype;
-  BurnTensor *q = burn_cast(split_heads(onnx_input(node, 0), query_heads), BURN_DTYPE_F32);
-  BurnTensor *k = burn_cast(split_heads(onnx_input(node, 1), heads), BURN_DTYPE_F32);
-  BurnTensor *v = burn_cast(split_heads(onnx_input(node, 2), heads), BURN_DTYPE_F32);
+  BurnTensor *q = burn_cast(onnx_split_heads(onnx_input(node, 0), query_heads), BURN_DTYPE_F32);
+  BurnTensor *k = burn_cast(onnx_split_heads(onnx_input(node, 1), heads), BURN_DTYPE_F32);
+  BurnTensor *v = burn_cast(onnx_split_heads(onnx_input(node, 2), heads), BURN_DTYPE_F32);
   BurnTensor *decay = onnx_has_input(node, 4) ? burn_cast(by_step(node, 4, heads), BURN_DTYPE_F32) : NULL;
   BurnTensor *beta = onnx_has_input(node, 5) ? burn_cast(by_step(node, 5, heads), BURN_DTYPE_F32) : NULL;
   const BurnShape s = burn_shape(q);
@@ -260,12 +220,12 @@ MAP(LinearAttention) {
   for (int64_t i = 0; i < s.dims[2]; i++) {
     state = linear_step(state, step_of(k, i), step_of(v, i), decay ? step_of(decay, i) : NULL,
                         beta ? step_of(beta, i) : NULL);
-    BurnTensor *both[] = {outputs, burn_matmul(step_of(q, i), repeat_heads(copy(state), query_heads))};
+    BurnTensor *both[] = {outputs, burn_matmul(step_of(q, i), onnx_repeat_heads(copy(state), query_heads))};
     outputs = outputs ? burn_cat(both, 2, 2) : both[1];
   }
   BurnTensor *all[] = {q, k, v, decay, beta};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) burn_drop(all[i]);
-  onnx_give(node, 0, burn_cast(burn_mul_scalar(join_heads(outputs), scale), dtype));
+  onnx_give(node, 0, burn_cast(burn_mul_scalar(onnx_join_heads(outputs), scale), dtype));
   onnx_give(node, 1, burn_cast(state, kept));
 }
 
@@ -278,12 +238,8 @@ static BurnTensor *angles(OnnxNode *node, size_t i) {
   return burn_unsqueeze_dim(x, 1);
 }
 
-/* Pairs of elements are turned by their angle: neighbours if interleaved, else elements of two halves. */
-MAP(RotaryEmbedding) {
-  BurnTensor *x = split_heads(onnx_input(node, 0), onnx_int(node, "num_heads", 0));
+BurnTensor *onnx_turn_pairs(BurnTensor *x, BurnTensor *cosine, BurnTensor *sine, int64_t turned, bool interleaved) {
   const BurnShape s = burn_shape(x);
-  const bool interleaved = onnx_int(node, "interleaved", 0);
-  const int64_t given = onnx_int(node, "rotary_embedding_dim", 0), turned = given ? given : s.dims[3];
   BurnTensor *rest = turned < s.dims[3] ? burn_slice_dim(copy(x), 3, BURN_RANGE(turned, s.dims[3])) : NULL;
   x = burn_slice_dim(x, 3, BURN_RANGE(0, turned));
   const int64_t neighbours[] = {s.dims[0], s.dims[1], s.dims[2], turned / 2, 2};
@@ -291,13 +247,18 @@ MAP(RotaryEmbedding) {
   const int pair = interleaved ? 4 : 3;
   x = onnx_reshape(x, interleaved ? neighbours : halves, 5);
   BurnTensor *first = burn_select_dim(copy(x), pair, 0), *second = burn_select_dim(x, pair, 1);
-  BurnTensor *cosine = angles(node, 1), *sine = angles(node, 2);
   BurnTensor *real = burn_sub(burn_mul(copy(cosine), copy(first)), burn_mul(copy(sine), copy(second)));
   BurnTensor *imaginary = burn_add(burn_mul(sine, first), burn_mul(cosine, second));
   BurnTensor *parts[] = {real, imaginary};
   const int64_t together[] = {s.dims[0], s.dims[1], s.dims[2], turned};
   x = onnx_reshape(burn_stack(parts, 2, pair), together, 4);
   BurnTensor *whole[] = {x, rest};
-  if (rest) x = burn_cat(whole, 2, 3);
-  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? join_heads(x) : x);
+  return rest ? burn_cat(whole, 2, 3) : x;
+}
+
+MAP(RotaryEmbedding) {
+  BurnTensor *x = onnx_split_heads(onnx_input(node, 0), onnx_int(node, "num_heads", 0));
+  const int64_t given = onnx_int(node, "rotary_embedding_dim", 0), turned = given ? given : burn_dim(x, 3);
+  x = onnx_turn_pairs(x, angles(node, 1), angles(node, 2), turned, onnx_int(node, "interleaved", 0));
+  onnx_give(node, 0, onnx_input_rank(node, 0) == 3 ? onnx_join_heads(x) : x);
 }

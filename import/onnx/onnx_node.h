@@ -53,10 +53,12 @@ typedef struct OnnxNode {
 
 #define ONNX_OP(name) void onnx_##name(OnnxNode *node);
 #define ONNX_OP_OF(domain, name) ONNX_OP(name)
+#define ONNX_OP_AS(domain, name, mapping) ONNX_OP(mapping)
 #define ONNX_ABSENT(name, reason)
 #include "onnx_ops.def"
 #undef ONNX_OP
 #undef ONNX_OP_OF
+#undef ONNX_OP_AS
 #undef ONNX_ABSENT
 #define MAP(name) void onnx_##name(OnnxNode *node)
 

@@ -86,6 +86,12 @@ MAP(RMSNormalization) {
   onnx_give(node, 0, onnx_broadcast(burn_mul, burn_reshape(x, shape), onnx_input(node, 1)));
 }
 
+/* The name that ONNX Runtime has given it before ONNX had the operator. */
+MAP(SimplifiedLayerNormalization) {
+  if (onnx_wants_output(node, 1)) onnx_not_mapped(node, "its deviation");
+  if (!node->reason[0]) onnx_RMSNormalization(node);
+}
+
 MAP(MeanVarianceNormalization) {
   BurnTensor *x = onnx_input(node, 0);
   int64_t axes[ONNX_INTS] = {0, 2, 3};

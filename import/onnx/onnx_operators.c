@@ -7,6 +7,7 @@
 static const OnnxOperator operators[] = {
 #define ONNX_OP(name) {#name, onnx_##name, NULL},
 #define ONNX_OP_OF(domain, name) {domain "::" #name, onnx_##name, NULL},
+#define ONNX_OP_AS(domain, name, mapping) {domain "::" name, onnx_##mapping, NULL},
 #define ONNX_ABSENT(name, reason) {name, NULL, reason},
 #include "onnx_ops.def"
 };

@@ -108,8 +108,19 @@ static const struct {
              {"RMSNormalization", 1 << 1, 0},
              {"RNN", 1 << 1 | 1 << 2 | 1 << 3, 0},
              {"Reshape", 1, 0},
+             {"SimplifiedLayerNormalization", 1 << 1, 0},
              {"Sub", 3, 0},
-             {"Transpose", 1, 0}};
+             {"Transpose", 1, 0},
+             {"com.microsoft::Attention", 1 << 1 | 1 << 2, 0},
+             {"com.microsoft::BiasGelu", 1 << 1, 0},
+             {"com.microsoft::EmbedLayerNormalization", 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, 0},
+             {"com.microsoft::FastGelu", 1 << 1, 0},
+             {"com.microsoft::FusedConv", 1 << 1 | 1 << 2, 0},
+             {"com.microsoft::FusedMatMul", 3, 0},
+             {"com.microsoft::GroupQueryAttention", 1 << 11, 0},
+             {"com.microsoft::MultiHeadAttention", 1 << 3, 0},
+             {"com.microsoft::SkipLayerNormalization", 1 << 2 | 1 << 3 | 1 << 4, 0},
+             {"com.microsoft::SkipSimplifiedLayerNormalization", 1 << 2 | 1 << 3, 0}};
 
 static bool is_float(BurnDType dtype) {
   return dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F64 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;

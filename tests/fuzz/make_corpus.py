@@ -445,6 +445,10 @@ def onnx_node(op, inputs, outputs, *attributes):
     return message(*[(1, i) for i in inputs], *[(2, o) for o in outputs], (4, op), *[(5, a) for a in attributes])
 
 
+def microsoft_node(op, inputs, outputs, **numbers):
+    return onnx_node(op, inputs, outputs, *[onnx_attribute(k, v, of=3) for k, v in numbers.items()]) + message((7, "com.microsoft"))
+
+
 def onnx_floats(name, dims, *values):
     return message(*[(1, d) for d in dims], (2, 1), (8, name), (9, struct.pack("<%df" % len(values), *values)))
 
@@ -522,6 +526,23 @@ def onnx_hostile():
         yield "far_" + name, onnx_model(nodes, [onnx_ints("a", 1), onnx_floats("k", [1, 1, 2], 2, 3)])
 
 
+def onnx_microsoft():
+    """Attention of ONNX Runtime, of one head, with what it may have beside it."""
+    axis = onnx_ints("a", 0)
+    words, back = onnx_node("Unsqueeze", "xa", "u"), onnx_node("Squeeze", "za", "y")
+    weights = [onnx_floats("w", [2, 6], *[(i % 5 - 2) / 4 for i in range(12)]), onnx_floats("b", [6], 0, 1, 0, 0, 0, 1), onnx_ints("m", 1, 0)]
+    cache = [onnx_floats("p", [2, 1, 1, 1, 2], 1, 0, 0, 1)]
+    yield "microsoft_attention", onnx_model([words, microsoft_node("Attention", "uwbmp", "z", num_heads=1, unidirectional=1), back], [axis, *weights, *cache])
+    yield "microsoft_heads", onnx_model([words, microsoft_node("MultiHeadAttention", "uuubm", "z", num_heads=1), back], [axis, *weights[1:]])
+    tables = [onnx_floats("c", [4, 1], 1, 0.5, 0, 0.5), onnx_floats("s", [4, 1], 0, 0.5, 1, 0.5)]
+    yield "microsoft_rotary", onnx_model([words, microsoft_node("RotaryEmbedding", "uics", "z"), back], [axis, onnx_ints("i", 1), *tables])
+    rows = [onnx_floats(n, [1, 1, 2, 2], 1, 0, 0, 1) for n in "pq"]
+    grouped = microsoft_node("GroupQueryAttention", ["u", "u", "u", "p", "q", "l", "t", "c", "s", "", "", "h"], "zkv", num_heads=1, kv_num_heads=1, do_rotary=1, local_window_size=2)
+    yield "microsoft_group", onnx_model([words, grouped, back], [axis, *rows, onnx_ints("l", 2), onnx_ints("t", 3), *tables, onnx_floats("h", [1], 0.5)])
+    sums = microsoft_node("SkipLayerNormalization", "xxgb", "y")
+    yield "microsoft_skip", onnx_model([sums], [onnx_floats("g", [2], 1, 2), onnx_floats("b", [2], 0, 1)])
+
+
 def onnxs():
     w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
     yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
@@ -550,6 +571,7 @@ def onnxs():
     yield from onnx_patterns()
     yield from onnx_recurrent()
     yield from onnx_hostile()
+    yield from onnx_microsoft()
     deep = branch
     for level in range(200):
         if level == 40:

@@ -33,12 +33,12 @@ def listed(values):
     return begin
 
 
-def case(name, op, inputs, outputs=1, **attributes):
+def case(name, op, inputs, outputs=1, domain="com.microsoft", **attributes):
     """Inputs that are None are absent; outputs may be a list with "" where one is not asked for."""
     wanted = [f"y{i}" for i in range(outputs)] if isinstance(outputs, int) else outputs
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     given = [x for x in inputs if x is not None]
-    node = helper.make_node(op, names, wanted, domain="com.microsoft", **attributes)
+    node = helper.make_node(op, names, wanted, domain=domain, **attributes)
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(names, inputs) if n]
     results = [onnx.ValueInfoProto(name=n) for n in wanted if n]
     graph = helper.make_graph([node], name, infos, results)
@@ -62,6 +62,12 @@ case("fused_matmul", "FusedMatMul", [floats(3, 2), floats(4, 3)], transA=1, tran
 case("skip_layer_norm", "SkipLayerNormalization", [floats(1, 2, 4), floats(1, 2, 4), floats(4), floats(4), floats(4)], ["y0", "", "", "y3"],
      epsilon=1e-5)
 case("skip_simplified", "SkipSimplifiedLayerNormalization", [floats(1, 2, 4), floats(1, 2, 4), floats(4)], epsilon=1e-5)
+case("skip_layer_norm_rows", "SkipLayerNormalization", [floats(2, 2, 4), floats(2, 4), floats(4)], epsilon=1e-5)
+case("skip_layer_norm_row", "SkipLayerNormalization", [floats(2, 2, 4), floats(1, 2, 4), floats(4), floats(4)], epsilon=1e-3)
+case("skip_simplified_sum", "SkipSimplifiedLayerNormalization", [floats(2, 2, 4), floats(2, 2, 4), floats(4), floats(4)],
+     ["y0", "", "", "y3"], epsilon=1e-5)
+case("simplified", "SimplifiedLayerNormalization", [floats(2, 3, 4), floats(4)], domain="", epsilon=1e-3, axis=-1)
+case("fast_gelu_alone", "FastGelu", [floats(2, 3)])
 case("fused_conv_relu", "FusedConv", [floats(1, 2, 4, 4), floats(3, 2, 3, 3), floats(3)], activation="Relu", pads=[1, 1, 0, 0])
 case("fused_conv_sum", "FusedConv", [floats(1, 1, 3, 3), floats(2, 1, 2, 2), floats(2), floats(1, 2, 2, 2)], activation="LeakyRelu",
      activation_params=[0.3])
@@ -92,6 +98,66 @@ case("heads_masked", "MultiHeadAttention", [*HEADS, None, np.array([[1, 1, 1, 0,
 case("heads_scored", "MultiHeadAttention", [*HEADS, None, None, floats(1, 2, 3, 5)], num_heads=2)
 case("heads_causal", "MultiHeadAttention", [floats(1, 4, 4), floats(1, 4, 4), floats(1, 4, 4)], num_heads=2, unidirectional=1)
 case("heads_cached", "MultiHeadAttention", [*HEADS, None, None, None, floats(2, 2, 3, 2), floats(2, 2, 3, 2)], 3, num_heads=2)
+case("heads_lengths", "MultiHeadAttention", [*HEADS, None, np.array([4, 2], np.int32)], num_heads=2)
+case("heads_rows", "MultiHeadAttention", [*HEADS, None, np.tri(5, dtype=np.int32)[1:4][None].repeat(2, 0)], num_heads=2, mask_filter_value=-7.0)
+case("heads_ready", "MultiHeadAttention", [HEADS[0], floats(2, 2, 5, 2), floats(2, 2, 5, 2), floats(12)], num_heads=2)
+
+# Attention: projections of 4 to 2 heads of 3, by themselves and with every form of mask.
+WORDS, WEIGHTS, BIASES = floats(2, 3, 4), floats(4, 18), floats(18)
+case("attention", "Attention", [WORDS, WEIGHTS, BIASES], num_heads=2)
+case("attention_scaled", "Attention", [WORDS, WEIGHTS, None], num_heads=2, scale=0.25)
+case("attention_causal", "Attention", [WORDS, WEIGHTS, BIASES], num_heads=2, unidirectional=1)
+case("attention_sizes", "Attention", [WORDS, floats(4, 16), floats(16)], num_heads=2, qkv_hidden_sizes=[6, 6, 4])
+case("attention_raw", "Attention", [WORDS, WEIGHTS, BIASES, np.array([[1, 1, 0], [1, 0, 0]], np.int32)], num_heads=2)
+case("attention_raw_causal", "Attention", [WORDS, WEIGHTS, BIASES, np.array([[1, 1, 0], [0, 1, 1]], np.int32)], num_heads=2, unidirectional=1,
+     mask_filter_value=-3.0)
+case("attention_rows", "Attention", [WORDS, WEIGHTS, BIASES, np.tri(3, dtype=np.int32)[None].repeat(2, 0)], num_heads=2)
+case("attention_ends", "Attention", [WORDS, WEIGHTS, BIASES, np.array([3, 1], np.int32)], num_heads=2)
+case("attention_ends_begins", "Attention", [WORDS, WEIGHTS, BIASES, np.array([3, 2, 1, 0], np.int32)], num_heads=2)
+case("attention_cumulative", "Attention", [WORDS, WEIGHTS, BIASES, np.array([3, 2, 0, 3, 6, 0, 3, 5], np.int32)], num_heads=2)
+case("attention_scored", "Attention", [WORDS, WEIGHTS, BIASES, None, None, floats(1, 2, 3, 3)], num_heads=2)
+case("attention_cached", "Attention", [WORDS, WEIGHTS, BIASES, None, floats(2, 2, 2, 2, 3)], 2, num_heads=2)
+case("attention_cached_causal", "Attention", [WORDS, WEIGHTS, BIASES, np.array([[0, 1, 1, 1, 1], [1, 1, 1, 1, 0]], np.int32),
+                                              floats(2, 2, 2, 2, 3)], 2, num_heads=2, unidirectional=1)
+case("attention_first", "Attention", [WORDS, WEIGHTS, BIASES], 2, num_heads=2, unidirectional=1)
+
+ANGLES = floats(8, 2)
+COSINES, SINES = np.cos(ANGLES), np.sin(ANGLES)
+case("rotary", "RotaryEmbedding", [floats(2, 3, 8), np.array([[0, 1, 2], [4, 6, 7]]), COSINES, SINES])
+case("rotary_from", "RotaryEmbedding", [floats(2, 3, 8), np.array([3]), COSINES, SINES], interleaved=1)
+case("rotary_heads", "RotaryEmbedding", [floats(1, 2, 3, 4), np.array([[5, 1, 0]]), COSINES, SINES])
+case("rotary_part", "RotaryEmbedding", [floats(1, 3, 12), np.array([2]), COSINES, SINES], num_heads=2, rotary_embedding_dim=4)
+
+
+def int32(*values):
+    return np.array(values, np.int32)
+
+
+# GroupQueryAttention: 2 heads of queries share 1 of keys, of 16 numbers; or 4 share 2 of 8.
+def grouped(name, inputs, keys=1, **attributes):
+    case(name, "GroupQueryAttention", inputs, 3, num_heads=2 * keys, kv_num_heads=keys, **attributes)
+
+
+FIRST = floats(2, 3, 32), floats(2, 3, 16), floats(2, 3, 16), None, None
+NEXT = floats(2, 1, 32), floats(2, 1, 16), floats(2, 1, 16), floats(2, 1, 3, 16), floats(2, 1, 3, 16)
+TURNS = np.cos(floats(8, 8)), np.sin(floats(8, 8))
+grouped("group", [*FIRST, int32(2, 2), int32(3)])
+grouped("group_four", [*FIRST, int32(2, 2), int32(3)], 2)
+grouped("group_packed", [floats(1, 3, 64), None, None, None, None, int32(2), int32(3)], 2, scale=0.7)
+grouped("group_rotary", [*FIRST, int32(2, 2), int32(3), *TURNS], do_rotary=1)
+grouped("group_next", [*NEXT, int32(3, 3), int32(4)])
+grouped("group_next_rotary", [*NEXT, int32(3, 3), int32(4), *TURNS], do_rotary=1, rotary_interleaved=1)
+grouped("group_next_uneven", [*NEXT, int32(3, 1), int32(4), *TURNS], do_rotary=1)
+grouped("group_next_positions", [*NEXT, int32(3, 1), int32(4), *TURNS, np.array([[5], [2]])], do_rotary=1)
+grouped("group_several", [floats(1, 2, 32), floats(1, 2, 16), floats(1, 2, 16), floats(1, 1, 3, 16), floats(1, 1, 3, 16), int32(4), int32(5)])
+grouped("group_room", [*NEXT, int32(2, 1), int32(3)])
+grouped("group_window", [*NEXT, int32(3, 3), int32(4)], local_window_size=2)
+grouped("group_window_first", [*FIRST, int32(2, 2), int32(3)], local_window_size=2)
+grouped("group_capped", [*NEXT, int32(3, 2), int32(4)], softcap=0.8)
+grouped("group_scored", [*NEXT, int32(3, 3), int32(4), None, None, None, floats(1, 2, 1, 4)])
+grouped("group_smooth", [*NEXT, int32(3, 2), int32(4)], smooth_softmax=1)
+grouped("group_sink", [*FIRST, int32(2, 2), int32(3), None, None, None, None, floats(2)])
+grouped("group_sink_scored", [*NEXT, int32(3, 3), int32(4), None, None, None, floats(2, 2, 1, 4), floats(2)])
 
 OUT.write_text(f"""/* Written by make_onnx_microsoft_golden.py with onnxruntime {onnxruntime.__version__}; do not edit. */
 {''.join(models)}

@@ -302,13 +302,31 @@ static void batch_norm_follows_in_training(void **state) {
   burn_graph_release(graph);
 }
 
+/* Weights and biases of com.microsoft's Attention are learned, its cache is not. */
+static void weights_of_attention_are_parameters(void **state) {
+  BurnStatus status = BURN_OK;
+  (void)state;
+  BurnGraph *graph = load("microsoft_attention", NULL, &status);
+  if (!graph) fail_msg("%s", burn_status_message(status));
+  const BurnType *type = burn_graph_module(graph).type;
+  uint32_t parameters = 0, buffers = 0;
+  for (uint32_t i = 0; i < type->field_count; i++) {
+    const bool cache = strcmp(type->fields[i].name, "p") == 0;
+    parameters += type->fields[i].type == BurnParam_type && !cache;
+    buffers += type->fields[i].type == BurnBuffer_type && cache;
+  }
+  assert_int_equal(parameters, 2);
+  assert_int_equal(buffers, 1);
+  burn_graph_release(graph);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_with_and_without_passes),  cmocka_unit_test(batch_norm_goes_into_conv),
-      cmocka_unit_test(refuses_with_a_reason),         cmocka_unit_test(hostile_steps_are_told),
-      cmocka_unit_test(any_beginning_is_survived),     cmocka_unit_test(inputs_are_checked),
-      cmocka_unit_test(gradients_reach_initializers),  cmocka_unit_test(gradients_reach_a_linear_layer),
-      cmocka_unit_test(batch_norm_follows_in_training)};
+      cmocka_unit_test(runs_with_and_without_passes),   cmocka_unit_test(batch_norm_goes_into_conv),
+      cmocka_unit_test(refuses_with_a_reason),          cmocka_unit_test(hostile_steps_are_told),
+      cmocka_unit_test(any_beginning_is_survived),      cmocka_unit_test(inputs_are_checked),
+      cmocka_unit_test(gradients_reach_initializers),   cmocka_unit_test(gradients_reach_a_linear_layer),
+      cmocka_unit_test(batch_norm_follows_in_training), cmocka_unit_test(weights_of_attention_are_parameters)};
   device = burn_device_open("ndarray");
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   burn_device_close(device);

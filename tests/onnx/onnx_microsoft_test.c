@@ -70,6 +70,36 @@ static void test_values(void **state) {
   }
 }
 
+/* Inputs of a case with one of them changed; the status is the reader's to describe. */
+static BurnStatus run_changed(const char *name, size_t at, BurnTensor *changed) {
+  BurnTensor *inputs[MOST] = {NULL}, *outputs[MOST] = {NULL};
+  BurnStatus status = BURN_OK;
+  size_t c = 0;
+  while (c < CASES && strcmp(microsoft_cases[c].name, name) != 0) c++;
+  assert_true(c < CASES);
+  BurnGraph *graph = burn_onnx_read(microsoft_cases[c].model, microsoft_cases[c].bytes, device, NULL, &status);
+  for (size_t i = 0; i < microsoft_cases[c].input_count; i++) {
+    inputs[i] = i == at ? changed : tensor_of(microsoft_cases[c].first_input + i);
+  }
+  status = burn_graph_run(graph, inputs, microsoft_cases[c].input_count, outputs, microsoft_cases[c].output_count);
+  for (size_t i = 0; i < MOST; i++) burn_drop(outputs[i]);
+  burn_graph_release(graph);
+  return status;
+}
+
+/* What inputs say of lengths is looked at before anything is read or made by it. */
+static void test_lengths(void **state) {
+  static const int32_t beyond[] = {3, 4}, negative[] = {-1, 3}, total[] = {1 << 30};
+  (void)state;
+  const BurnShape two = BURN_SHAPE(2), one = BURN_SHAPE(1);
+  BurnStatus status = run_changed("group_next", 5, burn_tensor_from(device, beyond, BURN_DTYPE_I32, two));
+  assert_non_null(strstr(burn_status_message(status), "batch 1 ends with key 4 of 4, 1 of which are new"));
+  status = run_changed("group_next", 5, burn_tensor_from(device, negative, BURN_DTYPE_I32, two));
+  assert_non_null(strstr(burn_status_message(status), "batch 0 ends with key -1 of 4"));
+  status = run_changed("group_next", 6, burn_tensor_from(device, total, BURN_DTYPE_I32, one));
+  assert_non_null(strstr(burn_status_message(status), "1073741824 keys in all, of 2 batches, do not go with 1 new"));
+}
+
 static int open_device(void **state) {
   (void)state;
   device = burn_device_open("ndarray");
@@ -83,6 +113,6 @@ static int close_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_lengths)};
   return cmocka_run_group_tests(tests, open_device, close_device);
 }
