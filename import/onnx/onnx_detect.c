@@ -1,4 +1,4 @@
-/* onnx_detect.c - ONNX operators that find objects: NonMaxSuppression, RoiAlign. */
+/* onnx_detect.c - ONNX operators that find objects: NonMaxSuppression, RoiAlign, MaxRoiPool. */
 #include "onnx_node.h"
 
 #include <math.h>
@@ -238,4 +238,99 @@ MAP(RoiAlign) {
   }
   release(&rows);
   release(&columns);
+}
+
+/* -- MaxRoiPool: the largest elements in the bins of regions, whose ends are pixels ---------------- */
+
+typedef struct Regions {
+  double *rows;         /* [count, 5]: image, left, top, right, bottom */
+  BurnTensor **results; /* [count] */
+  int64_t count, images;
+  int64_t bins[2];  /* down, across */
+  int64_t sizes[2]; /* pixels */
+} Regions;
+
+enum { MOST_BINS = 4096, REGION = 5 };
+
+/* The pixels of a bin along one axis, which may be none. Floats as ONNX Runtime computes them. */
+static BurnRange bin_of(const Regions *r, size_t region, int axis, int64_t bin, double scale) {
+  const double *row = r->rows + region * REGION, low = row[axis == 0 ? 2 : 1], high = row[axis == 0 ? 4 : 3];
+  const int64_t first = llroundf((float)low * (float)scale), last = llroundf((float)high * (float)scale);
+  const int64_t pixels = last - first + 1 > 1 ? last - first + 1 : 1, size = r->sizes[axis];
+  const float width = (float)pixels / (float)r->bins[axis];
+  const int64_t begin = first + (int64_t)floorf((float)bin * width),
+                end = first + (int64_t)ceilf((float)(bin + 1) * width);
+  const int64_t from = begin < 0 ? 0 : begin > size ? size : begin, to = end < 0 ? 0 : end > size ? size : end;
+  return BURN_RANGE(from, to > from ? to : from);
+}
+
+/* x [channels, h, w] with the pixels of an axis as bins; a bin without pixels is 0. */
+static BurnTensor *binned(const Regions *r, BurnTensor *x, size_t region, int axis, double scale) {
+  BurnTensor *parts[MOST_BINS];
+  for (int64_t bin = 0; bin < r->bins[axis]; bin++) {
+    const BurnRange range = bin_of(r, region, axis, bin, scale);
+    parts[bin] = range.start < range.end ? burn_max_dim(burn_slice_dim(copy(x), axis + 1, range), axis + 1)
+                                         : burn_zeros_like(burn_narrow(copy(x), axis + 1, 0, 1));
+  }
+  burn_drop(x);
+  return burn_cat(parts, (size_t)r->bins[axis], axis + 1);
+}
+
+/* The numbers of the regions on the host; pixels beyond 2^30 are no pixels. */
+static BurnStatus read_regions(Regions *r, OnnxNode *node, double scale) {
+  r->rows = calloc((size_t)r->count * REGION + 1, sizeof *r->rows);
+  r->results = calloc((size_t)r->count + 1, sizeof(BurnTensor *));
+  if (!r->rows || !r->results)
+    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "MaxRoiPool: %lld regions", (long long)r->count);
+  const BurnStatus status = burn_read_f64(onnx_input(node, 1), r->rows, (size_t)r->count * REGION);
+  for (int64_t i = 0; status == BURN_OK && i < r->count; i++) {
+    const double *row = r->rows + i * REGION;
+    bool fits = row[0] >= 0 && row[0] < (double)r->images;
+    for (int k = 1; k < REGION; k++) fits = fits && fabs(row[k] * scale) <= (double)(1 << 30);
+    if (fits) continue;
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "MaxRoiPool: region %lld is of image %g of %lld, at %g %g %g %g",
+                            (long long)i, row[0], (long long)r->images, row[1], row[2], row[3], row[4]);
+  }
+  return status;
+}
+
+static void look_at_regions(OnnxNode *node, Regions *r) {
+  int64_t bins[ONNX_INTS];
+  const bool ranks = onnx_input_rank(node, 0) == 4 && onnx_input_rank(node, 1) == 2;
+  if (!ranks || onnx_input_dim(node, 1, 1) != REGION) onnx_not_mapped(node, "images or regions of another form");
+  if (onnx_ints(node, "pooled_shape", bins) != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > MOST_BINS ||
+      bins[1] > MOST_BINS) {
+    onnx_not_mapped(node, "a pooled_shape that is not two sizes up to %d", MOST_BINS);
+  }
+  if (node->reason[0]) return;
+  for (int axis = 0; axis < 2; axis++) {
+    r->bins[axis] = bins[axis];
+    r->sizes[axis] = onnx_input_dim(node, 0, axis + 2);
+    if (r->sizes[axis] < 1) onnx_not_mapped(node, "images without pixels");
+  }
+  r->images = onnx_input_dim(node, 0, 0);
+  r->count = onnx_input_dim(node, 1, 0);
+}
+
+/* Region by region, since each has bins of its own; rows of a bin first, so that fewer are left for the columns. */
+MAP(MaxRoiPool) {
+  Regions r = {0};
+  const double scale = onnx_float(node, "spatial_scale", 1);
+  look_at_regions(node, &r);
+  if (node->reason[0]) return;
+  const BurnStatus status = read_regions(&r, node, scale);
+  for (int64_t i = 0; status == BURN_OK && i < r.count; i++) {
+    BurnTensor *x = burn_select_dim(onnx_input(node, 0), 0, (int64_t)r.rows[i * REGION]);
+    r.results[i] = binned(&r, binned(&r, x, (size_t)i, 0, scale), (size_t)i, 1, scale);
+  }
+  const BurnShape none = BURN_SHAPE(0, onnx_input_dim(node, 0, 1), r.bins[0], r.bins[1]);
+  if (status != BURN_OK) {
+    onnx_fail(node, status);
+  } else {
+    onnx_give(node, 0,
+              r.count ? burn_stack(r.results, (size_t)r.count, 0)
+                      : burn_zeros(node->device, none, burn_dtype(node->inputs[0])));
+  }
+  free(r.rows);
+  free(r.results);
 }

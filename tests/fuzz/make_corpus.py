@@ -572,6 +572,9 @@ def onnxs():
     yield from onnx_recurrent()
     yield from onnx_hostile()
     yield from onnx_microsoft()
+    regions = [onnx_ints("a", 0, 1), onnx_floats("r", [2, 5], 0, 0, 0, 1, 1, 0, 1, 0, 2, 1)]
+    pooled = onnx_node("MaxRoiPool", "ur", "p", onnx_attribute("pooled_shape", 2, 1))
+    yield "regions", onnx_model([onnx_node("Unsqueeze", "xa", "u"), pooled, onnx_node("Squeeze", "p", "y")], regions)
     deep = branch
     for level in range(200):
         if level == 40:

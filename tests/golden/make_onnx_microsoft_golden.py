@@ -1,4 +1,4 @@
-"""Writes onnx_microsoft_golden.h: models of one operator of com.microsoft each, inputs, and what ONNX Runtime makes of them.
+"""Writes onnx_microsoft_golden.h: models of one operator each, of com.microsoft or without a case by ONNX, inputs, and what ONNX Runtime makes of them.
 
 Run: python3 make_onnx_microsoft_golden.py (needs numpy, onnx and onnxruntime)
 """
@@ -158,6 +158,10 @@ grouped("group_scored", [*NEXT, int32(3, 3), int32(4), None, None, None, floats(
 grouped("group_smooth", [*NEXT, int32(3, 2), int32(4)], smooth_softmax=1)
 grouped("group_sink", [*FIRST, int32(2, 2), int32(3), None, None, None, None, floats(2)])
 grouped("group_sink_scored", [*NEXT, int32(3, 3), int32(4), None, None, None, floats(2, 2, 1, 4), floats(2)])
+
+REGIONS = np.array([[0, 0, 0, 5, 4], [1, 1.2, 0.6, 3.4, 2.5], [0, 4, 3, 9, 9], [1, 3, 3, 1, 1], [0, 6, 5, 6, 5], [1, -4, -3, 2, 2]], np.float32)
+case("max_roi", "MaxRoiPool", [floats(2, 2, 6, 7), REGIONS], domain="", pooled_shape=[2, 3])
+case("max_roi_scaled", "MaxRoiPool", [floats(2, 1, 6, 7), REGIONS * 1.7], domain="", pooled_shape=[4, 5], spatial_scale=0.5)
 
 OUT.write_text(f"""/* Written by make_onnx_microsoft_golden.py with onnxruntime {onnxruntime.__version__}; do not edit. */
 {''.join(models)}

@@ -1,4 +1,5 @@
-/* onnx_microsoft_test.c - operators of com.microsoft against the numbers of ONNX Runtime, which has defined them. */
+/* onnx_microsoft_test.c - operators of com.microsoft against the numbers of ONNX Runtime, which has defined them; and
+ * MaxRoiPool, which has no case by ONNX. */
 #include <burn/burn.h>
 #include <burn/onnx.h>
 
@@ -100,6 +101,16 @@ static void test_lengths(void **state) {
   assert_non_null(strstr(burn_status_message(status), "1073741824 keys in all, of 2 batches, do not go with 1 new"));
 }
 
+static void test_regions(void **state) {
+  static const float rows[6][5] = {{0}, {2, 0, 0, 1, 1}}, far[6][5] = {{0, 0, 0, 1, 1}, {1, 0, 0, 1e30f, 1}};
+  (void)state;
+  const BurnShape shape = BURN_SHAPE(6, 5);
+  BurnStatus status = run_changed("max_roi", 1, burn_tensor_f32(device, rows[0], shape));
+  assert_non_null(strstr(burn_status_message(status), "region 1 is of image 2 of 2"));
+  status = run_changed("max_roi", 1, burn_tensor_f32(device, far[0], shape));
+  assert_non_null(strstr(burn_status_message(status), "region 1 is of image 1 of 2, at 0 0 1e+30 1"));
+}
+
 static int open_device(void **state) {
   (void)state;
   device = burn_device_open("ndarray");
@@ -113,6 +124,7 @@ static int close_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_lengths)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_lengths),
+                                     cmocka_unit_test(test_regions)};
   return cmocka_run_group_tests(tests, open_device, close_device);
 }
