@@ -107,17 +107,31 @@ static BurnTensor *bits_of_u64(BurnDevice *device, const Onnx__TensorProto *prot
   return onnx_tensor(device, &as_signed);
 }
 
+/* The number of elements; dims are checked in one place, for a dtype that is here. */
+static BurnStatus count_elements(const Onnx__TensorProto *proto, size_t *count) {
+  Onnx__TensorProto as_bytes = *proto;
+  BurnDType dtype;
+  as_bytes.data_type = ONNX_UINT8;
+  return onnx_tensor_layout(&as_bytes, &dtype, count);
+}
+
+BurnStatus onnx_raw_bytes(const Onnx__TensorProto *proto, uint64_t *bytes) {
+  const Narrow *n = find(proto->data_type);
+  BurnDType dtype;
+  size_t count = 0;
+  const BurnStatus status = n ? count_elements(proto, &count) : onnx_tensor_layout(proto, &dtype, &count);
+  if (status == BURN_OK) *bytes = n ? ((uint64_t)count * n->bits + 7) / 8 : (uint64_t)count * burn_dtype_bytes(dtype);
+  return status;
+}
+
 BurnTensor *onnx_narrow_tensor(BurnDevice *device, const Onnx__TensorProto *proto) {
   const Narrow *n = find(proto->data_type);
-  size_t count = 1;
+  size_t count;
   if (!n) return onnx_tensor(device, proto);
   if (n->bits == 64) return bits_of_u64(device, proto);
-  for (size_t i = 0; i < proto->n_dims; i++) {
-    const uint64_t dim = (uint64_t)proto->dims[i];
-    if (proto->dims[i] < 0 || (dim > 0 && count > (SIZE_MAX >> 8) / dim)) count = SIZE_MAX >> 8;
-    count *= (size_t)dim;
-  }
-  if (proto->n_dims > BURN_MAX_RANK || !has_elements(proto, n, count)) {
+  const BurnStatus status = count_elements(proto, &count);
+  if (status != BURN_OK) return burn_tensor_failed(status);
+  if (!has_elements(proto, n, count)) {
     return burn_tensor_failed(burn_status_make(
         BURN_STATUS_INVALID_ARGUMENT, "a tensor of %s does not have %zu elements", onnx_dtype_name(n->type), count));
   }

@@ -28,6 +28,9 @@ BurnDType onnx_narrow_dtype(int64_t type);
 /* A tensor with the elements of the message, in that dtype. */
 BurnTensor *onnx_narrow_tensor(BurnDevice *device, const Onnx__TensorProto *proto);
 
+/* How many bytes its elements have as raw data, packed where they are smaller than bytes. */
+BURN_USE_RESULT BurnStatus onnx_raw_bytes(const Onnx__TensorProto *proto, uint64_t *bytes);
+
 /* x, which it takes, as the type: integers modulo 2^bits, floats rounded; beyond their range the largest if they
  * saturate, else infinity or NaN. */
 BurnTensor *onnx_cast_to(BurnTensor *x, int64_t type, bool saturate);

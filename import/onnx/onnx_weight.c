@@ -26,12 +26,9 @@ static bool number(const char *text, uint64_t *value) {
 }
 
 static BurnTensor *external_tensor(const OnnxProgram *program, const Onnx__TensorProto *proto) {
-  BurnDType dtype;
-  size_t count;
-  uint64_t offset, length;
-  BurnStatus status = onnx_tensor_layout(proto, &dtype, &count);
+  uint64_t offset, length, bytes;
+  BurnStatus status = onnx_raw_bytes(proto, &bytes);
   if (status != BURN_OK) return burn_tensor_failed(status);
-  const uint64_t bytes = (uint64_t)count * burn_dtype_bytes(dtype);
   if (!number(entry(proto, "offset"), &offset) || !number(entry(proto, "length"), &length) ||
       (entry(proto, "length")[0] && length != bytes)) {
     return burn_tensor_failed(burn_status_make(
@@ -46,9 +43,10 @@ static BurnTensor *external_tensor(const OnnxProgram *program, const Onnx__Tenso
   OnnxMapping mapping;
   status = onnx_external(program->folder, entry(proto, "location"), offset, bytes, &mapping);
   if (status != BURN_OK) return burn_tensor_failed(burn_status_annotate(status, "tensor '%s'", proto->name));
-  static const uint8_t nothing[1] = {0};
-  BurnTensor *x = burn_tensor_from(program->device, mapping.data ? mapping.data : nothing, dtype,
-                                   onnx_shape(proto->dims, proto->n_dims));
+  Onnx__TensorProto raw = *proto;
+  raw.has_raw_data = true;
+  raw.raw_data = (ProtobufCBinaryData){(size_t)bytes, (uint8_t *)mapping.data};
+  BurnTensor *x = onnx_narrow_tensor(program->device, &raw);
   onnx_external_release(&mapping);
   return x;
 }

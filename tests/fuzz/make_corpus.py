@@ -566,6 +566,8 @@ def onnxs():
     yield "batch_norm", onnx_model(bn, [onnx_floats("k", [2, 2, 1], 1, 2, 3, 4), *four, axes, back])
     outside = message((1, 2), (2, 1), (8, "w"), (13, message((1, "location"), (2, "../secret"))), (14, 1))
     yield "outside", onnx_model([onnx_node("Add", "xw", "y")], [outside])
+    inside = message((1, 2), (2, 1), (8, "w"), (13, message((1, "location"), (2, "in.onnx"))), (13, message((1, "offset"), (2, "4"))), (14, 1))
+    yield "external", onnx_model([onnx_node("Add", "xw", "y")], [inside])  # in the file itself, as the target calls it
     yield "circle", onnx_model([onnx_node("Add", "xb", "a"), onnx_node("Neg", "a", "b")], outputs="a")
     yield "backwards", onnx_model([onnx_node("Neg", "b", "y"), onnx_node("Exp", "a", "b"), onnx_node("Relu", "x", "a")])
     yield from onnx_patterns()
