@@ -30,7 +30,7 @@ typedef struct PytorchStorage {
 /* A tensor. */
 typedef struct PytorchView {
   size_t storage;
-  uint32_t element_bytes;
+  const PytorchDType *dtype;
   uint32_t rank;
   int64_t sizes[BURN_MAX_RANK];
   uint64_t strides[BURN_MAX_RANK]; /* elements */
@@ -92,6 +92,8 @@ bool burn__pytorch_is_tensor(const Pickle *pickle, PickleRef ref);
 /* Such an object as a slot without a name: a view is added, of which slot->part is the index. Messages have the
  * offset. */
 BurnStatus burn__pytorch_tensor(Pytorch *file, PickleRef ref, BurnStoreSlot *slot);
+/* True for unsigned integers of several bytes, which become larger signed ones. */
+bool burn__pytorch_is_unsigned(const PytorchDType *dtype);
 /* The dtype of NumPy of a call of numpy.dtype; NULL if it is none that is known. */
 const PytorchDType *burn__pytorch_numpy_dtype(const Pickle *pickle, PickleRef ref, bool *is_big_endian);
 /* Bytes, or the text that _codecs.encode(text, "latin1") makes bytes of. */

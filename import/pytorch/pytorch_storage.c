@@ -66,6 +66,10 @@ const PytorchDType *burn__pytorch_dtype(const Pickle *pickle, PickleRef global) 
   return NULL;
 }
 
+bool burn__pytorch_is_unsigned(const PytorchDType *dtype) {
+  return dtype->bytes > 1 && dtype->name[strcspn(dtype->name, ".") + 1] == 'u';
+}
+
 const PytorchDType *burn__pytorch_numpy_dtype(const Pickle *pickle, PickleRef ref, bool *is_big_endian) {
   const PickleObject *object = burn__pickle_at(pickle, ref);
   if (object->kind != PICKLE_CALL || burn__pytorch_meaning(pickle, ref) != PYTORCH_NUMPY_DTYPE) return NULL;

@@ -77,7 +77,7 @@ static BurnStatus view_add(Pytorch *file, PickleRef ref, const PytorchView *view
   slot->refusal = dtype->dtype == BURN_DTYPE_DEFAULT ? no_dtype : NULL;
   slot->part = file->view_count;
   file->views[file->view_count] = *view;
-  file->views[file->view_count++].element_bytes = dtype->bytes;
+  file->views[file->view_count++].dtype = dtype;
   return BURN_OK;
 }
 

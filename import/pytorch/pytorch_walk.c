@@ -123,6 +123,7 @@ static BurnStatus number_value(Walk *walk, PickleRef ref, BurnValue **value) {
   memcpy(&integer, bytes, sizeof integer);
   if (dtype->dtype == BURN_DTYPE_F64) *value = burn_value_float(number);
   if (dtype->dtype == BURN_DTYPE_F32) *value = burn_value_float((double)single);
+  if (integer < 0 && burn__pytorch_is_unsigned(dtype)) return BURN_OK;
   if (dtype->dtype == BURN_DTYPE_I64) *value = burn_value_int(integer);
   walk->values += *value != NULL;
   return BURN_OK;

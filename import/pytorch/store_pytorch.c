@@ -82,7 +82,7 @@ static BurnStatus open_pytorch(BurnStore *store) {
 
 /* Copies the elements of one axis, and of those after it, row-major; *out moves on. */
 static void gather(const PytorchView *view, uint32_t axis, const uint8_t *from, uint8_t **out) {
-  const size_t width = view->element_bytes;
+  const size_t width = view->dtype->bytes;
   if (axis == view->rank) {
     memcpy(*out, from, width);
     *out += width;
@@ -104,6 +104,24 @@ static void swap_bytes(uint8_t *bytes, size_t count, size_t width) {
       bytes[i + j] = bytes[i + width - 1 - j];
       bytes[i + width - 1 - j] = first;
     }
+}
+
+/* Unsigned integers of the file, little-endian in `values`, as those of our dtype: from the last on, since it may have
+ * more bytes. */
+static BurnStatus widen(uint8_t *values, size_t count, size_t width, size_t out_width) {
+  for (size_t i = count; i > 0; i--) {
+    uint64_t value = 0;
+    for (size_t k = 0; k < width; k++) value |= (uint64_t)values[(i - 1) * width + k] << 8 * k;
+    if (value > INT64_MAX)
+      return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%llu does not fit an i64", (unsigned long long)value);
+    if (out_width == sizeof(int32_t)) {
+      const int32_t narrow = (int32_t)value;
+      memcpy(values + (i - 1) * out_width, &narrow, out_width);
+    } else {
+      memcpy(values + (i - 1) * out_width, &value, out_width);
+    }
+  }
+  return BURN_OK;
 }
 
 /* The bytes of a storage: where they are, or unpacked into *made. */
@@ -141,8 +159,11 @@ static BurnStatus read_pytorch(const BurnStore *store, const BurnStoreSlot *slot
   BurnStatus status = check_sum(file, storage, slot);
   if (status == BURN_OK) status = storage_bytes(file, storage, &bytes, &made);
   if (status == BURN_OK) {
-    gather(view, 0, bytes + view->offset * view->element_bytes, &to);
-    if (storage->is_big_endian) swap_bytes(out, (size_t)slot->seen.bytes, view->element_bytes);
+    const size_t width = view->dtype->bytes;
+    gather(view, 0, bytes + view->offset * width, &to);
+    if (storage->is_big_endian) swap_bytes(out, (size_t)slot->seen.bytes, width);
+    if (burn__pytorch_is_unsigned(view->dtype))
+      status = widen(out, (size_t)slot->seen.bytes / width, width, burn_dtype_bytes(slot->seen.dtype));
     for (size_t i = 0; slot->seen.dtype == BURN_DTYPE_BOOL && i < slot->seen.bytes; i++)
       ((uint8_t *)out)[i] = ((uint8_t *)out)[i] != 0;
   }

@@ -35,7 +35,8 @@ def function():
 
 STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "e": "HalfStorage", "q": "LongStorage", "?": "BoolStorage", "H": "BFloat16Storage"}
 torch = fake("torch", **{name: type(name, (), {}) for name in STORAGES.values()}, Size=type("Size", (), {}))
-fake("torch._utils", **{name: function() for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_sparse_tensor")})
+fake("torch.storage", UntypedStorage=type("UntypedStorage", (), {}))
+fake("torch._utils", **{name: function() for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_sparse_tensor")})
 fake("torch._tensor", _rebuild_from_type_v2=function())
 fake("model", Net=type("Net", (), {}), Options=type("Options", (), {}))
 fake("numpy", dtype=function())
@@ -45,12 +46,24 @@ numpy = sys.modules["numpy"]
 numpy.ndarray = type("ndarray", (), {"__module__": "numpy"})
 
 
-class Storage:
-    """Elements of a struct code, under a key."""
+class DType:
+    """torch.uint16 and others pickle as names."""
 
-    def __init__(self, key, code, values, order="<"):
-        self.key, self.code, self.count = key, code, len(values)
+    def __init__(self, name):
+        self.name, self.__module__ = name, "torch"
+        setattr(torch, name, self)
+
+    def __reduce__(self):
+        return self.name
+
+
+class Storage:
+    """Elements of a struct code, under a key; untyped ones are counted in bytes."""
+
+    def __init__(self, key, code, values, order="<", untyped=False):
+        self.key, self.code, self.untyped = key, code, untyped
         self.bytes = struct.pack("%s%d%s" % (order, len(values), code), *values)
+        self.count = len(self.bytes) if untyped else len(values)
 
 
 class Call:
@@ -77,7 +90,8 @@ def dumps(value, legacy=False, protocol=2):
         def persistent_id(self, obj):
             if not isinstance(obj, Storage):
                 return None
-            id = ("storage", getattr(torch, STORAGES[obj.code]), obj.key, "cpu", obj.count)
+            of = sys.modules["torch.storage"].UntypedStorage if obj.untyped else getattr(torch, STORAGES[obj.code])
+            id = ("storage", of, obj.key, "cpu", obj.count)
             return id + (None,) if legacy else id
 
     Pickler(out, protocol).dump(value)
@@ -151,6 +165,24 @@ def state_dict(order="<"):
     return tensors, storages
 
 
+def unsigned(order="<"):
+    """Dtypes without a storage class: the tensor says which, its storage is bytes (Tensor._reduce_ex_internal)."""
+    rows = [("uint16", "H", [1, 65535, 3, 40000]), ("uint32", "I", [4294967295, 7]), ("uint64", "Q", [(1 << 63) - 1, 5]), ("large", "Q", [1 << 63]),
+            ("float8_e4m3fn", "B", [0x38]), ("float8_e5m2", "B", [0x38]), ("float8_e4m3fnuz", "B", [0x38]), ("float8_e5m2fnuz", "B", [0x38]),
+            ("float8_e8m0fnu", "B", [0x7f]), ("float4_e2m1fn_x2", "B", [0x21]), ("complex32", "I", [0]), ("bits8", "B", [1]), ("uint4", "B", [1]),
+            ("int3", "B", [1])]
+    storages = [Storage(str(i), code, values, order, untyped=True) for i, (_, code, values) in enumerate(rows)]
+    tensors = []
+    for (name, _, values), storage in zip(rows, storages):
+        of = "uint64" if name == "large" else name
+        dtype = getattr(torch, of, None) or DType(of)
+        tensors.append((name, Call(sys.modules["torch._utils"]._rebuild_tensor_v3, storage, 0, (len(values),), (1,), False, collections.OrderedDict(), dtype)))
+    turned = Call(sys.modules["torch._utils"]._rebuild_tensor_v3, storages[0], 0, (2, 2), (1, 2), False, collections.OrderedDict(), torch.uint16)
+    codes = Call(numpy.dtype, "u2", 0, 1, state=(3, order, None, None, None, -1, -1, 0))
+    array = Call(sys.modules["numpy.core.multiarray"]._reconstruct, numpy.ndarray, (0,), b"b", state=(1, (2,), codes, False, struct.pack(order + "2H", 9, 50000)))
+    return ordered(tensors + [("turned", turned), ("array", array)]), storages
+
+
 def checkpoint():
     """What training scripts save: a state dict, that of an optimizer, numbers, and objects of the script."""
     weight, moment = Storage("0", "f", [1.0, 2.0]), Storage("1", "f", [3.0, 4.0])
@@ -196,6 +228,8 @@ def files():
         "big_endian": as_zip(*state_dict(">"), order="big"),
         "legacy": as_stream(*state_dict()),
         "legacy_big_endian": as_stream(*state_dict(">"), little=False),
+        "unsigned": as_zip(*unsigned()),
+        "unsigned_big_endian": as_stream(*unsigned(">"), little=False),
         "checkpoint": as_zip(*checkpoint()),
         "whole_module": as_zip(*whole_module()),
         "tar": as_tar(),

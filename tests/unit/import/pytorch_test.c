@@ -61,6 +61,52 @@ static void other_byte_orders_are_turned(void **state) {
   check_state_dict(device, pytorch_legacy_big_endian, sizeof pytorch_legacy_big_endian);
 }
 
+/* The tensors of unsigned() in the script. */
+static void check_unsigned(BurnDevice *device, const void *bytes, size_t count) {
+  BurnStore *store = open_bytes(bytes, count);
+  const BurnStoreEntry *entry = burn_store_entry(store, burn_store_find(store, "uint16"));
+  assert_string_equal(entry->file_dtype, "torch.uint16");
+  assert_int_equal(entry->dtype, BURN_DTYPE_I32);
+  assert_int_equal(entry->bytes, 8);
+  assert_values(store, "uint16", device, (const double[]){1, 65535, 3, 40000}, 4);
+  assert_values(store, "turned", device, (const double[]){1, 3, 65535, 40000}, 4);
+  assert_values(store, "array", device, (const double[]){9, 50000}, 2);
+  assert_int_equal(burn_store_entry(store, burn_store_find(store, "uint32"))->dtype, BURN_DTYPE_I64);
+  assert_values(store, "uint32", device, (const double[]){4294967295.0, 7}, 2);
+  int64_t values[2] = {0};
+  assert_ok(burn_read_i64(burn_store_tensor(store, "uint64", device), values, 2));
+  assert_true(values[0] == INT64_MAX && values[1] == 5);
+  BurnTensor *large = burn_store_tensor(store, "large", device);
+  assert_non_null(strstr(burn_status_message(burn_tensor_status(large)), "9223372036854775808 does not fit an i64"));
+  burn_drop(large);
+  burn_store_close(store);
+}
+
+static void unsigned_integers_become_larger_ones(void **state) {
+  BurnDevice *device = ((const Fixture *)*state)->device;
+  check_unsigned(device, pytorch_unsigned, sizeof pytorch_unsigned);
+  check_unsigned(device, pytorch_unsigned_big_endian, sizeof pytorch_unsigned_big_endian);
+}
+
+/* What has no dtype here is listed, and does not keep others from being read. */
+static void other_dtypes_are_listed_and_refused(void **state) {
+  static const char *const names[] = {
+      "float8_e4m3fn",    "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+      "float4_e2m1fn_x2", "complex32",   "bits8",           "uint4",           "int3"};
+  BurnDevice *device = ((const Fixture *)*state)->device;
+  BurnStore *store = open_bytes(pytorch_unsigned, sizeof pytorch_unsigned);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const BurnStoreEntry *entry = burn_store_entry(store, burn_store_find(store, names[i]));
+    assert_string_equal(entry->file_dtype + strlen("torch."), names[i]);
+    assert_int_equal(entry->dtype, BURN_DTYPE_DEFAULT);
+    BurnTensor *x = burn_store_tensor(store, names[i], device);
+    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), "there is no such dtype here; convert it"));
+    assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), names[i]));
+    burn_drop(x);
+  }
+  burn_store_close(store);
+}
+
 static void archives_of_old_are_read(void **state) {
   BurnDevice *device = ((const Fixture *)*state)->device;
   BurnStore *store = open_bytes(pytorch_tar, sizeof pytorch_tar);
@@ -366,6 +412,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_dicts_are_read),
       cmocka_unit_test(other_byte_orders_are_turned),
+      cmocka_unit_test(unsigned_integers_become_larger_ones),
+      cmocka_unit_test(other_dtypes_are_listed_and_refused),
       cmocka_unit_test(archives_of_old_are_read),
       cmocka_unit_test(checkpoints_are_read),
       cmocka_unit_test(modules_have_the_names_of_their_state_dicts),
