@@ -166,6 +166,7 @@ static char *program_text(Generator *g) {
       "    if (argc > 2 + INPUTS) {\n"
       "      status = burn_npz_write(argv[2 + INPUTS], names, out, OUTPUTS, false);\n    } else {\n"
       "      for (int i = 0; i < OUTPUTS; i++) {\n        printf(\"%%s:\\n\", names[i]);\n"
+      "        if (status == BURN_OK) status = burn_tensor_status(out[i]);\n"
       "        burn_print(out[i]);\n      }\n    }\n  }\n"
       "  if (status != BURN_OK) fprintf(stderr, \"%%s\\n\", burn_status_message(status));\n"
       "  %s_release(&m);\n  burn_device_close(device);\n  return status != BURN_OK;\n}\n",

@@ -188,6 +188,36 @@ app_part() {
   grep -q '^usage: ' err || fail "$(cat err)"
 }
 
+# What `burn import` writes, as it stands: it is built against the installation, which is found by the path alone or by the prefix, and gives
+# the numbers that tests/onnx/onnx_graph_test.c has for these models, of x = [1, 2; -3, 4].
+generated_part() {
+  new_folder generated
+  models=$source/tests/fuzz/corpus/onnx
+  if ! burn import "$models/gemm" --sizes n=2 --out gemm >import.log 2>&1; then
+    if burn import --help >/dev/null 2>&1; then cat import.log && fail "burn import"; fi
+    echo "skipped: this build has no ONNX" && exit 77
+  fi
+  { printf '\223NUMPY\001\000\166\000'
+    printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
+    printf '\000\000\200\077\000\000\000\100\000\000\100\300\000\000\200\100'; } >x.npy
+  while read -r model first second; do
+    [ -d "$model" ] || burn import "$models/$model" --sizes n=2 --out "$model" >import.log || fail "burn import $model"
+    case "$model" in conv*) set -- -DCMAKE_PREFIX_PATH="$prefix" ;; *) set -- ;; esac
+    "$cmake" -S "$model" -B "$model/b" "$@" >cmake.log 2>&1 || { cat cmake.log; fail "configuring $model"; }
+    "$cmake" --build "$model/b" >build.log 2>&1 || { cat build.log; fail "building $model"; }
+    "$model/b/${model}_run" "$model/$model.bpk" x.npy >output || fail "running $model"
+    tr -d ' \n' <output | grep -qF "[[$first],[$second]]" || { cat output; fail "$model does not give $first and $second"; }
+    if ldd "$model/b/${model}_run" | grep -F libburn_import; then fail "$model needs libburn_import"; fi
+    echo "$model: $first, $second"
+  done <<END
+gemm 5.0,11.0 5.0,7.0
+conv_bias 15.0,31.0 15.0,27.0
+conv_few 4.0,9.0 -8.0,7.0
+END
+  if "gemm/b/gemm_run" gemm/gemm.bpk absent.npy 2>err; then fail "an input that is not there passes"; fi
+  grep -q 'absent.npy' err || fail "$(cat err)"
+}
+
 # The first program of the README with its CMakeLists.txt, as they stand there.
 readme_part() {
   new_folder readme
@@ -291,6 +321,7 @@ case "$part" in
   bindings_zig) zig_bindings_part ;;
   install) install_part ;;
   app) app_part ;;
+  generated) generated_part ;;
   backend | decorator | kernels) plugin_part "$part" ;;
   program) program_part ;;
   readme) readme_part ;;
