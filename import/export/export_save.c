@@ -1,6 +1,5 @@
 /* export_save.c - the public functions: what is given is checked, run, and written as a file. */
 #include "export.h"
-#include "store_format.h"
 
 #include <burn/file.h>
 
@@ -75,7 +74,7 @@ static BurnStatus save_named(const char *path, ExportSource *source, const BurnO
   BurnOnnxSave options = given ? *given : (BurnOnnxSave){.input_names = NULL};
   OnnxArena arena = {NULL};
   BurnStatus status = check_source(source);
-  if (status == BURN_OK) status = burn__store_check_new(path, options.overwrite);
+  if (status == BURN_OK) status = burn_file_check_new(path, options.overwrite);
   const BurnGraph *graph = source->graph;
   const size_t inputs = source->input_count, outputs = source->output_count;
   if (!options.input_names)

@@ -230,17 +230,11 @@ typedef struct File {
 } File;
 enum { FILES = 5 };
 
-static bool exists(const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (file) fclose(file);
-  return file != NULL;
-}
-
 static BurnStatus write_files(Generator *g, const char *folder, const File *files) {
-  for (size_t i = 0; i < FILES && !g->options->overwrite; i++) {
+  for (size_t i = 0; i < FILES; i++) {
     const char *path = generate_text(g, "%s/%s", folder, files[i].name);
-    if (files[i].bytes && exists(path))
-      return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "%s is there already, and is not overwritten", path);
+    const BurnStatus status = files[i].bytes ? burn_file_check_new(path, g->options->overwrite) : BURN_OK;
+    if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   }
   for (size_t i = 0; i < FILES; i++) {
     const char *path = generate_text(g, "%s/%s", folder, files[i].name);

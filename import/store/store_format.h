@@ -74,9 +74,6 @@ bool burn__store_shape(const int64_t *sizes, uint32_t rank, uint64_t limit, Burn
  * path in *file is the caller's. */
 BurnStatus burn__store_map(const char *path, BurnStoreFile *file);
 void burn__store_unmap(BurnStoreFile *file);
-/* Whether a file may be written to `path`: FAILED_PRECONDITION if there is one, and what opening says of anything else
- * that is there. */
-BurnStatus burn__store_check_new(const char *path, bool overwrite);
 /* True if `path` is a folder. */
 bool burn__store_is_folder(const char *path);
 /* Whether backslashes separate the steps of a path, too. */

@@ -145,21 +145,10 @@ static BurnStatus check_names(const Save *save) {
   return status;
 }
 
-BurnStatus burn__store_check_new(const char *path, bool overwrite) {
-  FILE *file = NULL;
-  if (overwrite) return BURN_OK;
-  const BurnStatus opened = burn_file_open(path, &file, NULL);
-  if (burn_status_code(opened) == BURN_STATUS_NOT_FOUND) return BURN_OK;
-  if (opened != BURN_OK) return opened; /* something is there that cannot be read */
-  (void)fclose(file);
-  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
-                          "the file is there already; overwrite it, or choose another");
-}
-
 /* A module, or with a NULL type a store. */
 static BurnStatus save_all(BurnModule module, const BurnStore *store, const char *path, const BurnStoreSave *options) {
   Save save = {.options = options, .module = module};
-  BurnStatus status = burn__store_check_new(path, options->overwrite);
+  BurnStatus status = burn_file_check_new(path, options->overwrite);
   const size_t writer = status == BURN_OK ? find_writer(path, options->format, &status) : WRITERS;
   BurnDevice *device = store && status == BURN_OK ? burn_device_open("ndarray") : NULL;
   if (status == BURN_OK) status = burn__store_rules(&options->names, &save.rules);

@@ -29,6 +29,10 @@ BURN_API BURN_USE_RESULT BurnStatus burn_file_open(const char *path, FILE **file
  * is swept before. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_write(const char *path, const void *bytes, size_t count);
 
+/* Whether a file may be written to `path`, to be asked before long work. BURN_OK if `overwrite` is set or there is
+ * nothing; FAILED_PRECONDITION if there is a file; what burn_file_open says of anything else that is there. */
+BURN_API BURN_USE_RESULT BurnStatus burn_file_check_new(const char *path, bool overwrite);
+
 /* Removes the temporary files of burn_file_write that killed processes left in a folder: regular files with exactly
  * such a name, of this user, that no living process is writing. A folder that does not exist has none. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_sweep(const char *folder);
