@@ -139,6 +139,12 @@ static bool number_read(sqlite3_stmt *select, int index, BurnDType dtype, void *
   return burn__number_put(dtype, sqlite3_column_double(select, index), out);
 }
 
+static bool are_bools(const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] > 1) return false;
+  return true;
+}
+
 /* A blob of just the bytes of the column, or a text of at most so many. */
 static bool block_read(sqlite3_stmt *select, int index, const BurnColumn *column, size_t bytes, void *out) {
   const int kind = sqlite3_column_type(select, index);
@@ -147,7 +153,7 @@ static bool block_read(sqlite3_stmt *select, int index, const BurnColumn *column
   const bool text = kind == SQLITE_TEXT && column->dtype == BURN_DTYPE_U8 && column->shape.rank == 1;
   if (kind == SQLITE_BLOB && count == bytes && data != NULL) {
     memcpy(out, data, bytes);
-    return column->dtype != BURN_DTYPE_BOOL || memchr(out, 2, bytes) == NULL;
+    return column->dtype != BURN_DTYPE_BOOL || are_bools(out, bytes);
   }
   if (!text || count > bytes || data == NULL) return false;
   burn__text_put(data, count, bytes, out);

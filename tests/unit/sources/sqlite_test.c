@@ -205,6 +205,31 @@ static void what_is_written_is_read(void **state) {
                      0);
 }
 
+static BurnStatus bytes_get(void *context, size_t index, void *const *out) {
+  memcpy(out[0], (const uint8_t *)context + 2 * index, 2);
+  return BURN_OK;
+}
+
+/* Bytes that are written as u8 are bools if they are 0 and 1, and nothing else is. */
+static void only_0_and_1_are_bools(void **state) {
+  (void)state;
+  static uint8_t bytes[][2] = {{0, 1}, {1, 2}, {3, 0}, {255, 1}};
+  const BurnColumn as_bytes = {"x", BURN_DTYPE_U8, {1, {2}}}, as_bools = {"x", BURN_DTYPE_BOOL, {1, {2}}};
+  BurnStatus status = BURN_OK;
+  BurnDataset *dataset = burn_dataset_create(&(BurnDatasetInterface){1, &as_bytes, 4, bytes_get, NULL, bytes}, &status);
+  check(status);
+  check(burn_dataset_sqlite_write(path, "b", dataset, true));
+  burn_dataset_drop(dataset);
+  dataset = burn_dataset_sqlite(path, "b", &as_bools, 1, &status);
+  check(status);
+  for (size_t i = 0; i < 4; i++) {
+    uint8_t out[2];
+    status = burn_dataset_get(dataset, i, (void *const[]){out});
+    assert_int_equal(burn_status_code(status), i == 0 ? BURN_OK : BURN_STATUS_CORRUPT_DATA);
+  }
+  burn_dataset_drop(dataset);
+}
+
 int main(void) {
   if (!burn_datasets_has(BURN_DATASETS_SQLITE)) {
     printf("skipped: this build has no SQLite\n");
@@ -214,7 +239,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       ON_FILE(rows_are_items),          ON_FILE(threads_read_at_once),      ON_FILE(what_is_not_there_is_told),
       ON_FILE(bad_rows_are_told),       ON_FILE(damaged_files_are_refused), ON_FILE(locked_databases_are_told),
-      ON_FILE(what_is_written_is_read),
+      ON_FILE(what_is_written_is_read), ON_FILE(only_0_and_1_are_bools),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
