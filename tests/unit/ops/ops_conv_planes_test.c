@@ -96,6 +96,9 @@ static void check_planes(void **state) {
         check_case(&(Case){3, 10, 1, height, 2 * widths[w] + 30, 3, 2, 1, 1});
       }
     check_case(&(Case){2, 2, 2, 12, 40, 5, 1, 0, 1});
+    check_case(&(Case){10, 20, 1, 12, 12, 5, 1, 0, 1});
+    check_case(&(Case){3, 50, 1, 25, 40, 3, 1, 0, 1});
+    check_case(&(Case){2, 50, 1, 9, 13, 2, 1, 0, 2});
     check_case(&(Case){2, 2, 2, 12, 40, 7, 1, 3, 1});
   }
 }
