@@ -6,7 +6,8 @@
  *   BURN_FAULTS_LOG=FILE           gets a line per operation, "rename path"
  *
  * What stdio does inside is not seen; a stream fails when it is opened or closed, and then loses what it had not
- * written. */
+ * written. Of the system calls those are taken that newer processors have, too: there is no rename or mkdir on 64-bit
+ * ARM. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -131,13 +132,17 @@ int close(int file) {
 
 int rename(const char *from, const char *to) {
   if ((is_ours(from) || is_ours(to)) && fails("rename", to)) return -1;
-  return (int)syscall(SYS_rename, from, to);
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 int mkdir(const char *path, mode_t mode) {
-  return is_ours(path) && fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode);
+  return is_ours(path) && fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
-int unlink(const char *path) { return is_ours(path) && fails("unlink", path) ? -1 : (int)syscall(SYS_unlink, path); }
-int rmdir(const char *path) { return is_ours(path) && fails("rmdir", path) ? -1 : (int)syscall(SYS_rmdir, path); }
+int unlink(const char *path) {
+  return is_ours(path) && fails("unlink", path) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+int rmdir(const char *path) {
+  return is_ours(path) && fails("rmdir", path) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
 int unlinkat(int folder, const char *path, int flags) {
   if ((is_ours(path) || is_our_file(folder)) && fails("unlink", path)) return -1;
   return (int)syscall(SYS_unlinkat, folder, path, flags);

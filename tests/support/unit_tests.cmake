@@ -48,7 +48,12 @@ if(WIN32)
 endif()
 set(test_definitions BURN_SOURCE_DIR="${path_prefix}${CMAKE_SOURCE_DIR}" BURN_BUILD_DIR="${path_prefix}${CMAKE_BINARY_DIR}"
   BURN_PLUGIN_SUFFIX="${CMAKE_SHARED_MODULE_SUFFIX}" BURN_DATA_DIR="${path_prefix}${BURN_DATA_DIR}"
-  $<$<BOOL:${BURN_STATIC}>:BURN_TEST_STATIC>)
+  $<$<BOOL:${BURN_STATIC}>:BURN_TEST_STATIC> $<$<BOOL:${BURN_CROSS_CPU}>:BURN_TEST_EMULATOR="${BURN_QEMU}">)
+# Emulated processors take ten times as long.
+set(test_timeout 600)
+if(BURN_CROSS_CPU)
+  set(test_timeout 3600)
+endif()
 # What is tuned in a test stays out of the user's cache.
 set(test_environment "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache")
 
@@ -71,6 +76,9 @@ function(burn_meet_test_needs name)
   endif()
   if(need_COMPILER)
     set(flags "${CMAKE_C_FLAGS}")
+    if(BURN_CROSS_CPU) # where libraries and the loader are
+      string(APPEND flags " ${CMAKE_EXE_LINKER_FLAGS}")
+    endif()
     if(BURN_SANITIZE)
       string(APPEND flags " -fsanitize=${BURN_SANITIZE}")
     endif()
@@ -115,10 +123,10 @@ set(stacks_${name} [==[${stacks}]==])
     return()
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${test_label}" ENVIRONMENT "${test_environment}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} LABELS "${test_label}" ENVIRONMENT "${test_environment}")
   if(need_GUARDS)
     add_test(NAME ${name}_with_guards COMMAND ${name})
-    set_tests_properties(${name}_with_guards PROPERTIES TIMEOUT 600 LABELS "${test_label}"
+    set_tests_properties(${name}_with_guards PROPERTIES TIMEOUT ${test_timeout} LABELS "${test_label}"
       ENVIRONMENT "${test_environment};BURN_GUARDS=1;BURN_LOG=error")
   endif()
 endfunction()

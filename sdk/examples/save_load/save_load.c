@@ -117,7 +117,8 @@ typedef struct Outcome {
 static double worst_of(const float *a, const float *b) {
   double worst = 0;
   for (int i = 0; i < POINTS; i++) {
-    worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+    const double difference = fabs((double)a[i] - (double)b[i]);
+    if (difference > worst) worst = difference;
   }
   return worst;
 }

@@ -270,7 +270,10 @@ static void multiply_fractions(const char *stack, float *out) {
 /* The largest difference, beside numbers of about 10. */
 static double difference(const float *a, const float *b) {
   double most = 0;
-  for (int i = 0; i < SIDE * SIDE; i++) most = fmax(most, fabs((double)a[i] - (double)b[i]));
+  for (int i = 0; i < SIDE * SIDE; i++) {
+    const double distance = fabs((double)a[i] - (double)b[i]);
+    if (distance > most) most = distance;
+  }
   return most;
 }
 

@@ -58,7 +58,7 @@ static void write_row(FILE *file, size_t i, const char *dtype, const char *type,
 static void *compiled;
 
 static int compile(void **state) {
-  char folder[] = "/tmp/burn-elementwise-XXXXXX", path[64], command[512];
+  char folder[] = "/tmp/burn-elementwise-XXXXXX", path[64], command[2048];
   (void)state;
   if (!mkdtemp(folder)) return -1;
   snprintf(path, sizeof path, "%s/rows.c", folder);

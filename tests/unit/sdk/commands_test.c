@@ -1,6 +1,8 @@
 /* commands_test.c - the burn command as people and scripts call it: doctor, ops and new, their output and exit status.
  */
 #define _GNU_SOURCE /* popen, mkdtemp */
+#include "emulated.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -508,12 +510,14 @@ static void test_json_is_json_to_the_last_line(void **state) {
 /* A transformer learns to copy what it never met: nearly all of 256 sequences. */
 static void test_gpt_writes(void **state) {
   (void)state;
+  SKIP_EMULATED("it trains for minutes");
   expect_run("gpt /proc/self/nothing", 2, "usage: gpt TEXT [STEPS], a text of more than 128 bytes; ");
   expect_run("gpt " BURN_SOURCE_DIR "/README.md 2", 0, "device:  autodiff<");
 }
 
 static void test_seq2seq_learns(void **state) {
   (void)state;
+  SKIP_EMULATED("it trains for minutes");
   expect_json_lines("seq2seq --steps 2", "right");
   expect_run("seq2seq --batch-size 300", 2, "seq2seq: --batch-size 300 is not within 1..256");
   expect_run("seq2seq --steps 1000 --backend ndarray", 0, "\nresult: ");
@@ -539,6 +543,7 @@ static void expect_judged(const char *folder) {
 /* The critic tells noise from digits at once; stacks see the same numbers. What a short run has saved can be judged. */
 static void test_wgan_draws(void **state) {
   (void)state;
+  SKIP_EMULATED("it trains for minutes");
   static const char *const stacks[] = {"ndarray", "autodiff<fusion<ndarray>>"};
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
   double distances[2];
@@ -614,6 +619,7 @@ static void test_report(void **state) {
 
 static void test_quantize_loses_little(void **state) {
   (void)state;
+  SKIP_EMULATED("it trains for minutes");
   char folder[] = "/tmp/burn_commands_XXXXXX", command[600];
   assert_non_null(mkdtemp(folder));
   snprintf(command, sizeof command,

@@ -2,6 +2,7 @@
  * what is found comes as a small program that fails on the wrong stack and passes on the right one. */
 #define _POSIX_C_SOURCE 200809L
 #include "burn_command.h"
+#include "emulated.h"
 
 static const char plugins[] = BURN_BUILD_DIR "/tests/broken_plugins";
 
@@ -57,7 +58,8 @@ static void all_ops_are_called(void **state) {
 /* Exit status of the compiled program with an argument. */
 static int run_program(const char *file, const char *argument) {
   char command[1024];
-  snprintf(command, sizeof command, "BURN_PLUGIN_PATH='%s' %s %s >/dev/null 2>&1", plugins, file, argument);
+  snprintf(command, sizeof command, "BURN_PLUGIN_PATH='%s' %s %s %s >/dev/null 2>&1", plugins, BURN_TEST_EMULATOR, file,
+           argument);
   const int status = system(command);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
