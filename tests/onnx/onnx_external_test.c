@@ -130,7 +130,7 @@ static void write_beside(const char *name, const void *bytes, size_t count) {
 
 /* x = [10, 100]. */
 static void expect(const Place *w, const Place *b, float first, float second) {
-  BurnStatus status;
+  BurnStatus status = BURN_OK;
   float values[2];
   BurnGraph *graph = load(w, b, &status);
   if (!graph) fail_msg("%s", burn_status_message(status));
@@ -219,7 +219,7 @@ static void refuses_with_a_reason(void **state) {
   snprintf(link, sizeof link, "%s/link.bin", folder);
   assert_int_equal(symlink("short.bin", link), 0);
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     assert_null(load(&refused[i].w, &b, &status));
     const char *message = burn_status_message(status);
     if (!strstr(message, refused[i].words)) fail_msg("'%s' is not in: %s", refused[i].words, message);

@@ -153,7 +153,7 @@ static void hostile_steps_are_told(void **state) {
   (void)state;
   for (size_t i = 0; i < 2 * sizeof hostile / sizeof hostile[0]; i++) {
     const BurnGraphOptions options = {.no_passes = i % 2};
-    BurnStatus status;
+    BurnStatus status = BURN_OK;
     BurnTensor *x = burn_tensor_f32(device, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2)), *y = NULL;
     BurnGraph *graph = load(hostile[i / 2].name, &options, &status);
     if (graph) {

@@ -51,7 +51,7 @@ class Reach(unittest.TestCase):
             if "plugin" not in header.relative_to(include).parts[0]:  # for authors of plugins
                 text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
                 text = re.sub(r"BURN_TAKES\([\d, ]*\)", "", text)
-                for name in re.findall(r"^BURN_API\b[^;{(]*?\b(burn_\w+)\(", text, re.M):
+                for name in re.findall(r"^BURN_API\s+(?:BURN_\w+(?:\([^)]*\))?\s+)*[^;{(]*?\b(burn_\w+)\(", text, re.M):
                     declared.setdefault(name, header.name)
         reached = [name for name in declared if callable(getattr(_c, name, None))]
         share = f"{100 * len(reached) / len(declared):g} %"
