@@ -50,8 +50,8 @@ static inline TokenSlice burn__parts_slice(const TokenParts *parts, size_t index
   return (TokenSlice){parts->bytes + begin, parts->from + begin, parts->to + begin, parts->list[index].end - begin};
 }
 
-/* What steps may make of `bytes` of text: 64 times as much, and some more. The longest decomposition is 11 times as long
- * as its character, and bytes written as characters are twice as many. */
+/* What steps may make of `bytes` of text: 64 times as much, and some more. The longest decomposition is 11 times as
+ * long as its character, and bytes written as characters are twice as many. */
 static inline size_t burn__parts_limit(size_t bytes) { return bytes < SIZE_MAX / 128 ? 64 * bytes + 4096 : SIZE_MAX; }
 
 /* The text as valid UTF-8: bytes that are none become U+FFFD each. Sets the limit of what becomes of it. */

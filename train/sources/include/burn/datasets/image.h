@@ -77,10 +77,10 @@ typedef struct BurnImageConfig {
 BURN_API BURN_USE_RESULT BurnStatus burn_image_item(const BurnImage *image, const BurnImageConfig *config, size_t epoch,
                                                     size_t index, void *out);
 
-/* The pictures (.png, .jpg, .jpeg, .pgm, .ppm, in any case) of a folder whose subfolders are classes (class_files.h): columns
- * "image" [channels, height, width] and "label" i64. First bytes of files are looked at when it is made, pixels when an
- * item is asked for: a file that is damaged further on is CORRUPT_DATA then, with its path; a loader may leave it
- * out (loader.h). */
+/* The pictures (.png, .jpg, .jpeg, .pgm, .ppm, in any case) of a folder whose subfolders are classes (class_files.h):
+ * columns "image" [channels, height, width] and "label" i64. First bytes of files are looked at when it is made,
+ * pixels when an item is asked for: a file that is damaged further on is CORRUPT_DATA then, with its path; a loader
+ * may leave it out (loader.h). */
 BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_image_folder(const char *folder, const BurnImageConfig *config,
                                                                 BurnStatus *status);
 /* The same for a list of files, with a label each; NULL: without that column. */
