@@ -20,7 +20,7 @@ BurnTensor *onnx_join_heads(BurnTensor *x) {
 
 BurnTensor *onnx_repeat_heads(BurnTensor *x, int64_t heads) {
   const BurnShape s = burn_shape(x);
-  if (s.rank != 4 || s.dims[1] == heads) return x;
+  if (s.rank != 4 || s.dims[1] == heads || s.dims[1] == 0) return x; /* no heads: attention refuses them */
   const int64_t groups[] = {s.dims[0], s.dims[1], heads / s.dims[1], s.dims[2], s.dims[3]};
   const int64_t dims[] = {s.dims[0], heads, s.dims[2], s.dims[3]};
   return onnx_reshape(burn_expand(burn_unsqueeze_dim(x, 2), onnx_shape(groups, 5)), dims, 4);

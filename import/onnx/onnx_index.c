@@ -147,17 +147,27 @@ MAP(OneHot) {
 /* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a
  * larger one if a shape is given. */
 MAP(MaxUnpool) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t kernel[ONNX_INTS], strides[ONNX_INTS], pads[ONNX_INTS] = {0}, wanted[ONNX_INTS], zeros[BURN_MAX_RANK] = {0};
-  const size_t spatial = onnx_ints(node, "kernel_shape", kernel);
-  const bool has_strides = onnx_ints(node, "strides", strides);
-  onnx_ints(node, "pads", pads);
+  const size_t spatial = onnx_ints(node, "kernel_shape", kernel), steps = onnx_ints(node, "strides", strides);
+  const size_t margins = onnx_ints(node, "pads", pads), rank = onnx_input_rank(node, 0);
+  if (!onnx_counts_are(node, "kernel_shape and two axes", spatial + 2, rank)) return;
+  if (steps > 0 && !onnx_counts_are(node, "strides", steps, spatial)) return;
+  if (margins > 0 && !onnx_counts_are(node, "pads", margins, 2 * spatial)) return;
+  BurnTensor *x = onnx_input(node, 0);
   BurnShape shape = burn_shape(x);
   int64_t total = shape.dims[0] * shape.dims[1], more[BURN_MAX_RANK] = {0};
   for (size_t i = 0; i < spatial; i++) {
     int64_t *size = &shape.dims[i + 2];
-    *size = (*size - 1) * (has_strides ? strides[i] : 1) - pads[i] - pads[i + spatial] + kernel[i];
-    total *= *size;
+    const int64_t numbers[] = {kernel[i], steps > 0 ? strides[i] : 1, pads[i], pads[i + spatial]};
+    for (size_t k = 0; k < 4; k++) {
+      if (!onnx_counts_fit(node, "a size of a window", (size_t)numbers[k], INT16_MAX)) {
+        burn_drop(x);
+        return;
+      }
+    }
+    *size = (*size - 1) * numbers[1] - pads[i] - pads[i + spatial] + kernel[i];
+    total = *size < 0 || total > INT64_MAX / 2 / (*size + 1) ? -1 : total * *size;
+    if (total < 0) break;
   }
   BurnTensor *flat = burn_zeros(node->device, BURN_SHAPE(total), burn_dtype(x));
   BurnTensor *at = burn_reshape(onnx_input(node, 1), BURN_SHAPE(-1));

@@ -68,24 +68,51 @@ static void same(Window *w, size_t i, bool upper) {
   w->after[i] = total - w->before[i];
 }
 
-/* From the attributes; sizes of the kernel from the weight where the attribute is absent. */
-static Window window_of(OnnxNode *node, size_t weight) {
-  int64_t kernel[ONNX_INTS], stride[ONNX_INTS], dilation[ONNX_INTS], pads[ONNX_INTS];
-  Window w = {.rank = onnx_input_rank(node, 0) - 2};
-  const bool has_kernel = onnx_ints(node, "kernel_shape", kernel), has_stride = onnx_ints(node, "strides", stride);
-  const bool has_dilation = onnx_ints(node, "dilations", dilation), has_pads = onnx_ints(node, "pads", pads);
+/* Attribute `name`: a number for each of `count` axes, `otherwise` (NULL: 1, or 0 for margins) where it is absent. They
+ * can be multiplied and added without a look. False: the node has failed. */
+static bool read_sizes(OnnxNode *node, const char *name, size_t count, const int64_t *otherwise, int64_t least,
+                       int64_t *sizes) {
+  int64_t given[ONNX_INTS];
+  const size_t found = onnx_ints(node, name, given);
+  if (found > 0 && !onnx_counts_are(node, name, found, count)) return false;
+  for (size_t i = 0; i < count; i++) {
+    sizes[i] = found > 0 ? given[i] : otherwise ? otherwise[i] : least < 0 ? 0 : 1;
+    if (sizes[i] >= least && sizes[i] <= INT32_MAX) continue;
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %lld on axis %zu; %lld to 2^31 - 1 expected",
+                                     name, (long long)sizes[i], i, (long long)least));
+    return false;
+  }
+  return true;
+}
+
+/* From the attributes; sizes of the kernel from the weight where the attribute is absent. False: the node has
+ * failed. */
+static bool window_of(OnnxNode *node, size_t weight, Window *w) {
+  int64_t pads[2 * SPATIAL], weights[SPATIAL];
+  const uint32_t rank = onnx_input_rank(node, 0);
+  *w = (Window){.rank = rank - 2};
+  if (rank < 3 || rank > 2 + SPATIAL || (weight > 0 && onnx_input_rank(node, weight) != rank)) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_SHAPE,
+                                     "windows over %s; 1 to 3 axes after batch and channels expected",
+                                     burn_shape_text(burn_shape(node->inputs[0])).text));
+    return false;
+  }
+  for (size_t i = 0; i < w->rank; i++) weights[i] = onnx_input_dim(node, weight, (int)i + 2);
+  if (!read_sizes(node, "kernel_shape", w->rank, weights, 1, w->kernel) ||
+      !read_sizes(node, "strides", w->rank, NULL, 1, w->stride) ||
+      !read_sizes(node, "dilations", w->rank, NULL, 1, w->dilation) ||
+      !read_sizes(node, "pads", 2 * w->rank, NULL, INT32_MIN, pads)) {
+    return false;
+  }
   const bool upper = onnx_is(node, "auto_pad", "NOTSET", "SAME_UPPER"),
              lower = onnx_is(node, "auto_pad", "NOTSET", "SAME_LOWER");
-  for (size_t i = 0; i < w.rank && i < SPATIAL; i++) {
-    w.in[i] = onnx_input_dim(node, 0, (int)i + 2);
-    w.kernel[i] = has_kernel ? kernel[i] : onnx_input_dim(node, weight, (int)i + 2);
-    w.stride[i] = has_stride ? stride[i] : 1;
-    w.dilation[i] = has_dilation ? dilation[i] : 1;
-    w.before[i] = has_pads ? pads[i] : 0;
-    w.after[i] = has_pads ? pads[i + w.rank] : 0;
-    if (upper || lower) same(&w, i, upper);
+  for (size_t i = 0; i < w->rank; i++) {
+    w->in[i] = onnx_input_dim(node, 0, (int)i + 2);
+    w->before[i] = pads[i];
+    w->after[i] = pads[i + w->rank];
+    if (upper || lower) same(w, i, upper);
   }
-  return w;
+  return true;
 }
 
 static bool symmetric(const Window *w) { return memcmp(w->before, w->after, sizeof w->before) == 0; }
@@ -149,7 +176,8 @@ static BurnTensor *convolve_rows(OnnxNode *node, const Window *w) {
 }
 
 MAP(Conv) {
-  const Window w = window_of(node, 1);
+  Window w;
+  if (!window_of(node, 1, &w)) return;
   if (is_few(node, &w)) {
     onnx_give(node, 0, convolve_rows(node, &w));
     return;
@@ -160,9 +188,11 @@ MAP(Conv) {
 
 /* Small integers are exact in f32, where our convolutions live. */
 MAP(ConvInteger) {
+  Window w;
+  if (!window_of(node, 1, &w)) return;
   BurnTensor *x = burn_cast(centred(node, 0, 2, BY_CHANNEL), BURN_DTYPE_F32);
   BurnTensor *weight = burn_cast(centred(node, 1, 3, BY_CHANNEL), BURN_DTYPE_F32);
-  x = convolve(x, weight, NULL, window_of(node, 1), onnx_int(node, "group", 1));
+  x = convolve(x, weight, NULL, w, onnx_int(node, "group", 1));
   onnx_give(node, 0, burn_cast(x, BURN_DTYPE_I32));
 }
 
@@ -191,12 +221,14 @@ static BurnTensor *transposed(OnnxNode *node, const Window *w, const int64_t *mo
 }
 
 MAP(ConvTranspose) {
-  Window w = window_of(node, 1);
-  int64_t wanted[ONNX_INTS], more[ONNX_INTS] = {0}, less_before[SPATIAL] = {0}, less_after[SPATIAL] = {0};
-  onnx_ints(node, "output_padding", more);
+  Window w;
+  int64_t wanted[SPATIAL] = {0}, more[SPATIAL] = {0}, less_before[SPATIAL] = {0}, less_after[SPATIAL] = {0};
+  if (!window_of(node, 1, &w)) return;
+  if (!read_sizes(node, "output_padding", w.rank, more, 0, more)) return;
   const bool upper = onnx_is(node, "auto_pad", "NOTSET", "SAME_UPPER");
   const bool is_same = upper || onnx_is(node, "auto_pad", "NOTSET", "SAME_LOWER");
-  const bool shaped = onnx_ints(node, "output_shape", wanted);
+  const bool shaped = onnx_attribute(node, "output_shape");
+  if (shaped && !read_sizes(node, "output_shape", w.rank, wanted, 0, wanted)) return;
   for (size_t i = 0; i < w.rank; i++) {
     const int64_t full = (w.in[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1 + more[i];
     if (is_same && !shaped) wanted[i] = w.in[i] * w.stride[i];
@@ -214,7 +246,8 @@ MAP(ConvTranspose) {
 }
 
 MAP(DeformConv) {
-  const Window w = window_of(node, 1);
+  Window w;
+  if (!window_of(node, 1, &w)) return;
   BurnDeformConv2dOptions options = BURN_DEFORM_CONV2D_OPTIONS;
   BurnTensor *x = onnx_input(node, 0);
   if (!symmetric(&w)) {
@@ -257,10 +290,11 @@ MAP(Col2Im) {
     onnx_not_mapped(node, "fold4d exists for images only, not for volumes");
     return;
   }
-  onnx_input_ints(node, 2, block);
-  onnx_ints(node, "strides", stride);
-  onnx_ints(node, "dilations", dilation);
-  onnx_ints(node, "pads", pads);
+  if (!onnx_counts_are(node, "block_shape", onnx_input_ints(node, 2, block), 2)) return;
+  if (!read_sizes(node, "strides", 2, stride, 1, stride) || !read_sizes(node, "dilations", 2, dilation, 1, dilation) ||
+      !read_sizes(node, "pads", 4, pads, 0, pads)) {
+    return;
+  }
   if (pads[0] != pads[2] || pads[1] != pads[3]) onnx_not_mapped(node, "fold4d has equal margins at both ends");
   const BurnUnfold4dOptions options = {{stride[0], stride[1]}, {pads[0], pads[1]}, {dilation[0], dilation[1]}};
   onnx_give(node, 0, burn_fold4d(onnx_input(node, 0), image, block, options));
@@ -338,7 +372,8 @@ static BurnTensor *largest(BurnTensor *x, const Window *w, bool ceil_mode) {
 
 /* Ours are float ops with equal margins: others are -infinity before; integers are exact in f32. */
 MAP(MaxPool) {
-  const Window given = window_of(node, 0);
+  Window given;
+  if (!window_of(node, 0, &given)) return;
   Window w = given;
   BurnTensor *x = onnx_input(node, 0), *indices = NULL;
   const BurnDType dtype = burn_dtype(x);
@@ -374,6 +409,11 @@ static BurnTensor *sums(BurnTensor *x, const Window *w, bool ceil_mode) {
   BurnShape shape = burn_shape(x), kernel = {shape.rank, {1, 1}};
   Window all = *w;
   for (size_t i = 0; i < w->rank; i++) {
+    if (results(w, i, ceil_mode) < 1) {
+      burn_drop(x);
+      return burn_tensor_failed(burn_status_make(
+          BURN_STATUS_INVALID_ARGUMENT, "a window of %lld is larger than axis %zu", (long long)w->kernel[i], i));
+    }
     const int64_t end = (results(w, i, ceil_mode) - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
     const int64_t after = end - w->in[i] - w->before[i];
     all.after[i] = after > 0 ? after : 0;
@@ -419,7 +459,8 @@ static BurnTensor *divided(BurnTensor *x, const Window *w, bool margins) {
 
 /* Ours has equal margins, no dilation and two axes; else sums are divided by the numbers of elements. */
 MAP(AveragePool) {
-  const Window w = window_of(node, 0);
+  Window w;
+  if (!window_of(node, 0, &w)) return;
   const bool count = onnx_int(node, "count_include_pad", 0), ceil_mode = onnx_int(node, "ceil_mode", 0);
   BurnTensor *x = onnx_input(node, 0);
   if (w.rank > 2 || !symmetric(&w) || dilated(&w) || ceil_mode) {
@@ -432,7 +473,8 @@ MAP(AveragePool) {
 
 /* (sum of |x|^p)^(1/p) */
 MAP(LpPool) {
-  const Window w = window_of(node, 0);
+  Window w;
+  if (!window_of(node, 0, &w)) return;
   const double p = (double)onnx_int(node, "p", 2);
   BurnTensor *x = burn_powf_scalar(burn_abs(onnx_input(node, 0)), p);
   onnx_give(node, 0, burn_powf_scalar(sums(x, &w, onnx_int(node, "ceil_mode", 0)), 1 / p));
@@ -456,10 +498,12 @@ MAP(QLinearMatMul) {
   onnx_give(node, 0, requantized(node, sum, lhs, rhs, 6));
 }
 MAP(QLinearConv) {
+  Window w;
+  if (!window_of(node, 3, &w)) return;
   BurnTensor *x = burn_cast(centred(node, 0, 2, BY_CHANNEL), BURN_DTYPE_F32);
   BurnTensor *weight = burn_cast(centred(node, 3, 5, BY_CHANNEL), BURN_DTYPE_F32);
   BurnTensor *bias = onnx_has_input(node, 8) ? burn_cast(onnx_input(node, 8), BURN_DTYPE_F32) : NULL;
-  x = convolve(x, weight, bias, window_of(node, 3), onnx_int(node, "group", 1));
+  x = convolve(x, weight, bias, w, onnx_int(node, "group", 1));
   BurnTensor *scale = onnx_input(node, 4); /* one, or one for every channel */
   if (burn_element_count(scale) > 1) scale = onnx_reshape(scale, (int64_t[]){-1, 1, 1, 1, 1}, burn_rank(x) - 1);
   onnx_give(node, 0, requantized(node, x, onnx_input(node, 1), scale, 6));

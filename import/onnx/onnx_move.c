@@ -39,7 +39,8 @@ MAP(Squeeze) {
   int dims[BURN_MAX_RANK];
   size_t count = onnx_input_ints(node, 1, axes);
   if (count == 0) count = onnx_ints(node, "axes", axes);
-  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) dims[i] = (int)axes[i];
+  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return;
+  for (size_t i = 0; i < count; i++) dims[i] = (int)axes[i];
   const bool all = count == onnx_input_rank(node, 0) || (count == 0 && onnx_input_size(node, 0) == 1);
   BurnTensor *x =
       all ? onnx_reshape(onnx_input(node, 0), NULL, 0) : burn_squeeze_dims(onnx_input(node, 0), dims, (uint32_t)count);
@@ -66,7 +67,12 @@ MAP(Unsqueeze) {
 MAP(Expand) {
   int64_t dims[ONNX_INTS];
   const size_t count = onnx_input_ints(node, 1, dims);
+  if (!onnx_counts_fit(node, "shape", count, BURN_MAX_RANK)) return;
   BurnTensor *x = onnx_to_rank(onnx_input(node, 0), (uint32_t)count);
+  if (burn_rank(x) < count) { /* it has failed */
+    onnx_give(node, 0, x);
+    return;
+  }
   const uint32_t more = burn_rank(x) - (uint32_t)count;
   BurnShape shape = burn_shape(x);
   for (size_t i = 0; i < count; i++) shape.dims[i + more] = dims[i] == 1 ? shape.dims[i + more] : dims[i];
@@ -140,10 +146,16 @@ MAP(Split) {
   const int64_t size = onnx_input_dim(node, 0, axis), parts = (int64_t)node->proto->n_output;
   size_t count = onnx_input_ints(node, 1, sizes);
   if (count == 0) count = onnx_ints(node, "split", sizes);
+  if (count > 0 && !onnx_counts_are(node, "split", count, (size_t)parts)) return;
   int64_t start = 0;
   for (int64_t i = 0; i < parts; i++) {
     const int64_t equal = (size + parts - 1) / parts, left = size - start;
     const int64_t wanted = count > 0 ? sizes[i] : left < equal ? left : equal;
+    if (wanted < 0 || wanted > left) {
+      onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "split: part %lld of size %lld of the %lld left",
+                                       (long long)i, (long long)wanted, (long long)left));
+      return;
+    }
     onnx_give(node, (size_t)i, burn_slice_dim(onnx_input(node, 0), axis, BURN_RANGE(start, start + wanted)));
     start += wanted;
   }
@@ -151,7 +163,7 @@ MAP(Split) {
 
 MAP(Tile) {
   int64_t times[ONNX_INTS];
-  onnx_input_ints(node, 1, times);
+  if (!onnx_counts_are(node, "repeats", onnx_input_ints(node, 1, times), onnx_input_rank(node, 0))) return;
   onnx_give(node, 0, burn_repeat(onnx_input(node, 0), times));
 }
 
@@ -190,23 +202,34 @@ MAP(Pad) {
 
 /* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */
 MAP(CenterCropPad) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t wanted[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
-  const uint32_t rank = burn_rank(x);
-  const size_t count = onnx_input_ints(node, 1, wanted);
-  const bool has_axes = onnx_ints(node, "axes", axes);
+  const uint32_t rank = onnx_input_rank(node, 0);
+  const size_t count = onnx_input_ints(node, 1, wanted), axis_count = onnx_ints(node, "axes", axes);
+  if (!onnx_counts_fit(node, "shape", count, rank)) return;
+  if (axis_count > 0 && !onnx_counts_are(node, "axes", axis_count, count)) return;
+  BurnTensor *x = onnx_input(node, 0);
   for (size_t i = 0; i < count; i++) {
-    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
-    const int64_t more = wanted[i] - burn_dim(x, axis);
+    const int axis = onnx_axis(axis_count > 0 ? axes[i] : (int64_t)i, rank);
+    const int64_t more = wanted[i] > INT32_MAX ? INT64_MAX : wanted[i] - burn_dim(x, axis);
     before[axis] = more / 2;
     after[axis] = more - more / 2;
   }
   onnx_give(node, 0, onnx_pad(x, before, after, rank, BURN_PAD_CONSTANT, 0));
 }
 
+/* The side of a block, for pictures; 0: the node has failed. */
+static int64_t block_of(OnnxNode *node) {
+  const int64_t side = onnx_int(node, "blocksize", 1);
+  if (onnx_input_rank(node, 0) == 4 && side >= 1 && side <= INT16_MAX) return side;
+  onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "blocks of %lld in an input of rank %u",
+                                   (long long)side, (unsigned)onnx_input_rank(node, 0)));
+  return 0;
+}
+
 MAP(DepthToSpace) {
+  const int64_t b = block_of(node);
+  if (b == 0) return;
   BurnTensor *x = onnx_input(node, 0);
-  const int64_t b = onnx_int(node, "blocksize", 1);
   const BurnShape s = burn_shape(x);
   const int64_t n = s.dims[0], c = s.dims[1], h = s.dims[2], w = s.dims[3], done[] = {n, c / (b * b), h * b, w * b};
   const bool crd = onnx_is(node, "mode", "DCR", "CRD");
@@ -217,8 +240,9 @@ MAP(DepthToSpace) {
 }
 
 MAP(SpaceToDepth) {
+  const int64_t b = block_of(node);
+  if (b == 0) return;
   BurnTensor *x = onnx_input(node, 0);
-  const int64_t b = onnx_int(node, "blocksize", 1);
   const BurnShape s = burn_shape(x);
   const int64_t blocks[] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
   const int64_t done[] = {s.dims[0], s.dims[1] * b * b, s.dims[2] / b, s.dims[3] / b};

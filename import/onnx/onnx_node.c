@@ -223,6 +223,19 @@ void onnx_fail(OnnxNode *node, BurnStatus status) {
   if (node->status == BURN_OK) node->status = status;
 }
 
+bool onnx_counts_are(OnnxNode *node, const char *what, size_t count, size_t wanted) {
+  if (count == wanted) return true;
+  onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu numbers; %zu expected", what, count, wanted));
+  return false;
+}
+
+bool onnx_counts_fit(OnnxNode *node, const char *what, size_t count, size_t most) {
+  if (count <= most) return true;
+  onnx_fail(node,
+            burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu numbers; at most %zu expected", what, count, most));
+  return false;
+}
+
 void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -278,6 +291,13 @@ BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after,
   int64_t margins[2 * BURN_MAX_RANK], begins[BURN_MAX_RANK] = {0}, sizes[BURN_MAX_RANK];
   const BurnShape shape = burn_shape(x);
   bool cut = false, added = false;
+  for (uint32_t i = 0; i < count; i++) { /* sums of larger ones could overflow */
+    if (llabs(before[i] / 2) < INT32_MAX && llabs(after[i] / 2) < INT32_MAX) continue;
+    burn_drop(x);
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                               "padding [%lld,%lld]; less than 2^32 of either sign expected",
+                                               (long long)before[i], (long long)after[i]));
+  }
   for (uint32_t i = 0; i < shape.rank; i++) sizes[i] = shape.dims[i];
   for (uint32_t i = 0; i < count && shape.rank >= count; i++) {
     const uint32_t axis = shape.rank - count + i;

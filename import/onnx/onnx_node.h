@@ -86,7 +86,8 @@ int64_t onnx_int(const OnnxNode *node, const char *name, int64_t otherwise);
 double onnx_float(const OnnxNode *node, const char *name, double otherwise);
 /* True if the attribute, or the default where it is absent, is `text`. */
 bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, const char *text);
-/* Fills values (room for ONNX_INTS) and returns their number; 0 if absent. */
+/* Fills values (room for ONNX_INTS) and returns their number; 0 if absent. Files list as many as they like: whoever has
+ * an array of axes, or wants one number for each, asks onnx_counts_are next. */
 size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
 
 /* -- inputs and outputs ----------------------------------------------------------------------- */
@@ -128,6 +129,9 @@ BURN_USE_RESULT BurnStatus onnx_run_subgraph(OnnxNode *node, const Onnx__GraphPr
                                              size_t input_count, OnnxValue *outputs, size_t output_count);
 /* What a mapping cannot put into a tensor: the node fails with this status. */
 void onnx_fail(OnnxNode *node, BurnStatus status);
+/* Whether there are as many numbers as wanted, or at most as many; else the node fails, and its mapping returns. */
+bool onnx_counts_are(OnnxNode *node, const char *what, size_t count, size_t wanted);
+bool onnx_counts_fit(OnnxNode *node, const char *what, size_t count, size_t most);
 
 /* -- training ---------------------------------------------------------------------------------- */
 

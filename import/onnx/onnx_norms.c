@@ -93,10 +93,11 @@ MAP(SimplifiedLayerNormalization) {
 }
 
 MAP(MeanVarianceNormalization) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t axes[ONNX_INTS] = {0, 2, 3};
   int dims[BURN_MAX_RANK];
   const size_t given = onnx_ints(node, "axes", axes), count = given ? given : 3;
+  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return;
+  BurnTensor *x = onnx_input(node, 0);
   for (size_t i = 0; i < count; i++) dims[i] = (int)axes[i];
   BurnTensor *mean = burn_mean_dims(burn_clone(x), dims, (uint32_t)count);
   x = burn_sub(x, mean);

@@ -15,7 +15,8 @@ static uint32_t axes_of(OnnxNode *node, int *dims) {
     for (uint32_t i = 0; i < rank; i++) dims[i] = (int)i;
     return rank;
   }
-  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) dims[i] = onnx_axis(axes[i], rank);
+  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return 0;
+  for (size_t i = 0; i < count; i++) dims[i] = onnx_axis(axes[i], rank);
   return (uint32_t)count;
 }
 
@@ -108,8 +109,13 @@ MAP(TopK) {
 }
 
 static void pool_all(OnnxNode *node, Reduce *apply) {
-  BurnTensor *x = onnx_input(node, 0);
   int dims[BURN_MAX_RANK];
+  if (onnx_input_rank(node, 0) < 3) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_SHAPE, "a pool of %s",
+                                     burn_shape_text(burn_shape(node->inputs[0])).text));
+    return;
+  }
+  BurnTensor *x = onnx_input(node, 0);
   const uint32_t count = burn_rank(x) - 2;
   for (uint32_t i = 0; i < count; i++) dims[i] = (int)i + 2;
   onnx_give(node, 0, apply(x, dims, count));

@@ -117,7 +117,14 @@ MAP(GridSample) {
 
 /* theta [n, 3, 4] times the points (x, y, z, 1) of a volume, which depend on its shape alone. */
 static BurnTensor *volume_grid(BurnTensor *theta, const int64_t *size, bool corners) {
-  const int64_t count = size[2] * size[3] * size[4];
+  int64_t count = 1;
+  for (int k = 2; k < 5; k++) count = size[k] < 0 || count > INT32_MAX / (size[k] + 1) ? -1 : count * size[k];
+  if (count < 0) {
+    burn_drop(theta);
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                               "a volume of %lld x %lld x %lld; less than 2^31 points expected",
+                                               (long long)size[2], (long long)size[3], (long long)size[4]));
+  }
   float *points = calloc((size_t)count * 4 + 1, sizeof *points);
   for (int64_t i = 0; points && i < count; i++) {
     const int64_t at[] = {i % size[4], i / size[4] % size[3], i / size[4] / size[3]};
@@ -138,10 +145,12 @@ static BurnTensor *volume_grid(BurnTensor *theta, const int64_t *size, bool corn
 /* Ours has -1 and 1 at the centres of the corner pixels; at their edges, points lie nearer to the middle. */
 MAP(AffineGrid) {
   int64_t size[ONNX_INTS];
-  if (onnx_input_ints(node, 1, size) == 5) {
+  const size_t count = onnx_input_ints(node, 1, size);
+  if (count == 5) {
     onnx_give(node, 0, volume_grid(onnx_input(node, 0), size, onnx_int(node, "align_corners", 0)));
     return;
   }
+  if (!onnx_counts_are(node, "size", count, 4)) return;
   BurnTensor *theta = onnx_input(node, 0);
   if (!onnx_int(node, "align_corners", 0)) {
     const double h = (double)size[2], w = (double)size[3];

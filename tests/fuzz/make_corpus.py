@@ -524,6 +524,31 @@ def onnx_hostile():
     for name, *numbers in ("pads", most, most), ("strides", most), ("dilations", most):
         nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "uk", "c", onnx_attribute(name, *numbers)), onnx_node("Squeeze", "ca", "y")]
         yield "far_" + name, onnx_model(nodes, [onnx_ints("a", 1), onnx_floats("k", [1, 1, 2], 2, 3)])
+    nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Attention", "ukk", "z"), onnx_node("Squeeze", "za", "y")]
+    yield "no_heads", onnx_model(nodes, [onnx_ints("a", 0, 1), onnx_floats("k", [1, 0, 1, 2])])
+    yield from onnx_counts()
+
+
+def onnx_counts():
+    """Divisors of 0, and lists that are longer or shorter than there are axes."""
+    nought, axis, many = onnx_attribute("strides", 0), onnx_ints("a", 1), onnx_ints("m", *[0] * 64)
+    for op in "MaxPool", "AveragePool", "LpPool":
+        nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node(op, "u", "z", onnx_attribute("kernel_shape", 1), nought), onnx_node("Squeeze", "za", "y")]
+        yield "nought_" + op.lower(), onnx_model(nodes, [axis])
+    for op in "Conv", "ConvTranspose":
+        nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node(op, "uk", "z", nought, onnx_attribute("auto_pad", "SAME_UPPER")), onnx_node("Squeeze", "za", "y")]
+        yield "nought_" + op.lower(), onnx_model(nodes, [axis, onnx_floats("k", [1, 1, 2], 2, 3)])
+    for op in "DepthToSpace", "SpaceToDepth":
+        nodes = [onnx_node("Unsqueeze", "xa", "u"), onnx_node(op, "u", "z", onnx_attribute("blocksize", 0, of=3)), onnx_node("Squeeze", "za", "y")]
+        yield "nought_" + op.lower(), onnx_model(nodes, [onnx_ints("a", 0, 1)])
+    for op in "Squeeze", "ReduceSum", "Expand", "CenterCropPad", "Tile", "Split":
+        yield "many_" + op.lower(), onnx_model([onnx_node(op, "xm", "y")], [many])
+    yield "many_meanvariancenormalization", onnx_model([onnx_node("MeanVarianceNormalization", "x", "y", onnx_attribute("axes", *[0] * 64))])
+    places = onnx_ints("i", *[0] * 4)
+    yield "many_maxunpool", onnx_model([onnx_node("MaxUnpool", "xi", "y", onnx_attribute("kernel_shape", *[1] * 64))], [places])
+    yield "few_globalaveragepool", onnx_model([onnx_node("Reshape", "xa", "u"), onnx_node("GlobalAveragePool", "u", "z"), onnx_node("Add", "xz", "y")], [onnx_ints("a", 2**64 - 1)])
+    theta = onnx_floats("t", [1, 3, 4], *[1] * 12)
+    yield "many_affinegrid", onnx_model([onnx_node("AffineGrid", "ts", "z"), onnx_node("Add", "xz", "y")], [theta, onnx_ints("s", 1, 1, 2**22, 2**22, 2**22)])
 
 
 def onnx_microsoft():

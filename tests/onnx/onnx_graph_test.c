@@ -126,7 +126,8 @@ static void refuses_with_a_reason(void **state) {
   }
 }
 
-/* Steps that patterns look for and that lack an input, or have numbers near the largest. */
+/* Steps that patterns look for and that lack an input, or have numbers near the largest; divisors of 0; lists longer than
+ * there are axes. */
 static const struct {
   const char *name, *words;
 } hostile[] = {{"absent_gelu_0", "'a' (Div): input 1 of at least 2 is absent"},
@@ -144,9 +145,27 @@ static const struct {
                {"absent_transpose", "(Transpose): input 0 of at least 1 is absent"},
                {"absent_softmax", "(Softmax): input 0 of at least 1 is absent"},
                {"far_gather", "index 9223372036854775807 at position 0 is outside"},
-               {"far_pads", "padding [0,9223372036854775807]; 0 or more expected"},
-               {"far_strides", "stride [1,9223372036854775807]; 1 or more expected"},
-               {"far_dilations", "dilation [1,9223372036854775807]; 1 or more expected"}};
+               {"far_pads", "pads: 9223372036854775807 on axis 0; -2147483648 to 2^31 - 1 expected"},
+               {"far_strides", "strides: 9223372036854775807 on axis 0; 1 to 2^31 - 1 expected"},
+               {"far_dilations", "dilations: 9223372036854775807 on axis 0; 1 to 2^31 - 1 expected"},
+               {"no_heads", "attention: query [1,1,2,2], key [1,0,1,2]"},
+               {"nought_averagepool", "(AveragePool): strides: 0 on axis 0; 1 to 2^31 - 1 expected"},
+               {"nought_lppool", "(LpPool): strides: 0"},
+               {"nought_maxpool", "(MaxPool): strides: 0"},
+               {"nought_conv", "(Conv): strides: 0"},
+               {"nought_convtranspose", "(ConvTranspose): strides: 0"},
+               {"nought_depthtospace", "blocks of 0 in an input of rank 4"},
+               {"nought_spacetodepth", "blocks of 0 in an input of rank 4"},
+               {"many_affinegrid", "a volume of 4194304 x 4194304 x 4194304"},
+               {"many_centercroppad", "shape: 64 numbers; at most 2 expected"},
+               {"many_expand", "shape: 64 numbers; at most 8 expected"},
+               {"many_maxunpool", "kernel_shape and two axes: 66 numbers; 2 expected"},
+               {"many_meanvariancenormalization", "axes: 64 numbers; at most 8 expected"},
+               {"many_reducesum", "axes: 64 numbers; at most 8 expected"},
+               {"many_split", "split: 64 numbers; 1 expected"},
+               {"many_squeeze", "axes: 64 numbers; at most 8 expected"},
+               {"many_tile", "repeats: 64 numbers; 2 expected"},
+               {"few_globalaveragepool", "a pool of [4]"}};
 
 /* Passes leave such steps alone, so that loading or the run says what is wrong, and the same as without passes. */
 static void hostile_steps_are_told(void **state) {

@@ -204,7 +204,7 @@ static void fill_columns(float *x) {
 
 static void expect_softmax(const float *x, const float *found, const float *logarithms) {
   for (int64_t c = 0; c < SOFTMAX_COLUMNS; c++) {
-    double max = -INFINITY, sum = 0;
+    double max = -(double)INFINITY, sum = 0;
     for (int64_t r = 0; r < ROWS; r++) max = fmax(max, (double)x[r * SOFTMAX_COLUMNS + c]);
     for (int64_t r = 0; r < ROWS; r++) sum += exp((double)x[r * SOFTMAX_COLUMNS + c] - max);
     for (int64_t r = 0; r < ROWS; r++) {
