@@ -354,8 +354,9 @@ WRITE(ConstantOfShape) {
   Generator *g = s->g;
   double value = 0;
   char dtype[16] = "";
-  BurnTensor *first = burn_reshape(burn_clone(s->outputs[0]->probes[0].tensor), BURN_SHAPE(-1));
-  if (!of_shapes(s, 0) || burn_read_scalar(burn_narrow(first, 0, 0, 1), &value) != BURN_OK)
+  const BurnTensor *made = s->outputs[0]->probes[0].tensor;
+  if (!of_shapes(s, 0) ||
+      burn_read_scalar(burn_narrow(burn_reshape(burn_clone(made), BURN_SHAPE(-1)), 0, 0, 1), &value) != BURN_OK)
     generate_refuse(s, "its value cannot be read");
   const char *name = burn_dtype_name(generate_dtype(s->outputs[0]));
   for (size_t i = 0; name[i] && i < sizeof dtype - 1; i++)

@@ -53,6 +53,14 @@ MAP(GatherND) {
   BurnTensor *x = onnx_input(node, 0), *indices = onnx_input(node, 1);
   const int64_t batch_dims = onnx_int(node, "batch_dims", 0);
   BurnShape one = burn_shape(indices);
+  const uint32_t least = burn_rank(x) < one.rank ? burn_rank(x) : one.rank;
+  if (batch_dims < 0 || batch_dims >= (int64_t)least) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "batch_dims is %lld: 0 to %lld expected",
+                                     (long long)batch_dims, (long long)least - 1));
+    burn_drop(x);
+    burn_drop(indices);
+    return;
+  }
   one.dims[one.rank - 1] = 1;
   for (int64_t i = batch_dims - 1; i >= 0; i--) {
     BurnTensor *both[] = {positions(node->device, one, (uint32_t)i), indices};

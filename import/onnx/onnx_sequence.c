@@ -110,9 +110,14 @@ MAP(SplitToSequence) {
   const size_t given = onnx_input_ints(node, 1, sizes);
   const bool listed = given > 0 && !node->scalar[1], drops = given == 0 && !onnx_int(node, "keepdims", 1);
   const int64_t each = given > 0 ? sizes[0] : 1;
+  if (size < 0) { /* no such axis */
+    onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "axis %lld of a tensor of %u axes",
+                                     (long long)onnx_int(node, "axis", 0), onnx_input_rank(node, 0)));
+    return;
+  }
   if (!listed && each < 1) onnx_not_mapped(node, "parts of size %lld", (long long)each);
   if (node->reason[0]) return;
-  OnnxList *list = onnx_new_list(node, listed ? given : (size_t)((size + each - 1) / each));
+  OnnxList *list = onnx_new_list(node, listed ? given : (size_t)(size / each + (size % each != 0)));
   int64_t start = 0;
   for (size_t i = 0; list && i < list->count; i++) {
     const int64_t end = start + (listed ? sizes[i] : each < size - start ? each : size - start);

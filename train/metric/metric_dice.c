@@ -13,9 +13,9 @@ static BurnTensor *sum_of(BurnTensor *x) { return burn_reshape(burn_sum(x), BURN
 /* Two sums: of what both have, and of what each has. */
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
   const BurnDiceConfig *config = context;
-  BurnTensor *x = NULL, *y = NULL;
-  BurnMeasured measured = burn__metric_images("dice", input, 3, &x, &y);
-  if (measured.numbers || measured.weight <= 0) return measured;
+  BurnMeasured measured;
+  BurnTensor *x, *y;
+  if (!burn__metric_images("dice", input, 3, &measured, &x, &y)) return measured;
   const int64_t classes = burn_dim(x, 1);
   if (config->include_background && classes < 2) {
     burn_drop(x);

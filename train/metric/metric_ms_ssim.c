@@ -45,15 +45,15 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
                                  .k2 = config->k2,
                                  .kernel_size = config->kernel_size,
                                  .sigma = config->sigma};
-  BurnTensor *x = NULL, *y = NULL;
+  BurnMeasured measured;
+  BurnTensor *x, *y;
   if (config->scales < 1 || config->scales > MAX_SCALES) {
     const BurnStatus status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "ms_ssim: %zu scales: 1 to %d expected",
                                                (size_t)config->scales, (int)MAX_SCALES);
     return (BurnMeasured){.numbers = burn_tensor_failed(status), .weight = 1};
   }
   const int64_t shrunk = (int64_t)1 << (config->scales - 1);
-  BurnMeasured measured = burn__ssim_pictures("ms_ssim", &window, shrunk, input, &x, &y);
-  if (measured.numbers || measured.weight <= 0) return measured;
+  if (!burn__ssim_pictures("ms_ssim", &window, shrunk, input, &measured, &x, &y)) return measured;
   measured.numbers = burn_mul_scalar(burn_mean(score_of(&window, config->scales, x, y)), measured.weight);
   return measured;
 }

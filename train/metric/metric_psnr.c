@@ -6,9 +6,9 @@
 /* 10 log10(peak^2 / mean squared error) of each picture: the device has natural logarithms. */
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
   const BurnPsnrConfig *config = context;
-  BurnTensor *output = NULL, *targets = NULL;
-  BurnMeasured measured = burn__metric_images("psnr", input, 2, &output, &targets);
-  if (measured.numbers || measured.weight <= 0) return measured;
+  BurnMeasured measured;
+  BurnTensor *output, *targets;
+  if (!burn__metric_images("psnr", input, 2, &measured, &output, &targets)) return measured;
   BurnTensor *error = burn_square(burn_sub(output, targets));
   error = burn_mean_dim(burn_flatten(error, 1, (int)burn_rank(error) - 1), 1);
   error = burn_log(burn_clamp_min(error, config->eps));

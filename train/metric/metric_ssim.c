@@ -65,28 +65,28 @@ static BurnMeasured refused(const char *metric, const BurnSsimConfig *config, Bu
   return (BurnMeasured){.numbers = burn_tensor_failed(status), .weight = 1};
 }
 
-BurnMeasured burn__ssim_pictures(const char *metric, const BurnSsimConfig *config, int64_t shrunk,
-                                 const BurnMetricInput *input, BurnTensor **x, BurnTensor **y) {
-  const BurnMeasured measured = burn__metric_images(metric, input, 4, x, y);
-  if (measured.numbers || measured.weight <= 0) return measured;
+bool burn__ssim_pictures(const char *metric, const BurnSsimConfig *config, int64_t shrunk, const BurnMetricInput *input,
+                         BurnMeasured *measured, BurnTensor **x, BurnTensor **y) {
+  if (!burn__metric_images(metric, input, 4, measured, x, y)) return false;
   const BurnShape shape = burn_shape(*x);
   const int64_t side = (int64_t)config->kernel_size;
   if (shape.rank != 4 || side % 2 == 0 || side > MAX_SIDE || shape.dims[2] / shrunk < side ||
       shape.dims[3] / shrunk < side) {
     burn_drop(*x);
     burn_drop(*y);
-    return refused(metric, config, shape, shrunk);
+    *measured = refused(metric, config, shape, shrunk);
+    return false;
   }
   const BurnShape single = BURN_SHAPE(shape.dims[0] * shape.dims[1], 1, shape.dims[2], shape.dims[3]);
   *x = burn_reshape(*x, single);
   *y = burn_reshape(*y, single);
-  return measured;
+  return true;
 }
 
 static BurnMeasured measure(const void *config, const BurnMetricInput *input) {
-  BurnTensor *x = NULL, *y = NULL, *luminance, *contrast;
-  BurnMeasured measured = burn__ssim_pictures("ssim", config, 1, input, &x, &y);
-  if (measured.numbers || measured.weight <= 0) return measured;
+  BurnMeasured measured;
+  BurnTensor *x, *y, *luminance, *contrast;
+  if (!burn__ssim_pictures("ssim", config, 1, input, &measured, &x, &y)) return measured;
   burn__ssim_maps(config, x, y, &luminance, &contrast);
   measured.numbers = burn_mul_scalar(burn_mean(burn_mul(luminance, contrast)), measured.weight);
   return measured;

@@ -6,8 +6,8 @@
 
 /* "output" and "targets" of a step as single channels [n channels, 1, height, width], which windows fit into also where
  * they are shrunk so many times; else as burn__metric_images. */
-BurnMeasured burn__ssim_pictures(const char *metric, const BurnSsimConfig *config, int64_t shrunk,
-                                 const BurnMetricInput *input, BurnTensor **x, BurnTensor **y);
+bool burn__ssim_pictures(const char *metric, const BurnSsimConfig *config, int64_t shrunk, const BurnMetricInput *input,
+                         BurnMeasured *measured, BurnTensor **x, BurnTensor **y);
 
 /* Takes such pictures and gives two maps of their windows: of the means (luminance), and of variances and covariance
  * (contrast and structure), whose product is SSIM. */
