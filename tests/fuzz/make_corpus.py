@@ -547,6 +547,10 @@ def onnx_counts():
     places = onnx_ints("i", *[0] * 4)
     yield "many_maxunpool", onnx_model([onnx_node("MaxUnpool", "xi", "y", onnx_attribute("kernel_shape", *[1] * 64))], [places])
     yield "few_globalaveragepool", onnx_model([onnx_node("Reshape", "xa", "u"), onnx_node("GlobalAveragePool", "u", "z"), onnx_node("Add", "xz", "y")], [onnx_ints("a", 2**64 - 1)])
+    nodes = [onnx_node("GatherND", "xi", "z", onnx_attribute("batch_dims", 2, of=3)), onnx_node("Add", "xz", "y")]
+    yield "far_gathernd", onnx_model(nodes, [places])
+    nodes = [onnx_node("SplitToSequence", "x", "l", onnx_attribute("axis", 2, of=3)), onnx_node("SequenceAt", "lf", "y")]
+    yield "far_splittosequence", onnx_model(nodes, [message((2, 7), (7, varint(0)), (8, "f"))])
     theta = onnx_floats("t", [1, 3, 4], *[1] * 12)
     yield "many_affinegrid", onnx_model([onnx_node("AffineGrid", "ts", "z"), onnx_node("Add", "xz", "y")], [theta, onnx_ints("s", 1, 1, 2**22, 2**22, 2**22)])
 

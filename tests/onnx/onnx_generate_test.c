@@ -278,6 +278,25 @@ static void all_that_cannot_be_written_stands_in_one_message(void **state) {
   assert_non_null(strstr(message, "CumSum (1 node: third)"));
 }
 
+/* A shape that follows from the data: whatever was made to find that out is dropped. */
+static void what_is_refused_keeps_no_tensor(void **state) {
+  (void)state;
+  char path[1024];
+  Bytes graph = {NULL, 0, 0};
+  put_message(&graph, 1, node("ArgMax", "", "in", NULL, "places"));
+  put_message(&graph, 1, node("Squeeze", "", "places", NULL, "flat"));
+  put_message(&graph, 1, node("Shape", "", "in", NULL, "shape"));
+  put_message(&graph, 1, node("Add", "", "flat", "shape", "sum"));
+  put_message(&graph, 1, node("ConstantOfShape", "unknown", "sum", NULL, "out"));
+  snprintf(path, sizeof path, "%s/unknown.onnx", folder);
+  write_model(path, graph, "in", "batch", "out");
+  const int64_t before = burn_device_memory(device).live_tensors;
+  const BurnStatus status = generate(path, NULL, NULL);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_UNIMPLEMENTED);
+  assert_non_null(strstr(burn_status_message(status), "ConstantOfShape (1 node: unknown)"));
+  assert_int_equal(burn_device_memory(device).live_tensors, before);
+}
+
 static void files_that_are_there_stay(void **state) {
   (void)state;
   char path[1024];
@@ -332,6 +351,7 @@ int main(void) {
       cmocka_unit_test(a_name_for_the_module_is_made_one),
       cmocka_unit_test(axes_stay_open_or_get_a_size),
       cmocka_unit_test(all_that_cannot_be_written_stands_in_one_message),
+      cmocka_unit_test(what_is_refused_keeps_no_tensor),
       cmocka_unit_test(files_that_are_there_stay),
       cmocka_unit_test(four_thousand_nodes_take_seconds),
   };

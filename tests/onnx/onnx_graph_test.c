@@ -165,7 +165,9 @@ static const struct {
                {"many_split", "split: 64 numbers; 1 expected"},
                {"many_squeeze", "axes: 64 numbers; at most 8 expected"},
                {"many_tile", "repeats: 64 numbers; 2 expected"},
-               {"few_globalaveragepool", "a pool of [4]"}};
+               {"few_globalaveragepool", "a pool of [4]"},
+               {"far_gathernd", "batch_dims is 2: 0 to 0 expected"},
+               {"far_splittosequence", "axis 2 of a tensor of 2 axes"}};
 
 /* Passes leave such steps alone, so that loading or the run says what is wrong, and the same as without passes. */
 static void hostile_steps_are_told(void **state) {

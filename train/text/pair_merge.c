@@ -45,7 +45,8 @@ static bool map_grow(BurnPairMap *map) {
     grown.keys[slot] = map->keys[i];
     grown.values[slot] = map->values[i];
   }
-  burn__pair_release(map);
+  free(map->keys);
+  free(map->values);
   *map = grown;
   return true;
 }
