@@ -104,7 +104,7 @@ static BurnStatus look_at_file(BurnGraph *graph, const char *path, const char *a
   burn_device_close(device);
   printf("exported and loaded again: %.0f of %d images are seen as the same digit, the largest difference is %g\n",
          same, SHOWN, difference);
-  if (status == BURN_OK && (same < SHOWN || !(difference < 1e-5)))
+  if (status == BURN_OK && (same < (double)SHOWN || !(difference < 1e-5)))
     status = burn_status_make(BURN_STATUS_INTERNAL, "%s is another model", path);
   return status;
 }

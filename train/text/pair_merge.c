@@ -31,23 +31,27 @@ void burn__pair_release(BurnPairMap *map) {
 }
 
 static bool map_grow(BurnPairMap *map) {
-  BurnPairMap grown = {NULL, NULL, map->count, map->room > 0 ? 2 * map->room : FIRST_ROOM};
-  grown.keys = calloc(grown.room, sizeof *grown.keys);
-  grown.values = malloc(grown.room * sizeof *grown.values);
-  if (grown.keys == NULL || grown.values == NULL) {
-    burn__pair_release(&grown);
+  const BurnPairMap old = *map;
+  const size_t room = old.room > 0 ? 2 * old.room : FIRST_ROOM;
+  uint64_t *keys = calloc(room, sizeof *keys);
+  int64_t *values = malloc(room * sizeof *values);
+  if (keys == NULL || values == NULL) {
+    free(keys);
+    free(values);
     return false;
   }
-  for (size_t i = 0; i < grown.room; i++) grown.values[i] = -1;
-  for (size_t i = 0; i < map->room; i++) {
-    if (map->values[i] < 0) continue;
-    const size_t slot = slot_of(&grown, map->keys[i]);
-    grown.keys[slot] = map->keys[i];
-    grown.values[slot] = map->values[i];
+  for (size_t i = 0; i < room; i++) values[i] = -1;
+  map->keys = keys;
+  map->values = values;
+  map->room = room;
+  for (size_t i = 0; i < old.room; i++) {
+    if (old.values[i] < 0) continue;
+    const size_t slot = slot_of(map, old.keys[i]);
+    keys[slot] = old.keys[i];
+    values[slot] = old.values[i];
   }
-  free(map->keys);
-  free(map->values);
-  *map = grown;
+  free(old.keys);
+  free(old.values);
   return true;
 }
 
