@@ -109,6 +109,7 @@ typedef struct GpuBackend {
   /* A source in the kernels' language to a module, and a function of it. unload: nothing in the queue uses it. */
   BurnStatus (*load)(Gpu *gpu, const char *source, GpuModule **out);
   BurnStatus (*function)(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out);
+  void (*settle)(Gpu *gpu, GpuModule *module); /* all its functions were asked for; NULL: that makes no difference */
   void (*unload)(Gpu *gpu, GpuModule *module);
   /* Puts `groups` groups, at least 1 and at most INT32_MAX, into the queue; `parameters` is one struct, copied before
    * it returns. */
@@ -208,7 +209,7 @@ typedef struct GpuLibraries {
 /* Fused kernels that have been compiled (gpu_fused.c). */
 typedef struct GpuFusedPrograms {
   pthread_mutex_t mutex;
-  uint32_t count;
+  uint32_t idle; /* of them nobody uses */
   struct GpuFusedProgram *first;
 } GpuFusedPrograms;
 
@@ -279,6 +280,9 @@ static inline BurnStatus burn__gpu_load(Gpu *gpu, const char *source, GpuModule 
 static inline BurnStatus burn__gpu_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out) {
   return gpu->backend->function(gpu, module, name, out);
 }
+static inline void burn__gpu_settle(Gpu *gpu, GpuModule *module) {
+  if (gpu->backend->settle) gpu->backend->settle(gpu, module);
+}
 static inline void burn__gpu_unload(Gpu *gpu, GpuModule *module) { gpu->backend->unload(gpu, module); }
 static inline BurnStatus burn__gpu_complaint(Gpu *gpu) { return gpu->backend->complaint(gpu); }
 
@@ -294,7 +298,9 @@ BurnStatus burn__gpu_launch_sharing(Gpu *gpu, GpuFunction *function, const GpuLa
 BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what);
 /* UNIMPLEMENTED where a thread would go through loops more often than gpu->most_rounds; before a kernel is started. */
 BurnStatus burn__gpu_check_rounds(const GpuRun *run, int64_t rounds);
-/* Waits for all work, counts that, and tells what a kernel complained about. */
+/* Waits for all work and counts that. Not while something is recorded. */
+BurnStatus burn__gpu_finish(Gpu *gpu);
+/* The same, refused while something is recorded, and tells what a kernel complained about. */
 BurnStatus burn__gpu_wait(Gpu *gpu);
 /* Remembers ops for messages of late failures. */
 void burn__gpu_note_op(Gpu *gpu, uint32_t op);
@@ -417,6 +423,8 @@ BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive 
 
 /* -- gpu_fused.c ------------------------------------------------------------------------------- */
 
+/* Ends kernels of bodies that nobody holds any more. Between enter and leave; waits for all work. */
+void burn__gpu_fused_trim(Gpu *gpu);
 /* Ends all kernels of fused bodies. Between enter and leave. */
 void burn__gpu_fused_destroy(Gpu *gpu);
 

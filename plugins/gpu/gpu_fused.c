@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROGRAMS = 8192, COLUMNS_OF_BLOCK = 32, COLUMN_PART = 256, PART = 8192 };
+enum { MOST_IDLE = 256 /* programs */, COLUMNS_OF_BLOCK = 32, COLUMN_PART = 256, PART = 8192 };
 
 /* -- programs --------------------------------------------------------------------------------- */
 
@@ -26,9 +26,10 @@ static BurnStatus load(Gpu *gpu, GpuFusedProgram *program, bool is_single) {
   status = burn__gpu_function(gpu, program->module, "kernel", &program->functions[0]);
   if (status == BURN_OK && !is_single)
     status = burn__gpu_function(gpu, program->module, "kernel_last", &program->functions[1]);
-  if (status == BURN_OK) return BURN_OK;
-  burn__gpu_unload(gpu, program->module);
-  program->module = NULL;
+  if (status == BURN_OK)
+    burn__gpu_settle(gpu, program->module);
+  else
+    burn__gpu_unload(gpu, program->module);
   return status;
 }
 
@@ -37,43 +38,85 @@ static bool has_two_passes(const BurnFusedKernel *kernel, const GpuFusedShape *s
   return (region == BURN_COMMON_REGION_ALL || region == BURN_COMMON_REGION_FIRST_AXIS) && !shape->is_single;
 }
 
-/* The program of a text, which it takes; under the lock. */
-static BurnStatus find_program(Gpu *gpu, char *text, uint64_t bytes, bool is_single, const GpuFusedProgram **out) {
-  GpuFusedPrograms *programs = &gpu->fused;
-  const uint64_t hash = hash_of(text);
-  GpuFusedProgram *program = programs->first;
-  while (program && (program->hash != hash || strcmp(program->text, text) != 0)) program = program->next;
-  *out = program;
-  if (program || programs->count >= MOST_PROGRAMS) {
-    gpu->host->free(text, bytes);
-    return program ? BURN_OK : GPU_FAIL(gpu, INTERNAL, "more than %d fused kernels", MOST_PROGRAMS);
+static void destroy_program(Gpu *gpu, GpuFusedProgram *program) {
+  burn__gpu_unload(gpu, program->module);
+  gpu->host->free(program->text, program->bytes);
+  gpu->host->free(program, sizeof *program);
+}
+
+/* Destroys the programs that nobody uses, when nothing in the queue does either; under the lock, without which another
+ * thread could start one after the wait and let it go. What failed in the queue is told where it is waited for next. */
+static void destroy_idle(Gpu *gpu) {
+  GpuFusedProgram **link = &gpu->fused.first;
+  if (gpu->fused.idle == 0 || gpu->is_recorded || burn__gpu_finish(gpu) != BURN_OK) return;
+  while (*link) {
+    GpuFusedProgram *program = *link;
+    if (program->users > 0) {
+      link = &program->next;
+      continue;
+    }
+    *link = program->next;
+    destroy_program(gpu, program);
   }
-  program = gpu->host->allocate(sizeof *program);
+  gpu->fused.idle = 0;
+}
+
+/* A program of a text, which it takes. */
+static BurnStatus new_program(Gpu *gpu, char *text, uint64_t bytes, uint64_t hash, bool is_single,
+                              GpuFusedProgram **out) {
+  GpuFusedProgram *program = gpu->host->allocate(sizeof *program);
   if (!program) {
     gpu->host->free(text, bytes);
     return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for a fused kernel");
   }
-  *program = (GpuFusedProgram){.next = programs->first, .hash = hash, .bytes = bytes, .text = text};
+  *program = (GpuFusedProgram){.hash = hash, .bytes = bytes, .text = text};
   const BurnStatus status = load(gpu, program, is_single);
   if (status != BURN_OK) {
     gpu->host->free(text, bytes);
     gpu->host->free(program, sizeof *program);
     return status;
   }
-  programs->first = program;
-  programs->count++;
   *out = program;
   return BURN_OK;
 }
 
-void burn__gpu_fused_destroy(Gpu *gpu) {
-  while (gpu->fused.first) {
-    GpuFusedProgram *program = gpu->fused.first;
-    gpu->fused.first = program->next;
-    burn__gpu_unload(gpu, program->module);
-    gpu->host->free(program->text, program->bytes);
-    gpu->host->free(program, sizeof *program);
+static GpuFusedProgram *known_program(Gpu *gpu, const char *text, uint64_t hash) {
+  GpuFusedProgram *program = gpu->fused.first;
+  while (program && (program->hash != hash || strcmp(program->text, text) != 0)) program = program->next;
+  return program;
+}
+
+/* The program of a text, which it takes, with one user more; under the lock. */
+static BurnStatus use_program(Gpu *gpu, char *text, uint64_t bytes, bool is_single, GpuFusedProgram **out) {
+  const uint64_t hash = hash_of(text);
+  GpuFusedProgram *program = known_program(gpu, text, hash);
+  if (program) {
+    gpu->host->free(text, bytes);
+    gpu->fused.idle -= program->users == 0;
+  } else {
+    if (gpu->fused.idle >= MOST_IDLE) destroy_idle(gpu);
+    const BurnStatus status = new_program(gpu, text, bytes, hash, is_single, &program);
+    if (status != BURN_OK) return status;
+    program->next = gpu->fused.first;
+    gpu->fused.first = program;
   }
+  program->users++;
+  *out = program;
+  return BURN_OK;
+}
+
+void burn__gpu_fused_trim(Gpu *gpu) {
+  (void)pthread_mutex_lock(&gpu->fused.mutex);
+  destroy_idle(gpu);
+  (void)pthread_mutex_unlock(&gpu->fused.mutex);
+}
+
+void burn__gpu_fused_destroy(Gpu *gpu) {
+  for (GpuFusedProgram *program = gpu->fused.first, *next = NULL; program; program = next) {
+    next = program->next;
+    destroy_program(gpu, program);
+  }
+  gpu->fused.first = NULL;
 }
 
 /* -- variants --------------------------------------------------------------------------------- */
@@ -95,7 +138,7 @@ static BurnStatus make_variant(Gpu *gpu, BurnFusedKernel *kernel, const GpuFused
     return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for a fused kernel");
   }
   *variant = (GpuFusedVariant){.shape = *shape, .next = atomic_load(&kernel->variants)};
-  const BurnStatus status = find_program(gpu, text, bytes, !has_two_passes(kernel, shape), &variant->program);
+  const BurnStatus status = use_program(gpu, text, bytes, !has_two_passes(kernel, shape), &variant->program);
   if (status != BURN_OK) {
     gpu->host->free(variant, sizeof *variant);
     return status;
@@ -445,12 +488,15 @@ static BurnStatus prepare(Gpu *gpu, BurnFusedKernel *kernel, const BurnFusedBody
 }
 
 static void BURN_API_CALL fused_release(void *self, BurnFusedKernel *kernel) {
-  const Gpu *gpu = self;
+  Gpu *gpu = self;
   if (!kernel) return;
+  (void)pthread_mutex_lock(&gpu->fused.mutex);
   for (GpuFusedVariant *variant = atomic_load(&kernel->variants), *next = NULL; variant; variant = next) {
     next = variant->next;
+    gpu->fused.idle += --variant->program->users == 0;
     gpu->host->free(variant, sizeof *variant);
   }
+  (void)pthread_mutex_unlock(&gpu->fused.mutex);
   gpu->host->free(kernel, kernel->bytes);
 }
 

@@ -48,11 +48,13 @@ typedef struct GpuFusedLayout {
   int64_t strides[GPU_FUSED_INPUTS][GPU_FUSED_AXES]; /* by merged axis; that within a row at [rank] */
 } GpuFusedLayout;
 
-/* A text that has been compiled. */
+/* A text that has been compiled. Without a user it is idle: kept, as the text may come again, until there are too many
+ * of them. */
 typedef struct GpuFusedProgram {
   struct GpuFusedProgram *next;
   uint64_t hash, bytes;
   char *text;
+  uint32_t users; /* variants */
   GpuModule *module;
   GpuFunction *functions[2]; /* kernel, kernel_last */
 } GpuFusedProgram;
@@ -61,7 +63,7 @@ typedef struct GpuFusedProgram {
 typedef struct GpuFusedVariant {
   struct GpuFusedVariant *next;
   GpuFusedShape shape;
-  const GpuFusedProgram *program;
+  GpuFusedProgram *program;
 } GpuFusedVariant;
 
 struct BurnFusedKernel {

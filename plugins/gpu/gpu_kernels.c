@@ -196,9 +196,11 @@ static BurnStatus load(Gpu *gpu, const GpuKernelKey *key, const char *definition
   gpu->host->free(source, bytes);
   slot->key = *key;
   if (status == BURN_OK) status = find_entries(gpu, module, slot);
-  if (status == BURN_OK) atomic_store_explicit(&slot->module, module, memory_order_release);
   if (status != BURN_OK && module) burn__gpu_unload(gpu, module);
-  return status;
+  if (status != BURN_OK) return status;
+  burn__gpu_settle(gpu, module);
+  atomic_store_explicit(&slot->module, module, memory_order_release);
+  return BURN_OK;
 }
 
 GpuFunction *burn__gpu_known_kernel(Gpu *gpu, const GpuKernelKey *key) {

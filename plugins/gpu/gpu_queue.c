@@ -52,11 +52,14 @@ BurnStatus burn__gpu_refuse_recording(Gpu *gpu, const char *what) {
   return GPU_FAIL(gpu, FAILED_PRECONDITION, "%s cannot be recorded", what);
 }
 
+BurnStatus burn__gpu_finish(Gpu *gpu) {
+  atomic_fetch_add(&gpu->host_waits, 1);
+  return gpu->backend->finish(gpu);
+}
+
 BurnStatus burn__gpu_wait(Gpu *gpu) {
   const BurnStatus refused = burn__gpu_refuse_recording(gpu, "a wait for the device");
-  if (refused != BURN_OK) return refused;
-  atomic_fetch_add(&gpu->host_waits, 1);
-  const BurnStatus status = gpu->backend->finish(gpu);
+  const BurnStatus status = refused == BURN_OK ? burn__gpu_finish(gpu) : refused;
   return status == BURN_OK ? burn__gpu_complaint(gpu) : status;
 }
 

@@ -231,6 +231,7 @@ void BURN_API_CALL burn__vulkan_staging_free(void *self, void *memory, uint64_t 
 
 BurnStatus burn__vulkan_load(Gpu *gpu, const char *source, GpuModule **out);
 BurnStatus burn__vulkan_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out);
+void burn__vulkan_settle(Gpu *gpu, GpuModule *module);
 void burn__vulkan_unload(Gpu *gpu, GpuModule *module);
 BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads,
                                const void *parameters, size_t bytes);

@@ -18,9 +18,9 @@ struct GpuFunction {
 };
 
 struct GpuModule {
-  KernelProgram *program; /* NULL: its source was not read yet */
+  KernelProgram *program; /* NULL: its source was not read yet, or needs not be again */
   GpuFunction *functions;
-  char *source;
+  char *source;                /* NULL: no other function will be asked for */
   uint64_t source_bytes, hash; /* hash: for vulkan_warm.c */
 };
 
@@ -66,6 +66,14 @@ BurnStatus burn__vulkan_load(Gpu *gpu, const char *source, GpuModule **out) {
   return status;
 }
 
+/* A program takes 2 MB, a source up to 100 KB, and an instance has some hundreds of modules. */
+void burn__vulkan_settle(Gpu *gpu, GpuModule *module) {
+  burn__kernel_free(module->program);
+  gpu->host->free(module->source, module->source_bytes);
+  module->program = NULL;
+  module->source = NULL;
+}
+
 void burn__vulkan_unload(Gpu *gpu, GpuModule *module) {
   const Vulkan *vulkan = vulkan_of(gpu);
   if (!module) return;
@@ -74,8 +82,7 @@ void burn__vulkan_unload(Gpu *gpu, GpuModule *module) {
     vulkan->calls.DestroyPipeline(vulkan->device, function->pipeline, NULL);
     gpu->host->free(function, sizeof *function);
   }
-  burn__kernel_free(module->program);
-  gpu->host->free(module->source, module->source_bytes);
+  burn__vulkan_settle(gpu, module);
   gpu->host->free(module, sizeof *module);
 }
 

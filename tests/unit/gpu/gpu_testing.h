@@ -1,5 +1,5 @@
-/* gpu_testing.h - a backend over plugins/gpu whose device is the host's memory: segments are counted, the queue is always
- * empty, and no kernel compiles. */
+/* gpu_testing.h - a backend over plugins/gpu whose device is the host's memory: segments and modules are counted, the
+ * queue is always empty, and kernels do nothing, or do not compile. */
 #ifndef BURN_TEST_GPU_TESTING_H
 #define BURN_TEST_GPU_TESTING_H
 
@@ -20,13 +20,18 @@
 
 enum { TEST_OWNER = 77, SEGMENT_ALIGNMENT = 512 };
 
-typedef struct TestGpu {
+typedef struct TestGpu TestGpu;
+struct TestGpu {
   Gpu gpu;
   GpuComplaint complaint;
   uint64_t room;                             /* bytes that segments may still take */
   int entered, segments, finishes, launches; /* how many now; how often */
+  bool compiles;                             /* else no kernel does */
+  int modules;                               /* how many are loaded */
+  bool is_busy;                              /* something was started after the last wait */
+  void (*after_wait)(TestGpu *test);         /* what another thread does after the next wait; NULL: nothing */
   void *memories[64];                        /* of segments, as malloc gave them */
-} TestGpu;
+};
 
 static inline TestGpu *test_of(Gpu *gpu) { return (TestGpu *)(void *)gpu; }
 
@@ -73,9 +78,23 @@ static inline BurnStatus test_fill(Gpu *gpu, const GpuStorage *storage, uint64_t
 }
 
 static inline BurnStatus test_load(Gpu *gpu, const char *source, GpuModule **out) {
-  (void)out;
   assert_non_null(strstr(source, "kernel"));
-  return GPU_FAIL(gpu, UNIMPLEMENTED, "nothing is compiled here");
+  if (!test_of(gpu)->compiles) return GPU_FAIL(gpu, UNIMPLEMENTED, "nothing is compiled here");
+  test_of(gpu)->modules++;
+  *out = (GpuModule *)(void *)gpu;
+  return BURN_OK;
+}
+
+static inline BurnStatus test_function(Gpu *gpu, GpuModule *module, const char *name, GpuFunction **out) {
+  (void)module, (void)name;
+  *out = (GpuFunction *)(void *)gpu;
+  return BURN_OK;
+}
+
+static inline void test_unload(Gpu *gpu, GpuModule *module) {
+  assert_ptr_equal(module, gpu);
+  assert_false(test_of(gpu)->is_busy);
+  test_of(gpu)->modules--;
 }
 
 static inline BurnStatus test_launch(Gpu *gpu, GpuFunction *function, uint32_t groups, uint32_t threads,
@@ -86,7 +105,12 @@ static inline BurnStatus test_launch(Gpu *gpu, GpuFunction *function, uint32_t g
 }
 
 static inline BurnStatus test_finish(Gpu *gpu) {
-  test_of(gpu)->finishes++;
+  TestGpu *test = test_of(gpu);
+  void (*after_wait)(TestGpu *) = test->after_wait;
+  test->finishes++;
+  test->is_busy = false;
+  test->after_wait = NULL;
+  if (after_wait) after_wait(test);
   return BURN_OK;
 }
 
@@ -109,6 +133,8 @@ static inline TestGpu *open_test_gpu(uint64_t room, uint64_t limit, int fill) {
                                      .storage_new = burn__gpu_memory_take,
                                      .storage_release = burn__gpu_memory_release,
                                      .load = test_load,
+                                     .function = test_function,
+                                     .unload = test_unload,
                                      .launch = test_launch,
                                      .finish = test_finish,
                                      .complaint = burn__gpu_tell_complaint,
@@ -134,6 +160,7 @@ static inline void close_test_gpu(TestGpu *test) {
   burn__gpu_end(&test->gpu);
   burn__gpu_memory_destroy(&test->gpu);
   assert_int_equal(test->segments, 0);
+  assert_int_equal(test->modules, 0);
   free(test);
 }
 

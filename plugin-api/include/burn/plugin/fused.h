@@ -96,7 +96,7 @@ typedef struct BurnFusedInterface {
 
   BurnStatus(BURN_API_CALL *run)(void *self, const BurnFusedCall *call);
 
-  /* Frees a kernel that no run uses; NULL is allowed. */
+  /* Frees a kernel that no run and no recording (replay.h) uses; NULL is allowed. */
   void(BURN_API_CALL *release)(void *self, BurnFusedKernel *kernel);
 
   /* One line about a kernel for logs ("3 loads, 11 instructions, 1 store, rows of 1024"). */
