@@ -68,7 +68,7 @@ struct Ndarray {
   uint64_t memory_limit; /* option memory_limit=: most bytes of the pool; 0 for none */
   bool uses_openblas;
   struct BurnCommonTuner *tuner;  /* burn/common/autotune.h; NULL: nothing is tuned */
-  bool has_amx;                   /* bf16 products run in tile registers */
+  bool multiplies_bf16;           /* products of bf16 are not widened: ndarray_gemm_amx.h */
   uint32_t isa;                   /* NDARRAY_ISA_*: the widest instruction set that the CPU and the option isa= allow */
   struct NdKernels *elementwise;  /* ndarray_kernels.h */
   const struct NdInt8Loops *int8; /* products of i8: ndarray_int8.h */

@@ -4,13 +4,14 @@
 
 #include <burn/common/widen.h>
 
-/* Kernels that take narrow dtypes as they are: loops of their own, products of bf16 on AMX, and what common says. */
+/* Kernels that take narrow dtypes as they are: loops of their own, products of bf16 where the processor multiplies
+ * them, and what common says. */
 bool nd_needs_widening(const Ndarray *nd, const BurnOpCall *call) {
   const BurnDType dtype = burn_common_working_dtype(call);
   const bool is_half = dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (nd_is_quantized_op(call->op)) return false;
   if (burn_common_is_narrow(dtype) && nd_kernels(nd)->loops[call->op][dtype]) return false;
-  if (call->op == BURN_OP_matmul || call->op == BURN_OP_linear) return dtype != BURN_DTYPE_BF16 || !nd->has_amx;
+  if (call->op == BURN_OP_matmul || call->op == BURN_OP_linear) return dtype != BURN_DTYPE_BF16 || !nd->multiplies_bf16;
   if (is_half && nd_takes_halves(nd, call->op)) return false;
   return !(burn_common_narrow_kinds(call->op) & burn_dtype_kind(dtype));
 }

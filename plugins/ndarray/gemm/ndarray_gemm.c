@@ -204,7 +204,7 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
 BurnStatus nd_gemm_open(Ndarray *nd, bool openblas) {
   char why[256];
   nd->uses_openblas = false;
-  nd->has_amx = nd->isa == NDARRAY_ISA_AVX512 && nd_amx_available();
+  nd->multiplies_bf16 = nd->isa == NDARRAY_ISA_AVX512 && nd_bf16_available();
   if (!openblas) return BURN_OK;
   if (!nd_openblas_load(why, sizeof why))
     return nd_fail(nd, BURN_STATUS_NOT_FOUND, "ndarray: gemm=openblas cannot be had: %s", why);

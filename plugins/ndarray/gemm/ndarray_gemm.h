@@ -30,7 +30,7 @@ typedef enum NdGemmKind {
   ND_GEMM_TILES,  /* tiles of C in registers */
   ND_GEMM_DOTS,   /* few rows (of A, or columns of B) whose terms lie dense on both sides: vectors along k */
   ND_GEMM_STREAM, /* few rows of A and a large B: B is read once, row by row */
-  ND_GEMM_AMX,    /* bf16 in tile registers: ndarray_gemm_amx.h */
+  ND_GEMM_AMX,    /* bf16 in tile registers or vectors: ndarray_gemm_amx.h */
 } NdGemmKind;
 
 /* How a product is computed. All but the kind and the depth leave the bits of the result as they are. */

@@ -1,18 +1,22 @@
 /* ndarray_gemm_amx.c - bf16 products on AMX: 8 registers of 16 rows x 64 bytes, and an instruction that multiplies two
- * of them.
+ * of them; and on vectors, by vdpbf16ps, where that is faster than f32.
  *
  * tdpbf16ps takes a tile of A (16 rows x 32 terms) and one of B (16 pairs of terms x 16 columns, the two of a pair side
  * by side) and adds 16 x 16 sums in f32. A block of C is 2 x 2 tiles, so every tile loaded is used twice. Both operands
  * are packed tile after tile, with zeros where the matrix ends: what lies beyond it may be a NaN, and 0 * NaN would not
  * vanish.
  *
- * The instruction takes subnormal numbers as 0 and gives none, whatever the mode of the thread. */
+ * A row of a packed tile of B is an operand of vdpbf16ps, too: the same panels serve vectors, which take rows of A pair
+ * by pair.
+ *
+ * Both instructions take subnormal numbers as 0 and give none, whatever the mode of the thread. */
 #define _GNU_SOURCE /* syscall */
 #include "ndarray_gemm_amx.h"
 
 #if defined(BURN_NDARRAY_AMX)
 #include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,7 +30,11 @@ enum {
   TILE = 512,               /* elements of a tile */
   ROW_BYTES = 64,           /* of a tile */
   AHEAD = 3,                /* steps that tiles are fetched before they are loaded */
+  ROWS_AT_ONCE = 11,        /* of vectors: 22 sums and their operands stay in registers */
 };
+
+/* True where there are tile registers; else vectors do it. As long as the process lives. */
+static atomic_bool has_tiles;
 
 /* -- may we? ---------------------------------------------------------------------------------- */
 
@@ -36,18 +44,36 @@ static uint64_t enabled_states(void) {
   return (uint64_t)high << 32 | low;
 }
 
-/* The processor has the instructions and the system saves the registers. */
-static bool has_amx(void) {
-  const uint64_t states = 0xe6u | 3u << 17; /* AVX-512, tile configuration and data */
+/* The system saves these registers. */
+static bool saves(uint64_t states) {
   uint32_t a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 27) || (enabled_states() & states) != states) return false;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & 1u << 22) || !(d & 1u << 24)) return false;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5); /* AVX512-BF16, for the conversion */
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & 1u << 27) && (enabled_states() & states) == states;
 }
 
-bool nd_amx_available(void) {
+static bool has_bf16_vectors(void) {
+  uint32_t a, b, c, d;
+  return saves(0xe6u) && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5);
+}
+
+static bool may_use_tiles(void) {
   enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl; lasts as long as the process */
-  return has_amx() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+  uint32_t a, b, c, d;
+  if (!saves(3u << 17) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & 1u << 22) || !(d & 1u << 24)) return false;
+  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+/* AMD's: Zen 5 made 1.7 times as many products in the same time as by multiply-adds of f32 (Zen 4 was not measured);
+ * Intel's without AMX make a third. */
+static bool has_fast_vectors(void) {
+  uint32_t a, b, c, d;
+  return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+}
+
+bool nd_bf16_available(void) {
+  if (!has_bf16_vectors()) return false; /* the conversion is of them */
+  const bool tiles = may_use_tiles();
+  atomic_store(&has_tiles, tiles);
+  return tiles || has_fast_vectors();
 }
 
 /* All eight registers with 16 rows of 64 bytes. In memory of its own, as compilers do not know how much of it is read.
@@ -58,8 +84,13 @@ static const struct {
   uint8_t rows[16];
 } config = {.palette = 1, .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
-AMX void nd_amx_open(void) { _tile_loadconfig(&config); }
-AMX void nd_amx_close(void) { _tile_release(); }
+AMX void nd_amx_open(void) {
+  if (atomic_load_explicit(&has_tiles, memory_order_relaxed)) _tile_loadconfig(&config);
+}
+
+AMX void nd_amx_close(void) {
+  if (atomic_load_explicit(&has_tiles, memory_order_relaxed)) _tile_release();
+}
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
@@ -278,11 +309,64 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
   store_rows(g, s, stored);
 }
 
+/* Of a block `height` rows from `first` on, by vectors. */
+static AMX inline __attribute__((always_inline)) void sum_rows(const int height, const bool wide, const Rows *rows,
+                                                               const uint16_t *b, int64_t steps, int first,
+                                                               float (*sums)[SIDE]) {
+  __m512 sum[ROWS_AT_ONCE][2];
+  const char *at[ROWS_AT_ONCE];
+  for (int r = 0; r < height; r++) {
+    const int row = first + r;
+    sum[r][0] = sum[r][1] = _mm512_setzero_ps();
+    at[r] = (const char *)(rows->tile + (row >= 16 ? rows->second : 0)) + row % 16 * rows->row_bytes;
+  }
+  for (int64_t p = 0; p < steps; p++, b += PANEL_STEP) {
+    for (int pair = 0; pair < 16; pair++) {
+      const __m512bh left = (__m512bh)_mm512_loadu_si512(b + 32 * pair);
+      const __m512bh right = (__m512bh)_mm512_loadu_si512(b + TILE + 32 * pair);
+      for (int r = 0; r < height; r++) {
+        int32_t terms;
+        memcpy(&terms, at[r] + p * rows->step * 2 + pair * 4, sizeof terms);
+        const __m512bh both = (__m512bh)_mm512_set1_epi32(terms);
+        sum[r][0] = _mm512_dpbf16_ps(sum[r][0], both, left);
+        if (wide) sum[r][1] = _mm512_dpbf16_ps(sum[r][1], both, right);
+      }
+    }
+  }
+  for (int r = 0; r < height; r++) {
+    _mm512_storeu_ps(sums[first + r], sum[r][0]);
+    _mm512_storeu_ps(sums[first + r] + 16, sum[r][1]);
+  }
+}
+
+/* The same as block, by vectors; only rows that there are. */
+static AMX inline __attribute__((always_inline)) void block_by_vectors(const bool wide, const NdGemm *g, int64_t height,
+                                                                       const Rows *rows, const uint16_t *b,
+                                                                       int64_t steps, Fetch fetch, Sums *s) {
+  float(*sums)[SIDE] = s->blocks[s->turn];
+  for (int64_t i = 0; i < fetch.count * steps; i++, fetch.at += fetch.line) _mm_prefetch(fetch.at, _MM_HINT_T1);
+  for (int first = 0; first < height; first += ROWS_AT_ONCE) {
+    if (height - first >= ROWS_AT_ONCE)
+      sum_rows(ROWS_AT_ONCE, wide, rows, b, steps, first, sums);
+    else if (height - first > 4)
+      sum_rows(10, wide, rows, b, steps, first, sums); /* of a whole block the last ones, else some too many */
+    else
+      sum_rows(4, wide, rows, b, steps, first, sums);
+  }
+  store_rows(g, s, 0);
+}
+
 /* The block of C in row `i` and column `j` of blocks: it waits then. */
 static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows, const uint16_t *b, int64_t steps,
                          Fetch fetch, Sums *s) {
   const bool tall = g->m - i * SIDE > 16, wide = g->n - j * SIDE > 16;
-  if (tall && wide)
+  const int64_t height = nd_min(SIDE, g->m - i * SIDE);
+  const bool by_tiles = atomic_load_explicit(&has_tiles, memory_order_relaxed);
+  if (!by_tiles && wide)
+    block_by_vectors(true, g, height, rows, b, steps, fetch, s);
+  else if (!by_tiles)
+    block_by_vectors(false, g, height, rows, b, steps, fetch, s);
+  else if (tall && wide)
     block(true, true, g, rows, b, steps, fetch, s);
   else if (tall)
     block(true, false, g, rows, b, steps, fetch, s);
@@ -293,7 +377,7 @@ static AMX void block_of(const NdGemm *g, int64_t i, int64_t j, const Rows *rows
   s->turn = 1 - s->turn;
   s->i = i * SIDE;
   s->j = j * SIDE;
-  s->rows = nd_min(SIDE, g->m - s->i);
+  s->rows = height;
   s->columns = nd_min(SIDE, g->n - s->j);
 }
 

@@ -1,5 +1,5 @@
-/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX), and on vectors where rows are
- * few. */
+/* ndarray_gemm_amx.h - the matrix product of bf16 on the tile registers of x86-64 (AMX), or on vectors in the same
+ * blocks; and where rows are few. */
 #ifndef BURN_NDARRAY_GEMM_AMX_H
 #define BURN_NDARRAY_GEMM_AMX_H
 
@@ -10,8 +10,8 @@ enum { ND_AMX_SIDE = 32, ND_AMX_STEP = 32 }; /* rows and columns of a block of C
 #if defined(BURN_NDARRAY_X86_VARIANTS) && defined(__linux__) && defined(__x86_64__)
 #define BURN_NDARRAY_AMX 1 /* asking for permission is written for Linux */
 
-/* True if this process may use AMX: asks the system for it. */
-bool nd_amx_available(void);
+/* True if products of bf16 are faster than those of f32 here: by AMX, which the system is asked for, or by vectors. */
+bool nd_bf16_available(void);
 
 /* One rectangle of bf16, sums in f32, rounded once; between open and close. `scratch` has room for nd_amx_scratch
  * bytes. */
@@ -20,7 +20,8 @@ void nd_amx_run(const NdGemm *gemm, void *scratch);
 /* The loops of a shared product, whose one block of k is whole: sums are rounded once. */
 const NdGemmLoops *nd_amx_loops(void);
 
-/* The tile registers are configured and cleared by every thread around its share of the work: either takes a while. */
+/* The tile registers, if there are any, are configured and cleared by every thread around its share of the work:
+ * either takes a while. */
 void nd_amx_open(void);
 void nd_amx_close(void);
 
@@ -30,7 +31,7 @@ void nd_bf16_stream(const NdGemm *gemm, void *scratch);
 void nd_bf16_dots(const NdGemm *gemm);
 
 #else /* never there, so the others are never called */
-static inline bool nd_amx_available(void) { return false; }
+static inline bool nd_bf16_available(void) { return false; }
 static inline void nd_amx_run(const NdGemm *gemm, void *scratch) { (void)gemm, (void)scratch; }
 static inline const NdGemmLoops *nd_amx_loops(void) { return NULL; }
 static inline void nd_amx_open(void) {}
