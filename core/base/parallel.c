@@ -130,7 +130,7 @@ static void *worker(void *argument) {
   return NULL;
 }
 
-static unsigned default_threads(void) {
+static unsigned default_threads(unsigned cpus) {
   const char *text = getenv("BURN_THREADS");
   if (text && *text) {
     char *end = NULL;
@@ -138,15 +138,16 @@ static unsigned default_threads(void) {
     if (end && *end == '\0' && value >= 1 && value <= MAX_THREADS) return (unsigned)value;
     burn__log(BURN_LOG_WARN, "threads", "BURN_THREADS='%s' is not a number in 1..%d; ignored", text, MAX_THREADS);
   }
-  return burn__cpu_count();
+  return cpus;
 }
 
 /* Starts the workers; a thread that cannot be started is done without. */
 static void pool_start(void) {
+  const unsigned cpus = burn__cpu_count();
   unsigned threads = atomic_load(&wanted_threads);
-  if (threads == 0) threads = default_threads();
+  if (threads == 0) threads = default_threads(cpus);
   if (threads > MAX_THREADS) threads = MAX_THREADS;
-  pool.may_spin = threads <= burn__cpu_count();
+  pool.may_spin = threads <= cpus;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -11,6 +11,9 @@
 
 /* CPUs that this process may use; at least 1. */
 unsigned burn__cpu_count(void);
+/* CPUs' worth of time that the control groups of this process allow, rounded up; 0: they set no limit, or the system
+ * has none. `root` stands before /proc and /sys: "". POSIX only. */
+unsigned burn__cpu_quota(const char *root);
 
 /* Fills memory with random bytes of the system; false if it has none to give. */
 bool burn__random_bytes(void *bytes, size_t count);

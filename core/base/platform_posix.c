@@ -1,5 +1,5 @@
 /* platform_posix.c - platform.h for Linux and other POSIX systems. */
-#define _GNU_SOURCE /* sched_getaffinity: the CPUs this process may use, not those of the machine */
+#define _GNU_SOURCE /* syscall, strerror_r */
 #include "core_internal.h"
 #include "platform.h"
 
@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +16,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
-#elif defined(__FreeBSD__)
-#include <sys/param.h>
-
-#include <sys/cpuset.h>
 #endif
-
-/* The CPUs that this process may use; 0 where nobody can say (macOS has no such sets). */
-static unsigned allowed_cpus(void) {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (unsigned)CPU_COUNT(&allowed);
-#elif defined(__FreeBSD__)
-  cpuset_t allowed;
-  if (cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof allowed, &allowed) == 0) {
-    return (unsigned)CPU_COUNT(&allowed);
-  }
-#endif
-  return 0;
-}
-
-unsigned burn__cpu_count(void) {
-  const unsigned allowed = allowed_cpus();
-  if (allowed > 0) return allowed;
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (unsigned)online : 1;
-}
 
 #if defined(__APPLE__)
 bool burn__random_bytes(void *bytes, size_t count) {

@@ -13,11 +13,6 @@
 #include <string.h>
 #include <windows.h>
 
-unsigned burn__cpu_count(void) {
-  const DWORD count = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
-  return count > 0 ? (unsigned)count : 1;
-}
-
 bool burn__random_bytes(void *bytes, size_t count) {
   unsigned char *at = bytes;
   for (size_t done = 0; done < count;) {
