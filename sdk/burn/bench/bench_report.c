@@ -57,7 +57,10 @@ static void json_side(const Case *c, const char *name, const Side *side) {
   printf(",\"%s\":{\"seconds\":%.6g,\"low\":%.6g,\"high\":%.6g", name, side->time.median, side->time.low,
          side->time.high);
   if (isfinite(rate)) printf(",\"%s\":%.6g", c->flops > 0 ? "TFLOPps" : "GBps", rate);
-  if (isfinite(side->last_loss)) printf(",\"first_loss\":%.6g,\"last_loss\":%.6g", side->first_loss, side->last_loss);
+  if (isfinite(side->first_loss) || isfinite(side->last_loss)) { /* not of training: neither is known */
+    json_number("first_loss", side->first_loss);
+    json_number("last_loss", side->last_loss);
+  }
   putchar('}');
 }
 
