@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_test.sh BURN FOLDER PART: tests of `burn bench` that look at no time. Parts: json, lacks, peer, ways, file, gpu, growth, errors.
+# bench_test.sh BURN FOLDER PART: tests of `burn bench` that look at no time. Parts: json, lacks, peer, ways, file, neighbour, gpu, growth, errors.
 set -eu
 burn=$1
 here=$2
@@ -47,6 +47,24 @@ PYTHON
   else
     echo "skipped: no python3 to read the lines of burn bench --json"
   fi
+}
+
+# Every case alone and beside a neighbour, who is gone at the end; the peer's answers are in the rows.
+test_neighbour() {
+  command -v python3 >/dev/null 2>&1 || { echo "skipped: no python3 to start a neighbour"; exit 77; }
+  python3 "$here/neighbour.py" "$burn" --json $quick --only '^add 1K$' --stacks ndarray --peer torch --python sh \
+    --script "$here/peer_fake.sh" >"$work/said" || [ $? = 1 ] || fail "no status of a comparison"
+  python3 - "$work/said" <<'PYTHON' || fail "not the rows that were expected"
+import json, sys
+(row,) = [json.loads(line) for line in open(sys.argv[1])]
+assert (row["case"], row["stack"]) == ("add 1K", "ndarray"), row
+for side in (row["ours"], row["torch"]):
+    assert side["alone"] > 0 and abs(side["slowdown"] * side["alone"] / side["beside"] - 1) < 1e-9, row
+PYTHON
+  for words in '--neighbours 0' '--neighbours many' '--only nothing_of_this_name'; do
+    # shellcheck disable=SC2086
+    if python3 "$here/neighbour.py" "$burn" --stacks ndarray $quick $words >"$work/said" 2>&1; then fail "$words: no error"; fi
+  done
 }
 
 # A backend of a third party that lacks the op, and a layer that fails: it is said, the others have their figures. Without --stacks every
@@ -211,6 +229,6 @@ test_errors() {
 }
 
 case "$3" in
-  json | lacks | peer | ways | file | gpu | growth | errors) "test_$3" ;;
+  json | lacks | peer | ways | file | neighbour | gpu | growth | errors) "test_$3" ;;
   *) fail "'$3' is no part" ;;
 esac

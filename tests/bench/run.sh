@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|onnx|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
+# run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|neighbour|onnx|cold|fused|torch|growth|curves|report] [options]: what ./dev bench runs; see README.md. Without a name the suite
 # runs, and the options are its own.
 set -eu
-build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|onnx|cold|fused|torch|growth|curves|report] [options]}
+build=${1:?usage: run.sh BUILD_DIR [suite|op|epoch|transfer|loader|waits|checkpoint|learner|mlp|neighbour|onnx|cold|fused|torch|growth|curves|report] [options]}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 results="$here/results.csv"
@@ -22,6 +22,7 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
        ./dev bench learner [options]     what the learner costs over a loop by hand
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
+       ./dev bench neighbour [options]   the suite alone, then beside processes that compute (--neighbours N): who slows down more
        ./dev bench onnx [options]        ONNX models beside ONNX Runtime, where a python has it: time, memory, load time
        ./dev bench cold [options]        the smallest program as a whole process: start, device, one layer, end
        ./dev bench fused [options]       fused bodies beside single ops and compiled loops
@@ -199,6 +200,16 @@ onnx() {
   exec python3 "$here/onnx_bench.py" "$build/tests/onnx_bench" "$models" "$@"
 }
 
+neighbour() {
+  command -v python3 >/dev/null 2>&1 || die "python3 is missing: it starts the neighbours"
+  if [ "$(option_value --peer "$@")" != none ]; then
+    find_python
+    [ -z "$python" ] || set -- --peer torch --python "$python" "$@"
+  fi
+  [ -n "$(option_value --stacks "$@")" ] || set -- --stacks ndarray "$@"
+  exec python3 "$here/neighbour.py" "$build/bin/burn" "$@"
+}
+
 # The time of 20 processes, one after the other.
 cold() {
   "$build/tests/cold_start" --phases "$@"
@@ -227,6 +238,7 @@ case "${1:-}" in
   checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
   learner) shift; exec "$build/tests/learner_bench" "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
+  neighbour) shift; neighbour "$@" ;;
   onnx) shift; onnx "$@" ;;
   transfer) shift; "$build/tests/transfer_bench" "$@" ;;
   loader) shift; loader "$@" ;;
