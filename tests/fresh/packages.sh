@@ -51,6 +51,12 @@ plugin() {
     BURN_PLUGIN_PATH=b burn conform demo --op matmul && cd "$OLDPWD"
 }
 
+# The commands that a build without protobuf-c, utf8proc or libpng lacks.
+commands() {
+  burn onnx info tests/fuzz/corpus/onnx/gemm && burn import tests/fuzz/corpus/onnx/gemm --sizes n=2 --out $work/gemm &&
+    burn run --help && burn tokenize --help
+}
+
 step "apt-get update" apt-get -q update
 has_debs || step "packages built here" build
 # The lists of what is needed come first: what they leave behind is none of our packages'.
@@ -66,6 +72,8 @@ burn version | grep -qF "burn $(sed -n 's/^project(burn VERSION \([0-9.]*\) .*/\
 # shellcheck disable=SC2046
 step "all other packages" apt install $(find $debs -name '*.deb' ! -name '*-dbgsym_*')
 step "burn conform 'autodiff<fusion<ndarray>>'" burn conform 'autodiff<fusion<ndarray>>' --op matmul,relu,sum
+step "burn onnx, import, run and tokenize" commands
+has $work/step.log "usage: burn tokenize"
 for page in burn burn-conform burn-plugins; do man -w "$page" >/dev/null || fail "there is no manual page $page"; done
 step "a program by pkg-config and by CMake trains" programs
 for file in pkg-config.txt cmake.txt; do has $work/$file "step 100: loss 0.0"; done

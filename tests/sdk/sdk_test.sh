@@ -42,6 +42,12 @@ install_part() {
   "$prefix/bin/burn" bench --stacks ndarray --rounds 1 --seconds 0.0001 --only '^add 1K$' | grep '^add 1K ' || fail "burn bench has no figure"
 }
 
+# All that is installed is in a Debian package, or on purpose in none.
+packages_part() {
+  command -v python3 >/dev/null 2>&1 || { echo "skipped: there is no python3"; exit 77; }
+  python3 "$source/tests/sdk/packages_test.py" "$source" "$prefix" || fail "packaging/debian"
+}
+
 # new_folder NAME: an empty folder to work in, with `burn` in the path as the guide says.
 new_folder() {
   PATH=$prefix/bin:$PATH
@@ -320,6 +326,7 @@ case "$part" in
   bindings_go) go_bindings_part ;;
   bindings_zig) zig_bindings_part ;;
   install) install_part ;;
+  packages) packages_part ;;
   app) app_part ;;
   generated) generated_part ;;
   backend | decorator | kernels) plugin_part "$part" ;;
