@@ -33,10 +33,12 @@ static const char style[] =
     "th:first-child,td:first-child,td.text{text-align:left}th{color:var(--soft);font-weight:600}\n"
     ".matrix th{text-align:center}.matrix td{text-align:center;border:1px solid "
     "var(--rule);min-width:2.2rem}pre{background:var(--card);"
-    "border-radius:.5rem;padding:.8rem;overflow-x:auto;margin:0}\n"
-    ".samples{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr))}"
+    "border-radius:.5rem;padding:.8rem;overflow-x:auto;margin:0;tab-size:2}\n"
+    ".samples{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr))}"
     ".samples img{width:100%;image-rendering:pixelated;border-radius:.25rem}.wrong{outline:2px solid var(--bad)}"
-    ".samples p{white-space:pre-wrap;font-size:.85rem}\n";
+    ".samples p{white-space:pre-wrap;font-size:.85rem}\n"
+    "@media(max-width:40rem){body{padding:1rem}table{font-size:.8rem}th,td{padding:.2rem .3rem}.matrix "
+    "td{min-width:1.5rem}}\n";
 
 /* -- texts and numbers ------------------------------------------------------------------------ */
 

@@ -72,6 +72,9 @@ def main():
     for tag, attributes in page.tags:
         for x, y in re.findall(r"([-\d.]+),([-\d.]+)", attributes.get("points", "")):
             assert 0 <= float(x) <= 520 and 0 <= float(y) <= 260, (x, y)
+    style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
+    assert re.search(r"@media\(max-width:40rem\)\{[^@]*\btable\{", style), "tables are as wide on a narrow screen"
+    assert re.search(r"\bpre\{[^}]*tab-size:2", style), "config.json, which has tabs, is indented far"
     if what == "samples":
         assert {"<no>", 'ye"s', "grey <1>", "two\nlines & more", "5", "7"} <= set(page.texts), page.texts
         assert pixels(page.images[0]) == (5, 3, bytes(17 * i for i in range(15)))
