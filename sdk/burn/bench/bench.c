@@ -31,15 +31,18 @@ typedef struct Choice {
   bool has_only;
   regex_t only;
   int group; /* -1: all */
+  bool quick;
 } Choice;
 
 static bool choice_make(Choice *choice, const Options *options) {
   choice->group = -1;
+  choice->quick = options->quick;
   for (int i = 0; options->group && i < GROUP_COUNT; i++) {
     if (strcmp(options->group, group_names[i]) == 0) choice->group = i;
   }
   if (options->group && choice->group < 0) {
-    fprintf(stderr, "burn bench: --group '%s' is unknown; it is op, overhead, model or gpu\n", options->group);
+    fprintf(stderr, "burn bench: --group '%s' is unknown; it is op, overhead, convolution, model, large or gpu\n",
+            options->group);
     return false;
   }
   choice->has_only = options->only != NULL;
@@ -53,7 +56,9 @@ static bool choice_make(Choice *choice, const Options *options) {
 }
 
 static bool is_chosen(const Choice *choice, const Case *c) {
+  const bool is_slow = c->group == GROUP_CONVOLUTION || c->group == GROUP_LARGE;
   if (choice->group < 0 && c->group == GROUP_GPU) return false;
+  if (choice->quick && choice->group < 0 && !choice->has_only && is_slow) return false;
   if (choice->group >= 0 && choice->group != (int)c->group) return false;
   return !choice->has_only || regexec(&choice->only, c->name, 0, NULL, 0) == 0;
 }
@@ -241,7 +246,7 @@ static const char suite_usage[] =
     "       burn bench growth --svg FILE [options]   time against size, batch and depth, drawn\n"
     "       burn bench curves [options]              are the loss curves of the models the same on two stacks?\n"
     "       burn bench tables RESULTS.CSV            what --csv wrote, as Markdown\n\n"
-    "Compares backends on this machine: ops, the overhead of calls, and training and inference of six models, on one "
+    "Compares backends on this machine: ops, the overhead of calls, and training and inference of models, on one "
     "stack or more\n"
     "in turns. Without --stacks: the stack that a program gets by default, and every other backend that can be used "
     "here.\n\n"
@@ -263,7 +268,8 @@ static const char growth_usage[] =
 static int parse(int argc, char **argv, bool growth, Options *options) {
   const Argument arguments[] = {
       {"only", ARGUMENT_TEXT, &options->only, "REGEX", "cases whose name matches"},
-      {"group", ARGUMENT_TEXT, &options->group, "GROUP", "op, overhead, model or gpu; without it all but gpu"},
+      {"group", ARGUMENT_TEXT, &options->group, "GROUP",
+       "op, overhead, convolution, model, large or gpu; without it all but gpu"},
       {"list", ARGUMENT_FLAG, &options->list, NULL, "the names of the cases"},
       {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..",
        "stacks, the first to compare with; autodiff is put on top where it is needed"},
@@ -279,7 +285,8 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"script", ARGUMENT_TEXT, &options->script, "FILE", "the peer; else the installed peer_torch.py"},
       {"rounds", ARGUMENT_SIZE, &options->rounds, "N", "samples of each side, in turns; 1 .. 101"},
       {"seconds", ARGUMENT_NUMBER, &options->seconds, "S", "of a sample"},
-      {"quick", ARGUMENT_FLAG, &options->quick, NULL, "3 rounds of 0.02 s: all cases within some minutes"},
+      {"quick", ARGUMENT_FLAG, &options->quick, NULL,
+       "3 rounds of 0.02 s; without --only and --group no convolutions of ResNet and no large models"},
       {"about", ARGUMENT_TEXT, &options->about, "TEXT", "when and where, for what is written"},
       {"json", ARGUMENT_FLAG, &options->json, NULL,
        "one JSON object per line: the machine, then one per case and stack"},

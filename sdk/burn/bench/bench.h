@@ -60,9 +60,17 @@ typedef struct Kind {
   bool host_only;                /* the clock stands while the device is waited for */
 } Kind;
 
-/* "op", "overhead", "model" or "gpu"; a run can be restricted to one. The last are sizes for GPUs, which are run only
+/* A run can be restricted to one. A quick run leaves out convolutions and large models; the sizes for GPUs are run only
  * if they are asked for. */
-typedef enum Group { GROUP_OP, GROUP_OVERHEAD, GROUP_MODEL, GROUP_GPU, GROUP_COUNT } Group;
+typedef enum Group {
+  GROUP_OP,
+  GROUP_OVERHEAD,
+  GROUP_CONVOLUTION,
+  GROUP_MODEL,
+  GROUP_LARGE,
+  GROUP_GPU,
+  GROUP_COUNT
+} Group;
 extern const char *const group_names[];
 
 /* One line of the suite. Bytes and operations are those that must move, whoever computes. */
@@ -99,13 +107,15 @@ typedef struct Network {
   const BurnType *(*type)(void);
   void (*init)(void *model, const int64_t *args, BurnDevice *device);
   BurnTensor *(*inputs)(const int64_t *args, BurnDevice *device);
-  int64_t (*target_count)(const int64_t *args);
+  int64_t (*target_count)(const int64_t *args); /* NULL, as is classes: it is not trained */
   int64_t (*classes)(const int64_t *args);
   BurnTensor *(*forward)(const void *model, BurnTensor *x); /* -> [target_count, classes] */
 } Network;
-extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network, wgan_network;
+extern const Network guide_network, lenet_network, mlp_network, gpt_network, lstm_network, resnet_network;
+extern const Network resnet50_network, vit_network, unet_network, bert_network, lstm_language_network;
+extern const Network llama_network, wgan_network;
 
-/* All of them, ended by NULL, and what `burn bench curves` trains: small sizes and those of the suite. */
+/* Those that are trained, ended by NULL, and what `burn bench curves` trains: small sizes and those of the suite. */
 typedef struct NetworkSizes {
   const Network *network;
   int64_t small[MAX_ARGS], full[MAX_ARGS];
@@ -122,6 +132,8 @@ BurnStatus network_infer(Subject *s);
 /* The steps of WGAN-GP, which have losses of their own. */
 BurnStatus wgan_critic_step(Subject *s);
 BurnStatus wgan_generator_step(Subject *s);
+/* One token of Llama's block. */
+BurnStatus llama_decode(Subject *s);
 /* The end of a step whose status so far is given: takes `loss`, into s->loss or s->last. */
 BurnStatus network_tell(Subject *s, BurnTensor *loss, BurnStatus status);
 

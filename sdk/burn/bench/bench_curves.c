@@ -78,7 +78,8 @@ int curves_main(int argc, char **argv) {
       {"stacks", ARGUMENT_TEXT, &options.stacks, "A,B", "the two stacks; autodiff is put on top"},
       {"steps", ARGUMENT_SIZE, &options.steps, "N", "of training"},
       {"tolerance", ARGUMENT_NUMBER, &options.tolerance, "T", "largest relative difference of two losses"},
-      {"only", ARGUMENT_TEXT, &options.only, "MODEL", "guide, lenet, mlp, gpt, lstm or resnet"},
+      {"only", ARGUMENT_TEXT, &options.only, "MODEL",
+       "one of guide, lenet, mlp, gpt, lstm, resnet, resnet50, vit, unet, bert, lstm_language"},
       {"small", ARGUMENT_FLAG, &options.small, NULL, "small models, for a quick look"},
       {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON object per model"},
   };

@@ -234,7 +234,7 @@ static void table_row(const Bench *bench, const Case *c, const Result *result) {
   for (size_t i = 0; i < bench->stack_count; i++) table_loss(&result->own[i], bench->stacks[i], &before);
   for (size_t i = 0; i < bench->peer_count; i++) table_loss(&result->peer[i], peer_label(bench->peers[i]), &before);
   before = "   peak ";
-  const bool tells_peak = c->group == GROUP_MODEL || bench->device.is_gpu;
+  const bool tells_peak = c->group == GROUP_MODEL || c->group == GROUP_LARGE || bench->device.is_gpu;
   for (size_t i = 0; i < bench->stack_count && tells_peak; i++) {
     table_peak(&result->own[i], bench->stacks[i], &before);
   }

@@ -1,7 +1,7 @@
 /* cases.c - the table of cases.def. */
 #include "bench.h"
 
-const char *const group_names[] = {"op", "overhead", "model", "gpu"};
+const char *const group_names[] = {"op", "overhead", "convolution", "model", "large", "gpu"};
 
 #define TYPED(dtype, group, name, kind, args, repeats, read, written, flops) \
   {BURN_DTYPE_##dtype, group, name, kind, ARGS args, repeats, read, written, flops},

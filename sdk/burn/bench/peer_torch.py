@@ -517,8 +517,9 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, d, head_count):
+    def __init__(self, d, head_count, is_causal):
         super().__init__()
+        self.is_causal = is_causal
         self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
         self.qkv, self.proj = nn.Linear(d, 3 * d), nn.Linear(d, d)
         self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
@@ -528,9 +529,9 @@ class Block(nn.Module):
         n, t, d = x.shape
         q, k, v = (part.view(n, t, self.heads, d // self.heads).transpose(1, 2) for part in self.qkv(x).split(d, 2))
         if hasattr(F, "scaled_dot_product_attention"):  # from 2.0 on
-            x = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = F.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal)
         else:
-            later = torch.ones(t, t, dtype=torch.bool).triu(1)
+            later = torch.ones(t, t, dtype=torch.bool).triu(1 if self.is_causal else t)
             scores = (q @ k.transpose(2, 3) / (d // self.heads) ** 0.5).masked_fill(later, float("-inf"))
             x = scores.softmax(3) @ v
         return self.proj(x.transpose(1, 2).reshape(n, t, d))
@@ -546,7 +547,7 @@ class Gpt(nn.Module):
         self.tokens = nn.Embedding(vocabulary, d)
         nn.init.normal_(self.tokens.weight, 0, 0.02)
         self.positions = nn.Parameter(0.02 * torch.randn(1, length, d))
-        self.blocks = nn.ModuleList(Block(d, head_count) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(d, head_count, True) for _ in range(layers))
         self.norm = nn.LayerNorm(d)
         self.head = nn.Linear(d, vocabulary, bias=False)
 
@@ -600,6 +601,150 @@ class Resnet(nn.Module):
     def forward(self, x):
         x = self.blocks(torch.relu(self.norm(self.stem(x))))
         return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        out = 4 * width
+        self.conv1, self.norm1 = nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.norm2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.norm3 = nn.Conv2d(width, out, 1, bias=False), nn.BatchNorm2d(out)
+        self.shortcut = nn.Sequential()
+        if channels != out or stride != 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        skip = self.shortcut(x)
+        x = torch.relu(self.norm1(self.conv1(x)))
+        x = torch.relu(self.norm2(self.conv2(x)))
+        return torch.relu(self.norm3(self.conv3(x)) + skip)
+
+
+class Resnet50(nn.Module):
+    def __init__(self, width, _, classes, *stages):
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 7, 2, 3, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        blocks, channels = [], width
+        for stage, count in enumerate(stages):
+            for i in range(count):
+                blocks.append(Bottleneck(channels, width << stage, 2 if stage > 0 and i == 0 else 1))
+                channels = 4 * (width << stage)
+        self.blocks = nn.Sequential(*blocks)
+        self.head = nn.Linear(32 * width, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(torch.relu(self.norm(self.stem(x))), 3, 2, 1)
+        return self.head(F.adaptive_avg_pool2d(self.blocks(x), 1).flatten(1))
+
+
+class Vit(nn.Module):
+    def __init__(self, d, layers, head_count, size, patch, classes):
+        super().__init__()
+        self.patches = nn.Conv2d(3, d, patch, patch)
+        self.token = nn.Parameter(0.02 * torch.randn(1, 1, d))
+        self.positions = nn.Parameter(0.02 * torch.randn(1, 1 + (size // patch) ** 2, d))
+        self.blocks = nn.ModuleList(Block(d, head_count, False) for _ in range(layers))
+        self.norm = nn.LayerNorm(d)
+        self.head = nn.Linear(d, classes)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat((self.token.expand(len(x), -1, -1), x), 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+class Pair(nn.Module):
+    def __init__(self, channels, out):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(channels, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+        self.conv2, self.norm2 = nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+
+    def forward(self, x):
+        x = torch.relu(self.norm1(self.conv1(x)))
+        return torch.relu(self.norm2(self.conv2(x)))
+
+
+class Unet(nn.Module):
+    """The loss takes its classes where they are, at axis 1."""
+
+    def __init__(self, width, _, levels, classes):
+        super().__init__()
+        channels = [width << i for i in range(levels)]
+        self.down = nn.ModuleList(Pair(3 if i == 0 else c // 2, c) for i, c in enumerate(channels))
+        self.bottom = Pair(channels[-1], 2 * channels[-1])
+        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * c, c, 2, 2) for c in reversed(channels))
+        self.joined = nn.ModuleList(Pair(2 * c, c) for c in reversed(channels))
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        kept = []
+        for pair in self.down:
+            kept.append(pair(x))
+            x = F.max_pool2d(kept[-1], 2)
+        x = self.bottom(x)
+        for up, pair in zip(self.up, self.joined):
+            x = pair(torch.cat((kept.pop(), up(x)), 1))
+        return self.head(x)
+
+
+class Bert(nn.Module):
+    def __init__(self, d, head_count, _):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(d, head_count, 4 * d, 0.0, "gelu", batch_first=True)
+        self.head = nn.Linear(d, 10)
+
+    def forward(self, x):
+        return self.head(self.layer(x)).flatten(0, 1)
+
+
+class LstmLanguage(nn.Module):
+    def __init__(self, d, _, vocabulary):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, d)
+        self.lstm = nn.LSTM(d, d, 2, batch_first=True)
+        self.head = nn.Linear(d, vocabulary)
+
+    def forward(self, x):
+        return self.head(self.lstm(self.tokens(x))[0]).flatten(0, 1)
+
+
+class Llama(nn.Module):
+    """The cache is overwritten where it is."""
+
+    def __init__(self, batch, d, head_count, kept, inside, length):
+        super().__init__()
+        self.size, self.last = d // head_count, length - 1
+        self.norm1, self.norm2 = nn.RMSNorm(d, 1e-5), nn.RMSNorm(d, 1e-5)
+        self.query, self.output = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
+        self.key, self.value = (nn.Linear(d, kept * self.size, bias=False) for _ in range(2))
+        self.inner, self.outer = (nn.Linear(d, inside, bias=False) for _ in range(2))
+        self.down = nn.Linear(inside, d, bias=False)
+        self.register_buffer("keys", normal(batch, kept, length, self.size))
+        self.register_buffer("values", normal(batch, kept, length, self.size))
+        angles = self.last * 500000.0 ** (-torch.arange(0, self.size, 2) / self.size)
+        self.register_buffer("turn", torch.polar(torch.ones_like(angles), angles))
+
+    def turned(self, x):
+        """Pairs of neighbours as complex numbers, as in Meta's code."""
+        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * self.turn).flatten(-2)
+
+    def attend(self, x):
+        query, key, value = (f(x).unflatten(-1, (-1, self.size)).transpose(1, 2) for f in (self.query, self.key, self.value))
+        self.keys[:, :, self.last:] = self.turned(key)
+        self.values[:, :, self.last:] = value
+        query = self.turned(query).unflatten(1, (self.keys.shape[1], -1)).flatten(2, 3)  # a group as queries of its head
+        x = F.scaled_dot_product_attention(query, self.keys, self.values)
+        return self.output(x.reshape(len(x), 1, -1))
+
+    def forward(self, x):
+        x = x + self.attend(self.norm1(x))
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.inner(y)) * self.outer(y))
 
 
 def images(channels, size):
@@ -665,17 +810,37 @@ def model(name, make, data):
     KINDS[name + "_infer"] = inference
 
 
-def tokens(batch, d, layers, head_count, length, vocabulary):
-    del d, layers, head_count
+def tokens(batch, length, vocabulary):
     return torch.randint(0, vocabulary, (batch, length)), torch.randint(0, vocabulary, (batch * length,))
+
+
+def pictures(batch, size, classes):
+    return normal(batch, 3, size, size), torch.randint(0, classes, (batch,))
 
 
 model("guide", Guide, images(1, 28))
 model("lenet", Lenet, images(1, 28))
 model("mlp", Mlp, lambda batch, *_: (normal(batch, 784), torch.randint(0, 10, (batch,))))
-model("gpt", Gpt, tokens)
+model("gpt", Gpt, lambda batch, d, layers, heads, length, vocabulary: tokens(batch, length, vocabulary))
 model("lstm", lambda hidden, _: Lstm(hidden), lambda batch, hidden, length: (normal(batch, length, hidden), torch.randint(0, 10, (batch,))))
 model("resnet", Resnet, images(3, 32))
+model("resnet50", Resnet50, lambda batch, width, size, classes, *_: pictures(batch, size, classes))
+model("vit", Vit, lambda batch, d, layers, heads, size, patch, classes: pictures(batch, size, classes))
+model("unet", Unet, lambda batch, width, size, levels, classes: (
+    normal(batch, 3, size, size), torch.randint(0, classes, (batch, size, size))))
+model("bert", Bert, lambda batch, d, heads, length: (normal(batch, length, d), torch.randint(0, 10, (batch * length,))))
+model("lstm_language", LstmLanguage, lambda batch, d, length, vocabulary: tokens(batch, length, vocabulary))
+
+
+@kind
+def llama_decode(batch, d, *sizes):
+    network, x = Llama(batch, d, *sizes).eval(), normal(batch, 1, d)
+    forward = compiled(network)
+
+    def run():
+        with torch.inference_mode():
+            return forward(x)
+    return ready(run)
 
 
 def layers(*sizes):

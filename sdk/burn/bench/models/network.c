@@ -7,10 +7,11 @@
 
 static BurnModule module_of(Subject *s) { return (BurnModule){s->network->type(), &s->model}; }
 
-/* t[0] the inputs, t[1] the targets. */
+/* t[0] the inputs, t[1] the targets of what is trained. */
 static BurnStatus make_batch(Subject *s, BurnDevice *device) {
-  const int64_t count = s->network->target_count(s->args);
   s->t[0] = s->network->inputs(s->args, device);
+  if (!s->network->target_count) return burn_tensor_status(s->t[0]);
+  const int64_t count = s->network->target_count(s->args);
   s->t[1] = burn_random_uniform(device, BURN_SHAPE(count), BURN_DTYPE_I64, 0, (double)s->network->classes(s->args));
   const BurnStatus status = burn_tensor_status(s->t[0]);
   return status == BURN_OK ? burn_tensor_status(s->t[1]) : status;
@@ -68,44 +69,46 @@ BurnStatus network_infer(Subject *s) {
 BurnTensor *image_inputs(const int64_t *args, int64_t channels, int64_t size, BurnDevice *device) {
   return burn_random_normal(device, BURN_SHAPE(args[0], channels, size, size), BURN_DTYPE_F32, 0, 1);
 }
+BurnTensor *token_inputs(int64_t batch, int64_t length, int64_t vocabulary, BurnDevice *device) {
+  return burn_random_uniform(device, BURN_SHAPE(batch, length), BURN_DTYPE_I64, 0, (double)vocabulary);
+}
 int64_t batch_targets(const int64_t *args) { return args[0]; }
 int64_t ten_classes(const int64_t *args) {
   (void)args;
   return 10;
 }
 
-/* Arguments are the batch size and what the model's file says. */
-const NetworkSizes bench_networks[] = {
-    {&guide_network, {4}, {64}},
-    {&lenet_network, {4}, {64}},
-    {&mlp_network, {8, 32, 2}, {128, 512, 2}},
-    {&gpt_network, {2, 32, 2, 2, 16, 32}, {8, 256, 4, 8, 256, 256}},
-    {&lstm_network, {4, 16, 8}, {32, 256, 64}},
-    {&resnet_network, {2, 8}, {16, 64}},
-    {NULL, {0}, {0}},
-};
+/* The models that are trained and used: X(name, small sizes, those of the suite), which are the batch size and what the
+ * model's file says. */
+#define NETWORKS(X)                                                       \
+  X(guide, (4), (64))                                                     \
+  X(lenet, (4), (64))                                                     \
+  X(mlp, (8, 32, 2), (128, 512, 2))                                       \
+  X(gpt, (2, 32, 2, 2, 16, 32), (8, 256, 4, 8, 256, 256))                 \
+  X(lstm, (4, 16, 8), (32, 256, 64))                                      \
+  X(resnet, (2, 8), (16, 64))                                             \
+  X(resnet50, (2, 8, 64, 10, 1, 1, 1, 1), (2, 64, 224, 1000, 3, 4, 6, 3)) \
+  X(vit, (2, 32, 2, 2, 32, 8, 10), (2, 384, 12, 6, 224, 16, 1000))        \
+  X(unet, (2, 8, 16, 2, 4), (2, 32, 128, 4, 4))                           \
+  X(bert, (2, 32, 2, 8), (4, 768, 12, 128))                               \
+  X(lstm_language, (4, 16, 8, 32), (20, 256, 35, 10000))
 
-#define KINDS(model)                                                                             \
+#define SIZES(...) \
+  { __VA_ARGS__ }
+#define NETWORK_SIZES(model, small, full) {&model##_network, SIZES small, SIZES full},
+const NetworkSizes bench_networks[] = {NETWORKS(NETWORK_SIZES){NULL, {0}, {0}}};
+
+#define PREPARE(model, small, full)                                                              \
   static BurnStatus prepare_##model(Subject *s) { return network_prepare(s, &model##_network); } \
   static BurnStatus prepare_##model##_infer(Subject *s) { return prepare_inference(s, &model##_network); }
-KINDS(guide)
-KINDS(lenet)
-KINDS(mlp)
-KINDS(gpt)
-KINDS(lstm)
-KINDS(resnet)
-
-#define ROWS(model)                                                      \
-  {#model, true, prepare_##model, network_step, false}, {                \
-#model "_infer", true, prepare_##model##_infer, network_infer, false \
-  }
+NETWORKS(PREPARE)
 static BurnStatus prepare_wgan(Subject *s) { return network_prepare(s, &wgan_network); }
-const Kind network_kinds[] = {ROWS(guide),
-                              ROWS(lenet),
-                              ROWS(mlp),
-                              ROWS(gpt),
-                              ROWS(lstm),
-                              ROWS(resnet),
+static BurnStatus prepare_llama(Subject *s) { return prepare_inference(s, &llama_network); }
+
+#define ROWS(model, small, full)                        \
+  {#model, true, prepare_##model, network_step, false}, \
+      {#model "_infer", true, prepare_##model##_infer, network_infer, false},
+const Kind network_kinds[] = {NETWORKS(ROWS){"llama_decode", true, prepare_llama, llama_decode, false},
                               {"wgan_critic", true, prepare_wgan, wgan_critic_step, false},
                               {"wgan_generator", true, prepare_wgan, wgan_generator_step, false}};
 const size_t network_kind_count = sizeof network_kinds / sizeof network_kinds[0];

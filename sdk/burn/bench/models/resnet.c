@@ -1,5 +1,6 @@
 /* resnet.c - ResNet-18 for images of [3, 32, 32]: a 3x3 stem without pooling, four stages of two blocks with 1, 2, 4
  * and 8 times `width` channels. args: batch, width. */
+#include "layers.h"
 #include "networks.h"
 
 #define RES_BLOCK_FIELDS(X)                                                          \
@@ -20,38 +21,22 @@ BURN_MODULE(Resnet, RESNET_FIELDS);
 
 enum { BLOCKS = 8 };
 
-static BurnConv2d conv(size_t in, size_t out, size_t kernel, size_t stride, BurnDevice *device) {
-  BurnConv2dConfig config = BurnConv2dConfig_defaults((BurnSize2){{in, out}}, (BurnSize2){{kernel, kernel}});
-  const size_t p = kernel / 2;
-  config.stride = (BurnSize2){{stride, stride}};
-  config.padding = (BurnPadding2d)BURN_PADDING_2D(p, p, p, p);
-  config.bias = false;
-  return burn_conv2d_init(&config, device);
-}
-
-static BurnBatchNorm norm(size_t channels, BurnDevice *device) {
-  const BurnBatchNormConfig config = BurnBatchNormConfig_defaults(channels);
-  return burn_batch_norm_init(&config, device);
-}
-
 static ResBlock block_init(size_t in, size_t out, size_t stride, BurnDevice *device) {
   const size_t changes = in != out || stride != 1;
-  ResBlock block = {conv(in, out, 3, stride, device),
-                    norm(out, device),
-                    conv(out, out, 3, 1, device),
-                    norm(out, device),
-                    burn_module_list(BurnConv2d_type(), changes),
-                    burn_module_list(BurnBatchNorm_type(), changes)};
-  if (block.shortcut.count) *(BurnConv2d *)burn_module_list_at(&block.shortcut, 0) = conv(in, out, 1, stride, device);
-  if (block.norm.count) *(BurnBatchNorm *)burn_module_list_at(&block.norm, 0) = norm(out, device);
+  ResBlock block = {conv_without_bias(in, out, 3, stride, device), batch_norm(out, device),
+                    conv_without_bias(out, out, 3, 1, device),     batch_norm(out, device),
+                    burn_module_list(BurnConv2d_type(), changes),  burn_module_list(BurnBatchNorm_type(), changes)};
+  if (block.shortcut.count)
+    *(BurnConv2d *)burn_module_list_at(&block.shortcut, 0) = conv_without_bias(in, out, 1, stride, device);
+  if (block.norm.count) *(BurnBatchNorm *)burn_module_list_at(&block.norm, 0) = batch_norm(out, device);
   return block;
 }
 
 static void init(void *model, const int64_t *args, BurnDevice *device) {
   const size_t width = (size_t)args[1];
   Resnet *m = model;
-  m->stem = conv(3, width, 3, 1, device);
-  m->norm = norm(width, device);
+  m->stem = conv_without_bias(3, width, 3, 1, device);
+  m->norm = batch_norm(width, device);
   m->blocks = burn_module_list(ResBlock_type(), BLOCKS);
   size_t in = width;
   for (size_t i = 0; i < m->blocks.count; i++) {
