@@ -158,9 +158,9 @@ int main(int argc, char **argv) {
   Options options = {.pictures = 256, .workers = 2, .rounds = 5};
   const Argument arguments[] = {
       {"folder", ARGUMENT_TEXT, &options.folder, "DIR", "pictures by class; made below /tmp if not given"},
-      {"pictures", ARGUMENT_SIZE, &options.pictures, "N", "of the folder that is made (256)"},
-      {"workers", ARGUMENT_SIZE, &options.workers, "N", "threads, or processes of the peer (2)"},
-      {"rounds", ARGUMENT_SIZE, &options.rounds, "N", "epochs of the peer, half of ours (5)"},
+      {"pictures", ARGUMENT_SIZE, &options.pictures, "N", "of the folder that is made"},
+      {"workers", ARGUMENT_SIZE, &options.workers, "N", "threads, or processes of the peer"},
+      {"rounds", ARGUMENT_SIZE, &options.rounds, "N", "epochs of the peer, half of ours"},
       {"python", ARGUMENT_TEXT, &options.python, "PROGRAM", "a Python with torchvision, for the peer"},
       {"script", ARGUMENT_TEXT, &options.script, "FILE", "loader_torch.py"}};
   const int parsed =

@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
   const Argument arguments[] = {
       {"stack", ARGUMENT_TEXT, &stack, "TEXT", "where (BURN_BACKEND, or the best backend)"},
       {"only", ARGUMENT_TEXT, &only, "TEXT", "cases whose name has it: square, batch, vector, int8, gpt2, adam"},
-      {"size", ARGUMENT_SIZE, &size, "N", "of the square products (8192)"},
+      {"size", ARGUMENT_SIZE, &size, "N", "of the square products"},
       {"small", ARGUMENT_FLAG, &is_small, NULL, "everything tiny: does it run?"},
   };
   const int parsed = arguments_parse(argc, argv, "usage: product_bench [options]   products and optimizer steps",
