@@ -10,11 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A default text on one line: a line break as \n. */
+static void print_text(const char *text) {
+  printf(" (");
+  for (; *text; text++) printf(*text == '\n' ? "\\n" : "%c", *text);
+  printf(")");
+}
+
 static void print_default(const Argument *argument) {
   switch (argument->kind) {
     case ARGUMENT_TEXT:
       if (*(const char **)argument->target) {
-        printf(" (%s)", *(const char **)argument->target);
+        print_text(*(const char **)argument->target);
       }
       break;
     case ARGUMENT_SIZE:

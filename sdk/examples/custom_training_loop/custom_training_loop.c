@@ -207,8 +207,10 @@ int main(int argc, char **argv) {
       arguments_parse(argc, argv, usage, arguments,
                       sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
-  if (options.epochs < 1) {
-    fprintf(stderr, "custom_training_loop: --epochs is at least 1\n");
+  if (options.epochs < 1 || options.train_items < 1 || options.test_items < 1) {
+    fprintf(stderr,
+            "custom_training_loop: --epochs, --train-items and --test-items "
+            "are at least 1\n");
     return 2;
   }
   BurnDevice *device = burn_device_open_training(options.backend);

@@ -227,21 +227,24 @@ int main(int argc, char **argv) {
   const Argument arguments[] = {
       {"data", ARGUMENT_TEXT, &o.data, "FILE", "a text, or tokens in a .bin"},
       {"synthetic", ARGUMENT_FLAG, &o.synthetic, NULL, "random tokens"},
-      {"batch", ARGUMENT_SIZE, &o.batch, "N", "sequences per step; 8"},
-      {"length", ARGUMENT_SIZE, &o.model.length, "N", "their tokens; 1024"},
-      {"layers", ARGUMENT_SIZE, &o.model.layers, "N", "blocks; 12"},
-      {"width", ARGUMENT_SIZE, &o.model.width, "N", "of a vector; 768"},
-      {"heads", ARGUMENT_SIZE, &o.model.heads, "N", "of attention; 12"},
-      {"vocabulary", ARGUMENT_SIZE, &o.model.vocabulary, "N", "tokens; 50304"},
-      {"exact-gelu", ARGUMENT_FLAG, &o.model.exact_gelu, NULL, "by erf"},
-      {"steps", ARGUMENT_SIZE, &o.steps, "N", "of training; 100"},
-      {"lr", ARGUMENT_NUMBER, &o.learning_rate, "X", "the highest; 6e-4"},
-      {"seed", ARGUMENT_SIZE, &o.seed, "N", "of weights and tokens; 1"},
-      {"stack", ARGUMENT_TEXT, &o.stack, "STACK", "else BURN_BACKEND"},
-      {"json", ARGUMENT_FLAG, &o.json, NULL, "a line of JSON"},
+      {"batch", ARGUMENT_SIZE, &o.batch, "N", "sequences a step"},
+      {"length", ARGUMENT_SIZE, &o.model.length, "N", "tokens of a sequence"},
+      {"layers", ARGUMENT_SIZE, &o.model.layers, "N", "blocks"},
+      {"width", ARGUMENT_SIZE, &o.model.width, "N", "size of a token"},
+      {"heads", ARGUMENT_SIZE, &o.model.heads, "N", "heads of attention"},
+      {"vocabulary", ARGUMENT_SIZE, &o.model.vocabulary, "N",
+       "different tokens"},
+      {"exact-gelu", ARGUMENT_FLAG, &o.model.exact_gelu, NULL,
+       "GELU by erf instead of tanh"},
+      {"steps", ARGUMENT_SIZE, &o.steps, "N", "steps of training"},
+      {"lr", ARGUMENT_NUMBER, &o.learning_rate, "X", "highest learning rate"},
+      {"seed", ARGUMENT_SIZE, &o.seed, "N", "of weights and tokens"},
+      {"stack", ARGUMENT_TEXT, &o.stack, "STACK",
+       "such as ndarray; default: BURN_BACKEND or the best"},
+      {"json", ARGUMENT_FLAG, &o.json, NULL, "every line a JSON object"},
   };
   const int parsed = arguments_parse(
-      argc, argv, "gpt2 --data FILE | --synthetic [OPTION..]", arguments,
+      argc, argv, "usage: gpt2 --data FILE | --synthetic [options]", arguments,
       sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   const char *wrong = mistake(&o);
@@ -251,7 +254,7 @@ int main(int argc, char **argv) {
   BurnDevice *device = burn_device_open_training(o.stack);
   const BurnStatus status = run(&o, device);
   if (status != BURN_OK)
-    fprintf(stderr, "error: %s\n", burn_status_message(status));
+    fprintf(stderr, "gpt2: %s\n", burn_status_message(status));
   burn_device_close(device);
   return status != BURN_OK;
 }

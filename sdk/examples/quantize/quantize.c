@@ -180,8 +180,11 @@ static BurnStatus text_load(const Options *options, Task *task,
   BurnStatus status =
       burn_file_read(options->text, 1 << 26, &task->text, &task->text_count);
   const size_t batch = (size_t)BATCH * STEPS;
-  if (status != BURN_OK) return status;
-  task->test_batches = (task->text_count / 10 - 1) / batch;
+  if (status != BURN_OK) {
+    return burn_status_annotate(status, "%s", options->text);
+  }
+  const size_t tenth = task->text_count / 10;
+  task->test_batches = tenth > 0 ? (tenth - 1) / batch : 0;
   task->training_batches = task->text_count / 10 * 9 / batch;
   if (task->test_batches > 64) task->test_batches = 64;
   if (task->test_batches == 0) {

@@ -170,12 +170,12 @@ static BurnStatus run(const Options *options, BurnDevice *device, Mlp *mlp,
 
 static void print_result(const Options *options, const BurnDevice *device,
                          const Outcome *outcome) {
-  const size_t epochs = options->epochs ? options->epochs : 1;
   printf(
       "%s\"backend\":%s,\"seed\":%zu,\"epochs\":%zu,"
       "\"seconds_per_epoch\":%.4f,\"test_loss\":%s}\n",
       result_begin(options->json), json_text(burn_device_name(device)).text,
-      options->seed, options->epochs, outcome->seconds / (double)epochs,
+      options->seed, options->epochs,
+      outcome->seconds / (double)options->epochs,
       json_number(outcome->error).text);
 }
 
@@ -198,6 +198,10 @@ int main(int argc, char **argv) {
       "usage: regression [options]   fit a curve with an MLP";
   const int parsed = arguments_parse(argc, argv, usage, arguments, 7, NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+  if (options.epochs < 1 || options.hidden < 1) {
+    fprintf(stderr, "regression: --epochs and --hidden are at least 1\n");
+    return 2;
+  }
   BurnDevice *device = burn_device_open_training(options.backend);
   Mlp mlp;
   memset(&mlp, 0, sizeof mlp);

@@ -311,5 +311,9 @@ int main(int argc, char **argv) {
             options.batch_size, (int)MAX_BATCH);
     return 2;
   }
+  if (options.steps < 1) {
+    fprintf(stderr, "seq2seq: --steps is at least 1\n");
+    return 2;
+  }
   return train(&options);
 }

@@ -125,11 +125,9 @@ static BurnLoader *loader_of(const Options *options, uint32_t split,
 static BurnStatus finish(const Options *options, const Run *run) {
   char path[PATH_BYTES];
   Generator valid = Generator_valid(&run->generator);
-  BurnStatus status = burn_folder_make(options->artifact);
-  if (status == BURN_OK) {
-    status = burn_record_save(burn_module(Generator, &valid),
-                              path_in(options, "generator", path), NULL);
-  }
+  BurnStatus status =
+      burn_record_save(burn_module(Generator, &valid),
+                       path_in(options, "generator", path), NULL);
   if (status == BURN_OK) {
     status = show(options, &valid, burn_device_inner(run->device));
   }
@@ -144,7 +142,7 @@ static BurnStatus train(const Options *options, BurnDevice *device) {
              burn_adam_create(&adam), burn_adam_create(&adam)};
   double distance = (double)NAN;
   const clock_t begin = clock();
-  BurnStatus status = BURN_OK;
+  BurnStatus status = burn_folder_make(options->artifact);
   BurnLoader *data =
       loader_of(options, BURN_MNIST_TRAIN, options->items, &status);
   if (status == BURN_OK) status = train_steps(options, &run, data, &distance);

@@ -143,6 +143,10 @@ int main(int argc, char **argv) {
   static const char usage[] = "usage: xor [options]   learn the exclusive or";
   const int parsed = arguments_parse(argc, argv, usage, arguments, 5, NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+  if (options.steps < 1) {
+    fprintf(stderr, "xor: --steps is at least 1\n");
+    return 2;
+  }
 
   BurnDevice *device = burn_device_open_training(options.backend);
   burn_device_seed(device, options.seed);
