@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes that an axis of any size gets in the probes: no two axes have the same, and none is a usual factor. */
-static const int64_t usual_sizes[GENERATE_SYMBOLS][GENERATE_PROBES] = {
-    {3, 5, 7},       {11, 17, 13},    {19, 31, 23},    {29, 43, 37},    {41, 59, 47},    {53, 71, 61},
-    {67, 83, 73},    {79, 101, 89},   {97, 107, 103},  {109, 131, 113}, {127, 149, 137}, {139, 163, 151},
-    {157, 179, 167}, {173, 193, 181}, {191, 211, 197}, {199, 229, 223}};
-
 /* -- inputs -------------------------------------------------------------------------------------- */
 
 /* The number that the options give an axis or an input: "name=576" between commas. */
@@ -36,12 +30,7 @@ static GenerateSymbol *symbol_of(Generator *g, const char *axis, const char *inp
   for (uint32_t i = 0; i < g->symbol_count; i++) {
     if (strcmp(g->symbols[i].axis, axis) == 0) return &g->symbols[i];
   }
-  if (g->symbol_count == GENERATE_SYMBOLS) return NULL;
-  GenerateSymbol *symbol = &g->symbols[g->symbol_count];
-  *symbol = (GenerateSymbol){.axis = axis, .name = generate_local(g, axis), .input = input, .dim = dim};
-  memcpy(symbol->sizes, usual_sizes[g->symbol_count], sizeof symbol->sizes);
-  g->symbol_count++;
-  return symbol;
+  return generate_symbol(g, axis, axis, generate_text(g, "burn_dim(%s, %u)", input, dim));
 }
 
 /* The sizes of axis `i` of an input in all probes. */
@@ -52,7 +41,7 @@ static BurnStatus axis_sizes(Generator *g, const BurnGraphValue *input, const ch
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "size %lld of axis '%s'", (long long)fixed, axis);
   const GenerateSymbol *symbol = fixed < 0 ? symbol_of(g, axis, name, i) : NULL;
   if (fixed < 0 && !symbol)
-    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "more than %d axes of any size; give sizes", GENERATE_SYMBOLS);
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "more than %d axes of any size; give sizes", GENERATE_SIZES);
   for (uint32_t p = 0; p < GENERATE_PROBES; p++) sizes[p] = symbol ? symbol->sizes[p] : fixed;
   return BURN_OK;
 }
@@ -93,7 +82,9 @@ static BurnStatus make_input(Generator *g, GenerateScope *scope, uint32_t i) {
     for (uint32_t p = 0; p < GENERATE_PROBES; p++) shapes[p].dims[k] = sizes[p];
   }
   for (uint32_t p = 0; p < GENERATE_PROBES; p++) {
-    value->probes[p] = (OnnxValue){.tensor = probe_input(g, &input, shapes[p]), .scalar = input.rank == 0};
+    value->probes[p] = (OnnxValue){.tensor = probe_input(g, &input, shapes[p]),
+                                   .scalar = input.rank == 0,
+                                   .type = onnx_input_narrow_type(g->graph, i)};
     const BurnStatus status = burn_tensor_status(value->probes[p].tensor);
     if (status != BURN_OK) return status;
   }
@@ -107,12 +98,21 @@ static void describe_input(Generator *g, const GenerateScope *scope, uint32_t i)
       generate_text(g, "%s, %s", generate_shape_comment(g, value), burn_dtype_name(generate_dtype(value)));
 }
 
+/* What a body leaves may have sizes of its own. */
+static bool has_bodies(const OnnxProgram *program) {
+  for (uint32_t i = 0; i < program->body->step_count; i++) {
+    if (program->body->steps[i].body_count > 0) return true;
+  }
+  return false;
+}
+
 BurnStatus generate_inputs(Generator *g, GenerateScope *scope) {
   for (uint32_t i = 0; i < scope->body->input_count; i++) {
     const BurnStatus status = make_input(g, scope, i);
     if (status != BURN_OK) return status;
   }
-  g->probes = g->symbol_count > 0 ? GENERATE_PROBES : 1;
+  g->probes = g->symbol_count > 0 || has_bodies(g->program) ? GENERATE_PROBES : 1;
+  for (uint32_t i = 0; i < g->symbol_count; i++) generate_declare_symbol(g, &g->symbols[i]);
   for (uint32_t i = 0; i < scope->body->input_count; i++) {
     GenerateValue *value = scope->values[scope->body->inputs[i]];
     describe_input(g, scope, i);
@@ -143,7 +143,15 @@ static BurnStatus make_outputs(Generator *g, GenerateScope *scope) {
     s->inputs[i] = output_value(g, scope, scope->body->outputs[i]);
     g->output_names[i] = generate_name(g, 0, scope->body->slots[scope->body->outputs[i]], "output");
   }
-  for (uint32_t i = 0; i < all.input_count; i++) g->outputs[i] = generate_use(s, i);
+  for (uint32_t i = 0; i < all.input_count; i++) {
+    if (generate_is_sequence(s->inputs[i])) generate_refuse(s, "it is a sequence");
+    g->outputs[i] = generate_use(s, i);
+    if (s->inputs[i]->left > 0) s->inputs[i]->left--; /* the last one takes the variable */
+  }
+  for (uint32_t i = 0; i < all.input_count && g->uses_status; i++) {
+    generate_support(g, GENERATE_SUPPORT_checked);
+    g->outputs[i] = generate_text(g, "checked(%s, status)", g->outputs[i]);
+  }
   const bool refused = s->reason[0];
   const BurnStatus status = refused ? burn_status_make(BURN_STATUS_UNIMPLEMENTED, "an output: %s", s->reason) : BURN_OK;
   free(s);

@@ -13,11 +13,13 @@
 
 enum {
   GENERATE_PROBES = 3,
-  GENERATE_SYMBOLS = 16,    /* axes of any size */
+  GENERATE_SIZES = 16,      /* axes of any size at one place */
+  GENERATE_SYMBOLS = 256,   /* in the whole forward pass */
   GENERATE_SHAPE_MOST = 64, /* elements of what follows from shapes */
   GENERATE_LITERALS = 16,   /* elements of a constant that stands in the code; larger ones stand in the weights file */
   GENERATE_INPUT_MOST = 1 << 28, /* elements of an input of a probe */
-  GENERATE_NAME = 48             /* bytes of an identifier */
+  GENERATE_NAME = 48,            /* bytes of an identifier */
+  GENERATE_MARK = 1              /* begins a line of the forward pass that may become the declaration of a symbol */
 };
 
 typedef enum GenerateKind { GENERATE_CONSTANT, GENERATE_SHAPE, GENERATE_VARIABLE } GenerateKind;
@@ -32,18 +34,20 @@ typedef struct GenerateValue {
   bool is_input;                     /* of the forward pass, whose name stands for nothing else */
   const char *weight;                /* its name in the file; a constant that stands there, else NULL */
   bool learned;                      /* a parameter */
+  bool open_count;                   /* a sequence of as many tensors as the data say */
   const char *literal;               /* the expression of a constant, once there is one */
   struct GenerateValue *made_before; /* all of a generator, to be ended */
 } GenerateValue;
 
-/* An axis of any size. */
+/* An axis of any size: of an input, or of a tensor of which only the data say how large it is. */
 typedef struct GenerateSymbol {
-  const char *axis; /* its name in the file */
-  const char *name; /* its variable */
-  const char *input;
-  uint32_t dim;
+  const char *axis;   /* its name in the file; "" if it is none of an input */
+  const char *name;   /* its variable */
+  const char *source; /* "burn_dim(x, 0)" */
+  uint32_t row;       /* of the sizes that the probes have */
   int64_t sizes[GENERATE_PROBES];
   bool used;
+  bool ended; /* with the block in which it stands */
 } GenerateSymbol;
 
 /* A row of the module. */
@@ -89,8 +93,11 @@ typedef struct Generator {
   const char **input_texts;                 /* "[batch, 576] f32" */
   const char **outputs;                     /* expressions */
   BurnTextBuilder forward;
-  size_t done, total;                    /* steps */
-  bool uses_device, uses_module, failed; /* failed: no memory */
+  uint32_t depth;                                     /* blocks around the statements */
+  uint32_t free_base;                                 /* free variables before it are of the blocks around */
+  uint32_t supports;                                  /* bits: functions that the forward pass calls */
+  size_t done, total;                                 /* steps */
+  bool uses_device, uses_module, uses_status, failed; /* failed: no memory */
   struct GenerateRefusal {
     const char *op, *reason, *node;
     uint32_t count;
@@ -133,6 +140,15 @@ void generate_model_names(Generator *g, const char *text);
 
 /* -- numbers that follow from shapes ------------------------------------------------------------ */
 
+/* A new axis of any size with a variable of that name; NULL: there are too many. */
+GenerateSymbol *generate_symbol(Generator *g, const char *axis, const char *name, const char *source);
+/* Its variable is declared here, if anything uses it. */
+void generate_declare_symbol(Generator *g, const GenerateSymbol *symbol);
+/* Symbols from `first` on are not seen by what follows. */
+void generate_end_symbols(Generator *g, uint32_t first);
+/* Axes of the value, a tensor, that no formula gives, or that are in the bits of `open`, get symbols after the
+ * statement (NULL: there is none), which gives its variable that value. */
+void generate_open_axes(GenerateStep *s, GenerateValue *value, const char *statement, uint32_t open);
 /* The formula in the axes of any size that has these values in all probes; NULL: none is found. */
 const char *generate_formula(Generator *g, const int64_t *values);
 /* "BURN_SHAPE(batch, 16)" of a value; one axis may stay open, as -1. NULL with a reason: more are unknown. */
@@ -150,15 +166,29 @@ bool generate_constant_number(const GenerateStep *s, uint32_t i, double *value);
 
 bool generate_has(const GenerateStep *s, uint32_t i);
 BurnDType generate_dtype(const GenerateValue *value);
+/* "BURN_DTYPE_F32" */
+const char *generate_dtype_text(Generator *g, BurnDType dtype);
 /* An expression that gives input i a handle of its own: the variable at its last use, else a clone. */
 const char *generate_use(GenerateStep *s, uint32_t i);
+/* The variable, which stays the owner; of a constant a new handle. */
+const char *generate_borrow(GenerateStep *s, uint32_t i);
+/* Input i, one integer, as an expression of C: a literal, a formula, or what is read when it runs. */
+const char *generate_int(GenerateStep *s, uint32_t i, const char *otherwise);
 /* The same, with leading axes of size 1 up to the rank. */
 const char *generate_use_rank(GenerateStep *s, uint32_t i, uint32_t rank);
 /* output = expression; with its shape as a comment. */
 void generate_give(GenerateStep *s, uint32_t output, const char *expression);
+/* The same where only the data say how large the axes in the bits of `open` are. */
+void generate_give_open(GenerateStep *s, uint32_t output, const char *expression, uint32_t open);
 /* A variable for an output, declared where it must be, without a value yet: "BurnTensor *x" or "x" before " = ". */
 const char *generate_declare(GenerateStep *s, uint32_t output);
 void generate_line(Generator *g, const char *format, ...) BURN_PRINTF(2, 3);
+/* Statements in between are those of a block. */
+void generate_indent(Generator *g);
+void generate_outdent(Generator *g);
+/* "BurnTensor *" or "Sequence ". */
+const char *generate_type(Generator *g, const GenerateValue *value);
+bool generate_is_sequence(const GenerateValue *value);
 /* A name of the forward pass that nothing else has. */
 const char *generate_local(Generator *g, const char *text);
 /* A literal or a field with the elements of a constant. */
@@ -178,6 +208,30 @@ BurnTensor *generate_constant(const GenerateStep *s, uint32_t i);
 bool generate_is_constant(const GenerateStep *s, uint32_t i);
 /* The only reader of an output if it is that operator; NULL else. *input: where it reads. */
 const OnnxStep *generate_reader(const GenerateStep *s, uint32_t output, const char *op, uint32_t *index);
+
+/* -- functions that stand before a forward pass that calls them: generate_support.def ------------- */
+
+typedef enum GenerateSupport {
+#define GENERATE_SUPPORT(name, needs, text) GENERATE_SUPPORT_##name,
+#include "generate_support.def"
+#undef GENERATE_SUPPORT
+  GENERATE_SUPPORT_COUNT
+} GenerateSupport;
+void generate_support(Generator *g, GenerateSupport function);
+void generate_supports_text(const Generator *g, BurnTextBuilder *text);
+
+/* -- bodies: generate_control.c, generate_loop.c ------------------------------------------------ */
+
+/* Their outputs are values of the scope then. */
+BURN_USE_RESULT BurnStatus generate_if(GenerateStep *s);
+BURN_USE_RESULT BurnStatus generate_loop(GenerateStep *s);
+BURN_USE_RESULT BurnStatus generate_scan(GenerateStep *s);
+/* What a name of the scope is; NULL: nothing. */
+GenerateValue *generate_get(Generator *g, const GenerateScope *scope, uint32_t slot);
+/* Name `slot` of the scope is that value, too. */
+void generate_alias(GenerateScope *scope, uint32_t slot, GenerateValue *value);
+/* Counts the operator among those that cannot be written, for the reason of the step. */
+void generate_note_refused(GenerateStep *s);
 
 /* -- the parts, in order ------------------------------------------------------------------------- */
 

@@ -16,8 +16,9 @@ void generate_line(Generator *g, const char *format, ...) {
   va_start(arguments, format);
   const int bytes = vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
+  burn__text_indent(&g->forward, g->depth + 1);
   if (bytes >= 0 && (size_t)bytes < sizeof line) {
-    burn__text_addf(&g->forward, "  %s\n", line);
+    burn__text_addf(&g->forward, "%s\n", line);
     return;
   }
   char *longer = bytes < 0 ? NULL : malloc((size_t)bytes + 1);
@@ -26,8 +27,16 @@ void generate_line(Generator *g, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(longer, (size_t)bytes + 1, format, arguments);
   va_end(arguments);
-  burn__text_addf(&g->forward, "  %s\n", longer);
+  burn__text_addf(&g->forward, "%s\n", longer);
   free(longer);
+}
+
+void generate_indent(Generator *g) { g->depth++; }
+void generate_outdent(Generator *g) { g->depth--; }
+
+/* A byte that no text has, and its number, until it is known whether it is used. */
+void generate_declare_symbol(Generator *g, const GenerateSymbol *symbol) {
+  burn__text_addf(&g->forward, "%c%u %u\n", GENERATE_MARK, (unsigned)(symbol - g->symbols), g->depth);
 }
 
 void generate_refuse(GenerateStep *s, const char *format, ...) {
@@ -40,6 +49,22 @@ void generate_refuse(GenerateStep *s, const char *format, ...) {
 const char *generate_local(Generator *g, const char *text) { return generate_name(g, 1, text, "x"); }
 
 BurnDType generate_dtype(const GenerateValue *value) { return burn_dtype(value->probes[0].tensor); }
+
+const char *generate_dtype_text(Generator *g, BurnDType dtype) {
+  char name[16] = "";
+  const char *text = burn_dtype_name(dtype);
+  for (size_t i = 0; text[i] && i < sizeof name - 1; i++)
+    name[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
+  return generate_text(g, "BURN_DTYPE_%s", name);
+}
+
+bool generate_is_sequence(const GenerateValue *value) { return value->probes[0].list != NULL; }
+
+const char *generate_type(Generator *g, const GenerateValue *value) {
+  if (!generate_is_sequence(value)) return "BurnTensor *";
+  generate_support(g, GENERATE_SUPPORT_sequence);
+  return "Sequence ";
+}
 
 bool generate_has(const GenerateStep *s, uint32_t i) { return i < s->step->input_count && s->inputs[i]; }
 
@@ -94,13 +119,10 @@ static const char *in_field(Generator *g, const GenerateValue *value) {
     g->failed = true;
     return "";
   }
-  char dtype[16];
-  snprintf(dtype, sizeof dtype, "%s", burn_dtype_name(burn_dtype(x)));
-  for (char *c = dtype; *c; c++) *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
   *field = (GenerateField){learned ? "BurnParam" : "BurnBuffer", name, "", NULL, g->fields};
   field->comment = generate_text(g, "%s", burn_shape_text(burn_shape(x)).text);
-  field->init = generate_text(g, "  m.%s = burn_%s(burn_zeros(device, %s, BURN_DTYPE_%s));\n", name,
-                              learned ? "param" : "buffer", shape_literal(g, burn_shape(x)), dtype);
+  field->init = generate_text(g, "  m.%s = burn_%s(burn_zeros(device, %s, %s));\n", name, learned ? "param" : "buffer",
+                              shape_literal(g, burn_shape(x)), generate_dtype_text(g, burn_dtype(x)));
   g->fields = field;
   generate_weight(g, name, burn_clone(x));
   return generate_text(g, "burn_%s_value(&m->%s)", learned ? "param" : "buffer", name);
@@ -149,11 +171,42 @@ static const char *shape_literal_of(GenerateStep *s, uint32_t i) {
 
 /* -- variables --------------------------------------------------------------------------------- */
 
+static const char *use_sequence(Generator *g, GenerateValue *value) {
+  g->uses_status = true;
+  generate_support(g, GENERATE_SUPPORT_sequence_clone);
+  if (value->left > 1) return generate_text(g, "sequence_clone(&%s, &status)", value->variable);
+  value->moved = true;
+  return value->variable;
+}
+
+const char *generate_borrow(GenerateStep *s, uint32_t i) {
+  return s->inputs[i]->kind == GENERATE_VARIABLE ? s->inputs[i]->variable : generate_use(s, i);
+}
+
+const char *generate_int(GenerateStep *s, uint32_t i, const char *otherwise) {
+  if (!generate_has(s, i)) return otherwise;
+  if (s->inputs[i]->kind == GENERATE_VARIABLE) {
+    s->g->uses_status = true;
+    generate_support(s->g, GENERATE_SUPPORT_integer);
+    return generate_text(s->g, "integer(%s, &status)", generate_use(s, i));
+  }
+  int64_t values[GENERATE_PROBES][ONNX_INTS] = {{0}};
+  if (generate_ints(s, i, values) != 1) generate_refuse(s, "input %u is not one integer", i);
+  const int64_t element[] = {values[0][0], values[1][0], values[2][0]};
+  const bool constant = s->inputs[i]->kind == GENERATE_CONSTANT;
+  if (constant && values[0][0] == INT64_MAX) return "INT64_MAX";
+  const char *formula =
+      constant ? generate_text(s->g, "%lld", (long long)values[0][0]) : generate_formula(s->g, element);
+  if (!formula) generate_refuse(s, "input %u follows from sizes by no known formula; give sizes", i);
+  return formula ? formula : "0";
+}
+
 const char *generate_use(GenerateStep *s, uint32_t i) {
   GenerateValue *value = s->inputs[i];
   if (!generate_has(s, i)) return "NULL";
   if (value->kind == GENERATE_CONSTANT) return generate_literal(s->g, value);
   if (value->kind == GENERATE_SHAPE) return shape_literal_of(s, i);
+  if (generate_is_sequence(value)) return use_sequence(s->g, value);
   /* One that is read twice is cloned both times: the order of arguments is not C's to say. */
   if (value->left > 1) return generate_text(s->g, "burn_clone(%s)", value->variable);
   if (!value->moved && !value->is_input) s->moved[s->moved_count++] = value->variable;
@@ -177,14 +230,18 @@ static const char *take_variable(GenerateStep *s, bool *declared) {
     memmove(s->moved, s->moved + 1, s->moved_count * sizeof *s->moved);
     return name;
   }
-  if (g->free_count > 0) return g->free_variables[--g->free_count];
+  if (g->free_count > g->free_base) return g->free_variables[--g->free_count];
   *declared = false;
   return generate_local(g, "x");
 }
 
 const char *generate_declare(GenerateStep *s, uint32_t output) {
-  bool declared;
+  bool declared = false;
   GenerateValue *value = s->outputs[output];
+  if (generate_is_sequence(value)) {
+    value->variable = generate_local(s->g, "x");
+    return generate_text(s->g, "%s%s", generate_type(s->g, value), value->variable);
+  }
   value->variable = take_variable(s, &declared);
   return declared ? value->variable : generate_text(s->g, "BurnTensor *%s", value->variable);
 }
@@ -197,6 +254,12 @@ void generate_give(GenerateStep *s, uint32_t output, const char *expression) {
   }
   const char *variable = generate_declare(s, output);
   generate_line(s->g, "%s = %s; /* %s */", variable, expression, generate_shape_comment(s->g, s->outputs[output]));
+}
+
+void generate_give_open(GenerateStep *s, uint32_t output, const char *expression, uint32_t open) {
+  if (s->reason[0] || output >= s->step->output_count || !s->outputs[output]) return;
+  const char *variable = generate_declare(s, output);
+  generate_open_axes(s, s->outputs[output], generate_text(s->g, "%s = %s;", variable, expression), open);
 }
 
 /* -- fields ------------------------------------------------------------------------------------ */

@@ -3,22 +3,9 @@
 
 #include <burn/burn.h>
 
-#include <string.h>
-
-/* BURN_DTYPE_F32 */
-static const char *dtype_name(Generator *g, BurnDType dtype) {
-  char name[16] = "";
-  const char *text = burn_dtype_name(dtype);
-  for (size_t i = 0; text[i] && i < sizeof name - 1; i++) {
-    name[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
-    name[i + 1] = 0;
-  }
-  return generate_text(g, "BURN_DTYPE_%s", name);
-}
-
 WRITE(Cast) {
   const BurnDType dtype = generate_dtype(s->outputs[0]);
-  generate_give(s, 0, generate_text(s->g, "burn_cast(%s, %s)", generate_use(s, 0), dtype_name(s->g, dtype)));
+  generate_give(s, 0, generate_text(s->g, "burn_cast(%s, %s)", generate_use(s, 0), generate_dtype_text(s->g, dtype)));
 }
 
 WRITE(Clip) {

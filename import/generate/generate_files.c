@@ -99,16 +99,31 @@ static void add_load(Generator *g, BurnTextBuilder *text) {
                   g->type);
 }
 
+/* The statements; of the declarations of sizes those that are used. */
+static void add_statements(const Generator *g, BurnTextBuilder *text) {
+  for (const char *line = g->forward.text; line && *line;) {
+    const size_t bytes = strcspn(line, "\n") + 1;
+    if (*line == GENERATE_MARK) {
+      char *end;
+      const GenerateSymbol *symbol = &g->symbols[strtoul(line + 1, &end, 10)];
+      const unsigned depth = (unsigned)strtoul(end, NULL, 10);
+      if (symbol->used) {
+        burn__text_indent(text, depth + 1);
+        burn__text_addf(text, "const int64_t %s = %s;\n", symbol->name, symbol->source);
+      }
+    } else {
+      burn__text_add_bytes(text, line, bytes);
+    }
+    line += bytes;
+  }
+}
+
 static void add_forward(Generator *g, BurnTextBuilder *text) {
   burn__text_addf(text, "%s {\n", signature(g));
   if (!g->uses_module) burn__text_add(text, "  (void)m;\n");
   if (g->uses_device) burn__text_addf(text, "  BurnDevice *device = burn_tensor_device(%s);\n", g->input_names[0]);
-  for (uint32_t i = 0; i < g->symbol_count; i++) {
-    const GenerateSymbol *symbol = &g->symbols[i];
-    if (symbol->used)
-      burn__text_addf(text, "  const int64_t %s = burn_dim(%s, %u);\n", symbol->name, symbol->input, symbol->dim);
-  }
-  burn__text_add(text, g->forward.text ? g->forward.text : "");
+  if (g->uses_status) burn__text_add(text, "  BurnStatus status = BURN_OK;\n");
+  add_statements(g, text);
   if (output_count(g) == 1) {
     burn__text_addf(text, "  return %s;\n}\n", g->outputs[0]);
     return;
@@ -124,10 +139,12 @@ static char *source(Generator *g) {
   burn__text_addf(
       &text,
       "/* %s.c - the layers of the model and its forward pass.\n *\n * Written by `burn import`; shapes stand beside "
-      "the statements. */\n#include \"%s.h\"\n\n#include <burn/record.h>\n\n#include <math.h>\n\n",
-      g->prefix, g->prefix);
+      "the statements. */\n#include \"%s.h\"\n\n#include <burn/record.h>\n\n#include <math.h>\n%s\n",
+      g->prefix, g->prefix,
+      g->supports >> GENERATE_SUPPORT_sequence & 1 ? "#include <stdlib.h>\n#include <string.h>\n" : "");
   add_init(g, &text);
   add_load(g, &text);
+  generate_supports_text(g, &text);
   add_forward(g, &text);
   return burn__text_finish(&text);
 }

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPATIAL = 3 };
-
 /* "conv1.weight" -> "conv1"; a weight without a name of its own, or with that of a node, gives it as it is. */
 static const char *layer_name(GenerateStep *s, uint32_t weight, const char *otherwise) {
   static const char *const ends[] = {".weight", ".kernel", ".gamma", ".W", "/weight", "_weight", ".scale", ".w"};
@@ -181,13 +179,8 @@ WRITE(Gemm) {
 
 /* -- windows -------------------------------------------------------------------------------------------- */
 
-typedef struct Window {
-  uint32_t rank; /* spatial axes */
-  int64_t kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], before[SPATIAL], after[SPATIAL];
-} Window;
-
 /* SAME: ceil(in / stride) results; an odd margin is larger at the end (UPPER) or the start. */
-static void same(Window *w, uint32_t i, int64_t in, bool upper) {
+static void same(GenerateWindow *w, uint32_t i, int64_t in, bool upper) {
   const int64_t out = (in + w->stride[i] - 1) / w->stride[i];
   const int64_t wanted = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
   const int64_t total = wanted > 0 ? wanted : 0;
@@ -195,9 +188,9 @@ static void same(Window *w, uint32_t i, int64_t in, bool upper) {
   w->after[i] = total - w->before[i];
 }
 
-static Window window_of_probe(GenerateStep *s, int64_t weight, uint32_t probe) {
+static GenerateWindow window_of_probe(GenerateStep *s, int64_t weight, uint32_t probe) {
   int64_t kernel[ONNX_INTS], stride[ONNX_INTS], dilation[ONNX_INTS], pads[ONNX_INTS];
-  Window w = {.rank = generate_rank(s->inputs[0]) - 2};
+  GenerateWindow w = {.rank = generate_rank(s->inputs[0]) - 2};
   const bool has_kernel = onnx_ints(&s->node, "kernel_shape", kernel),
              has_stride = onnx_ints(&s->node, "strides", stride);
   const bool has_dilation = onnx_ints(&s->node, "dilations", dilation), has_pads = onnx_ints(&s->node, "pads", pads);
@@ -214,15 +207,15 @@ static Window window_of_probe(GenerateStep *s, int64_t weight, uint32_t probe) {
   return w;
 }
 
-static Window window_of(GenerateStep *s, int64_t weight) {
+GenerateWindow generate_window(GenerateStep *s, int64_t weight) {
   const uint32_t rank = generate_rank(s->inputs[0]);
   if (rank < 3 || rank > 2 + SPATIAL) {
     generate_refuse(s, "of %u axes", rank);
-    return (Window){0};
+    return (GenerateWindow){0};
   }
-  const Window w = window_of_probe(s, weight, 0);
+  const GenerateWindow w = window_of_probe(s, weight, 0);
   for (uint32_t p = 1; p < s->g->probes; p++) {
-    const Window other = window_of_probe(s, weight, p);
+    const GenerateWindow other = window_of_probe(s, weight, p);
     if (memcmp(&w, &other, sizeof w) != 0) generate_refuse(s, "margins that follow from sizes; give sizes");
   }
   if (w.rank == 3 && memcmp(w.before, w.after, sizeof w.before) != 0) generate_refuse(s, "unequal margins of volumes");
@@ -253,7 +246,7 @@ static const char *setting(Generator *g, const char *field, const char *name, co
   return generate_text(g, "  %s.%s = %s;\n", field, name, sizes_text(g, sizes, rank));
 }
 
-static const char *padding(Generator *g, const char *field, const Window *w) {
+static const char *padding(Generator *g, const char *field, const GenerateWindow *w) {
   if (all_are(w->before, w->rank, 0) && all_are(w->after, w->rank, 0)) return "";
   const long long b0 = w->before[0], b1 = w->before[1], b2 = w->before[2], a0 = w->after[0], a1 = w->after[1];
   const char *list = w->rank == 1   ? generate_text(g, "%lld, %lld", b0, a0)
@@ -264,7 +257,7 @@ static const char *padding(Generator *g, const char *field, const Window *w) {
 
 /* -- convolutions ------------------------------------------------------------------------------------------ */
 
-static void convolution(GenerateStep *s, const char *type, const char *function, const Window *w, int64_t in,
+static void convolution(GenerateStep *s, const char *type, const char *function, const GenerateWindow *w, int64_t in,
                         int64_t out, bool channels_apart, const char *more) {
   Generator *g = s->g;
   const long long groups = onnx_int(&s->node, "group", 1);
@@ -294,7 +287,7 @@ static void convolution(GenerateStep *s, const char *type, const char *function,
 
 WRITE(Conv) {
   if (!all_constant(s, 1, 2)) return;
-  const Window w = window_of(s, 1);
+  const GenerateWindow w = generate_window(s, 1);
   if (s->reason[0]) return;
   const int64_t groups = onnx_int(&s->node, "group", 1);
   const int64_t in = generate_dim(s->inputs[1], 0, 1) * groups, out = generate_dim(s->inputs[1], 0, 0);
@@ -304,7 +297,7 @@ WRITE(Conv) {
 WRITE(ConvTranspose) {
   int64_t more[ONNX_INTS] = {0};
   if (!all_constant(s, 1, 2)) return;
-  const Window w = window_of(s, 1);
+  const GenerateWindow w = generate_window(s, 1);
   const bool is_same = !onnx_is(&s->node, "auto_pad", "NOTSET", "NOTSET");
   if (memcmp(w.before, w.after, sizeof w.before) != 0) generate_refuse(s, "unequal margins");
   if (is_same || onnx_attribute(&s->node, "output_shape")) generate_refuse(s, "a result of given shape");
@@ -319,7 +312,7 @@ WRITE(ConvTranspose) {
 /* -- pools --------------------------------------------------------------------------------------------------- */
 
 /* Whether ours gives as many results as ONNX, also of a last window that ceil_mode adds. */
-static bool as_many(const GenerateStep *s, const Window *w, bool ceil_mode) {
+static bool as_many(const GenerateStep *s, const GenerateWindow *w, bool ceil_mode) {
   for (uint32_t i = 0; i < w->rank; i++) {
     for (uint32_t p = 0; p < s->g->probes; p++) {
       const int64_t all = generate_dim(s->inputs[0], p, i + 2) + w->before[i] + w->after[i];
@@ -330,7 +323,7 @@ static bool as_many(const GenerateStep *s, const Window *w, bool ceil_mode) {
   return true;
 }
 
-static void pool(GenerateStep *s, const char *type, const char *function, const Window *w, const char *more) {
+static void pool(GenerateStep *s, const char *type, const char *function, const GenerateWindow *w, const char *more) {
   Generator *g = s->g;
   const bool ceil_mode = onnx_int(&s->node, "ceil_mode", 0);
   if (w->rank > 2) generate_refuse(s, "of volumes");
@@ -355,13 +348,13 @@ static void pool(GenerateStep *s, const char *type, const char *function, const 
 }
 
 WRITE(MaxPool) {
-  const Window w = window_of(s, -1);
+  const GenerateWindow w = generate_window(s, -1);
   if (s->step->output_count > 1 && s->step->outputs[1] != ONNX_NONE) generate_refuse(s, "indices");
   pool(s, "BurnMaxPool", "burn_max_pool", &w, "");
 }
 
 WRITE(AveragePool) {
-  const Window w = window_of(s, -1);
+  const GenerateWindow w = generate_window(s, -1);
   const bool counts = onnx_int(&s->node, "count_include_pad", 0);
   if (memcmp(w.before, w.after, sizeof w.before) != 0) generate_refuse(s, "unequal margins");
   if (!all_are(w.dilation, w.rank, 1)) generate_refuse(s, "a dilation");

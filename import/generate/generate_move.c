@@ -124,7 +124,31 @@ static size_t numbers(GenerateStep *s, const char *name, uint32_t i, int64_t val
   return count;
 }
 
+static bool depends_on_data(const GenerateStep *s, uint32_t i) {
+  return generate_has(s, i) && s->inputs[i]->kind == GENERATE_VARIABLE;
+}
+
+/* One start and end that are known when it runs. */
+static void slice_by_data(GenerateStep *s) {
+  int64_t axes[GENERATE_PROBES][ONNX_INTS] = {{0}}, steps[GENERATE_PROBES][ONNX_INTS] = {{1}, {1}, {1}};
+  const uint32_t rank = generate_rank(s->inputs[0]);
+  const bool one = burn_element_count(s->inputs[1]->probes[0].tensor) == 1;
+  (void)generate_ints(s, 3, axes);
+  (void)generate_ints(s, 4, steps);
+  if (!one) generate_refuse(s, "several axes with places that depend on data");
+  if (steps[0][0] != 1) generate_refuse(s, "a step of %lld, with places that depend on data", (long long)steps[0][0]);
+  if (s->reason[0]) return;
+  const int axis = onnx_axis(axes[0][0], rank);
+  const char *x = generate_use(s, 0), *start = generate_int(s, 1, "0"), *end = generate_int(s, 2, "INT64_MAX");
+  generate_support(s->g, GENERATE_SUPPORT_slice);
+  generate_give_open(s, 0, generate_text(s->g, "slice(%s, %d, %s, %s)", x, axis, start, end), 1u << axis);
+}
+
 WRITE(Slice) {
+  if (depends_on_data(s, 1) || depends_on_data(s, 2)) {
+    slice_by_data(s);
+    return;
+  }
   int64_t starts[GENERATE_PROBES][ONNX_INTS], ends[GENERATE_PROBES][ONNX_INTS], axes[GENERATE_PROBES][ONNX_INTS],
       steps[GENERATE_PROBES][ONNX_INTS];
   const uint32_t rank = generate_rank(s->inputs[0]);
@@ -353,16 +377,13 @@ WRITE(Upsample) { resize(s); }
 WRITE(ConstantOfShape) {
   Generator *g = s->g;
   double value = 0;
-  char dtype[16] = "";
   const BurnTensor *made = s->outputs[0]->probes[0].tensor;
   if (!of_shapes(s, 0) ||
       burn_read_scalar(burn_narrow(burn_reshape(burn_clone(made), BURN_SHAPE(-1)), 0, 0, 1), &value) != BURN_OK)
     generate_refuse(s, "its value cannot be read");
-  const char *name = burn_dtype_name(generate_dtype(s->outputs[0]));
-  for (size_t i = 0; name[i] && i < sizeof dtype - 1; i++)
-    dtype[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
   g->uses_device = true;
   const char *shape = generate_shape(s, s->outputs[0], false);
   generate_give(s, 0,
-                generate_text(g, "burn_full(device, %s, BURN_DTYPE_%s, %s)", shape, dtype, generate_number(g, value)));
+                generate_text(g, "burn_full(device, %s, %s, %s)", shape,
+                              generate_dtype_text(g, generate_dtype(s->outputs[0])), generate_number(g, value)));
 }

@@ -19,7 +19,7 @@ static const char *const words[] = {
     "struct",    "switch",    "template", "this",     "thread_local", "throw",   "true",
     "try",       "typedef",   "typeid",   "typename", "typeof",       "union",   "unix",
     "unsigned",  "using",     "virtual",  "void",     "volatile",     "wchar_t", "while",
-    "xor",
+    "xor",       "status",    "Sequence",
 };
 
 const char *generate_text(Generator *g, const char *format, ...) {
@@ -74,7 +74,17 @@ static void spell(const char *text, char *to, size_t room) {
   to[at] = 0;
 }
 
+/* The functions that may stand before the forward pass. */
+static const char *const functions[] = {
+#define GENERATE_SUPPORT(name, needs, text) #name,
+#include "generate_support.def"
+#undef GENERATE_SUPPORT
+};
+
 static bool is_word(const char *name) {
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    if (strcmp(functions[i], name) == 0) return true;
+  }
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (strcmp(words[i], name) == 0) return true;
   }

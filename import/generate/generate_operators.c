@@ -126,6 +126,7 @@ static const GenerateOperator operators[] = {
 #define GENERATE_FLOATS(op, text) {#op, write_floats, text},
 #define GENERATE_REDUCE(op, before, function, after) {#op, write_reduce, before "|" function "|" after},
 #define GENERATE_OP(op) {#op, generate_##op, ""},
+#define GENERATE_OP_OF(domain, op) {domain "::" #op, generate_##op, ""},
 #include "generate_ops.def"
 };
 

@@ -8,6 +8,40 @@
 
 #include <string.h>
 
+/* Sizes that an axis of any size gets in the probes: no two axes have the same, and none is a usual factor. */
+static const int64_t usual_sizes[GENERATE_SIZES][GENERATE_PROBES] = {
+    {3, 5, 7},       {11, 17, 13},    {19, 31, 23},    {29, 43, 37},    {41, 59, 47},    {53, 71, 61},
+    {67, 83, 73},    {79, 101, 89},   {97, 107, 103},  {109, 131, 113}, {127, 149, 137}, {139, 163, 151},
+    {157, 179, 167}, {173, 193, 181}, {191, 211, 197}, {199, 229, 223}};
+
+/* -- axes ---------------------------------------------------------------------------------------- */
+
+/* A row of sizes that no axis in sight has; GENERATE_SIZES: there is none. */
+static uint32_t free_row(const Generator *g) {
+  bool taken[GENERATE_SIZES] = {false};
+  uint32_t row = 0;
+  for (uint32_t i = 0; i < g->symbol_count; i++) {
+    if (!g->symbols[i].ended) taken[g->symbols[i].row] = true;
+  }
+  while (row < GENERATE_SIZES && taken[row]) row++;
+  return row;
+}
+
+GenerateSymbol *generate_symbol(Generator *g, const char *axis, const char *name, const char *source) {
+  const uint32_t row = free_row(g);
+  if (row == GENERATE_SIZES || g->symbol_count == GENERATE_SYMBOLS) return NULL;
+  GenerateSymbol *symbol = &g->symbols[g->symbol_count++];
+  *symbol = (GenerateSymbol){.axis = axis, .name = generate_local(g, name), .source = source, .row = row};
+  memcpy(symbol->sizes, usual_sizes[row], sizeof symbol->sizes);
+  return symbol;
+}
+
+void generate_end_symbols(Generator *g, uint32_t first) {
+  for (uint32_t i = first; i < g->symbol_count; i++) g->symbols[i].ended = true;
+}
+
+/* -- formulas ------------------------------------------------------------------------------------ */
+
 uint32_t generate_rank(const GenerateValue *value) { return burn_rank(value->probes[0].tensor); }
 
 int64_t generate_dim(const GenerateValue *value, uint32_t probe, uint32_t axis) {
@@ -22,7 +56,7 @@ static bool same(const Generator *g, const int64_t *values, const int64_t *other
 /* factor * symbol + summand through the first two values, if that gives the third, too. */
 static const char *line_through(Generator *g, GenerateSymbol *symbol, const int64_t *values) {
   const int64_t *x = symbol->sizes, dx = x[1] - x[0], dy = values[1] - values[0];
-  if (dx == 0 || dy % dx != 0) return NULL;
+  if (symbol->ended || dx == 0 || dy % dx != 0) return NULL;
   const int64_t factor = dy / dx, summand = values[0] - factor * x[0];
   for (uint32_t p = 0; p < g->probes; p++) {
     if (factor * x[p] + summand != values[p]) return NULL;
@@ -36,7 +70,7 @@ static const char *line_through(Generator *g, GenerateSymbol *symbol, const int6
 /* a * b * factor */
 static const char *product_of(Generator *g, GenerateSymbol *a, GenerateSymbol *b, const int64_t *values) {
   const int64_t first = a->sizes[0] * b->sizes[0];
-  if (first == 0 || values[0] % first != 0) return NULL;
+  if (a->ended || b->ended || first == 0 || values[0] % first != 0) return NULL;
   const int64_t factor = values[0] / first;
   for (uint32_t p = 0; p < g->probes; p++) {
     if (a->sizes[p] * b->sizes[p] * factor != values[p]) return NULL;
@@ -51,7 +85,7 @@ const char *generate_formula(Generator *g, const int64_t *values) {
   for (uint32_t p = 1; p < g->probes; p++) constant = constant && values[p] == values[0];
   if (constant) return generate_text(g, "%lld", (long long)values[0]);
   for (uint32_t i = 0; i < g->symbol_count; i++) {
-    if (!same(g, values, g->symbols[i].sizes)) continue;
+    if (g->symbols[i].ended || !same(g, values, g->symbols[i].sizes)) continue;
     g->symbols[i].used = true;
     return g->symbols[i].name;
   }
@@ -89,17 +123,52 @@ const char *generate_shape(GenerateStep *s, const GenerateValue *value, bool one
   return generate_text(s->g, "BURN_SHAPE(%s)", list);
 }
 
-/* Comments name what the forward pass need not have as a variable. */
-const char *generate_shape_comment(Generator *g, const GenerateValue *value) {
+/* The same for what the forward pass need not have as a variable. */
+static const char *dim_in_words(Generator *g, const GenerateValue *value, uint32_t axis) {
   bool used[GENERATE_SYMBOLS];
-  const char *list = "";
   for (uint32_t i = 0; i < g->symbol_count; i++) used[i] = g->symbols[i].used;
+  const char *dim = dim_formula(g, value, axis);
+  for (uint32_t i = 0; i < g->symbol_count; i++) g->symbols[i].used = used[i];
+  return dim;
+}
+
+const char *generate_shape_comment(Generator *g, const GenerateValue *value) {
+  const char *list = "";
+  if (generate_is_sequence(value)) return "tensors";
   for (uint32_t i = 0; i < generate_rank(value); i++) {
-    const char *dim = dim_formula(g, value, i);
+    const char *dim = dim_in_words(g, value, i);
     list = generate_text(g, "%s%s%s", list, i ? ", " : "", dim ? dim : "?");
   }
-  for (uint32_t i = 0; i < g->symbol_count; i++) g->symbols[i].used = used[i];
   return value->probes[0].scalar ? "a number" : generate_text(g, "[%s]", list);
+}
+
+/* The shapes of the probes with the sizes of the symbol along an axis. */
+static void give_sizes(const Generator *g, BurnShape *shapes, uint32_t axis, const int64_t *sizes) {
+  for (uint32_t p = 0; p < g->probes; p++) shapes[p].dims[axis] = sizes[p];
+}
+
+void generate_open_axes(GenerateStep *s, GenerateValue *value, const char *statement, uint32_t open) {
+  Generator *g = s->g;
+  BurnShape shapes[GENERATE_PROBES] = {{0}};
+  const uint32_t first = g->symbol_count;
+  for (uint32_t p = 0; p < g->probes; p++) shapes[p] = burn_shape(value->probes[p].tensor);
+  for (uint32_t i = 0; i < generate_rank(value); i++) {
+    if (!(open >> i & 1) && dim_in_words(g, value, i)) continue;
+    const GenerateSymbol *symbol =
+        generate_symbol(g, "", "length", generate_text(g, "burn_dim(%s, %u)", value->variable, i));
+    if (!symbol) {
+      generate_refuse(s, "more than %d sizes that depend on data", GENERATE_SIZES);
+      return;
+    }
+    give_sizes(g, shapes, i, symbol->sizes);
+  }
+  for (uint32_t p = 0; p < g->probes && first < g->symbol_count; p++) {
+    const BurnDType dtype = burn_dtype(value->probes[p].tensor);
+    burn_drop(value->probes[p].tensor);
+    value->probes[p].tensor = burn_zeros(g->device, shapes[p], dtype);
+  }
+  if (statement) generate_line(g, "%s /* %s */", statement, generate_shape_comment(g, value));
+  for (uint32_t i = first; i < g->symbol_count; i++) generate_declare_symbol(g, &g->symbols[i]);
 }
 
 size_t generate_ints(GenerateStep *s, uint32_t i, int64_t values[GENERATE_PROBES][ONNX_INTS]) {

@@ -44,13 +44,15 @@ static void free_variable(Generator *g, const char *name) {
 void generate_used(Generator *g, GenerateValue *value) {
   if (!value || value->left == 0 || --value->left > 0 || value->kind == GENERATE_CONSTANT) return;
   if (value->kind == GENERATE_VARIABLE && !value->moved) {
-    generate_line(g, "burn_drop(%s);", value->variable);
-    if (!value->is_input) free_variable(g, value->variable);
+    const bool tensor = !generate_is_sequence(value);
+    if (!tensor) generate_support(g, GENERATE_SUPPORT_sequence_drop);
+    generate_line(g, tensor ? "burn_drop(%s);" : "sequence_drop(&%s);", value->variable);
+    if (!value->is_input && tensor) free_variable(g, value->variable);
   }
   drop_probes(value);
 }
 
-static GenerateValue *get(Generator *g, const GenerateScope *scope, uint32_t slot) {
+GenerateValue *generate_get(Generator *g, const GenerateScope *scope, uint32_t slot) {
   const uint32_t weight = slot == ONNX_NONE ? ONNX_NONE : scope->body->weights[slot];
   if (weight != ONNX_NONE) return generate_weight_value(g, weight);
   return slot == ONNX_NONE ? NULL : scope->values[slot];
@@ -71,6 +73,7 @@ static void give_node_inputs(GenerateStep *s, uint32_t probe) {
     node->inputs[i] = value->tensor ? burn_clone(value->tensor) : NULL;
     node->scalar[i] = value->scalar;
     node->types[i] = value->type;
+    node->lists[i] = onnx_list_retain(value->list);
   }
 }
 
@@ -80,10 +83,14 @@ static BurnStatus run_probe(GenerateStep *s, uint32_t probe) {
   const BurnStatus status = onnx_run_step(s->g->program, s->step, node);
   for (uint32_t i = 0; i < s->step->output_count && status == BURN_OK; i++) {
     if (!s->outputs[i]) continue;
-    s->outputs[i]->probes[probe] = (OnnxValue){
-        .tensor = node->outputs[i], .scalar = node->output_rank[i] == ONNX_RANK_0, .type = node->output_types[i]};
+    OnnxValue *value = &s->outputs[i]->probes[probe];
+    *value = (OnnxValue){.tensor = node->outputs[i],
+                         .scalar = node->output_rank[i] == ONNX_RANK_0,
+                         .type = node->output_types[i],
+                         .list = node->output_lists[i]};
     node->outputs[i] = NULL;
-    if (!s->outputs[i]->probes[probe].tensor) generate_refuse(s, "a result is no tensor");
+    node->output_lists[i] = NULL;
+    if (!value->tensor && !value->list) generate_refuse(s, "a result is nothing");
     if (node->output_types[i]) generate_refuse(s, "there is no dtype %s", onnx_dtype_name(node->output_types[i]));
   }
   onnx_node_release(node);
@@ -132,8 +139,14 @@ static bool is_large(const GenerateStep *s) {
   return out > in;
 }
 
+/* A sequence is no tensor, which a file could hold. */
+static bool makes_sequence(const OnnxStep *step) {
+  const char *op = step->op->name;
+  return strncmp(op, "Sequence", 8) == 0 || strcmp(op, "SplitToSequence") == 0;
+}
+
 static GenerateKind kind_of_inputs(const GenerateStep *s) {
-  GenerateKind kind = repeats(s->step) ? GENERATE_CONSTANT : GENERATE_VARIABLE;
+  GenerateKind kind = repeats(s->step) && !makes_sequence(s->step) ? GENERATE_CONSTANT : GENERATE_VARIABLE;
   const bool of_shape = strcmp(s->step->op->name, "Shape") == 0 || strcmp(s->step->op->name, "Size") == 0;
   for (uint32_t i = 0; i < s->step->input_count; i++) {
     if (s->inputs[i] && s->inputs[i]->kind > kind) kind = s->inputs[i]->kind;
@@ -203,7 +216,7 @@ static bool settle_outputs(GenerateStep *s) {
 
 /* -- a step ------------------------------------------------------------------------------------ */
 
-static void note_refused(GenerateStep *s) {
+void generate_note_refused(GenerateStep *s) {
   Generator *g = s->g;
   const char *op = s->step->op->name;
   for (uint32_t i = 0; i < g->refused_count; i++) {
@@ -240,7 +253,7 @@ static void write_step(GenerateStep *s) {
   const GenerateOperator *op = generate_find(s->step->op->name);
   if (!op) generate_refuse(s, "it is not written as C yet");
   if (!s->reason[0]) op->write(s, op->argument);
-  if (s->reason[0]) note_refused(s);
+  if (s->reason[0]) generate_note_refused(s);
   name_outputs(s);
 }
 
@@ -265,8 +278,7 @@ static BurnStatus walk_step(GenerateStep *s) {
 
 /* -- steps that only give other names ------------------------------------------------------------ */
 
-/* Name `slot` of the scope is that value, too. */
-static void alias(GenerateScope *scope, uint32_t slot, GenerateValue *value) {
+void generate_alias(GenerateScope *scope, uint32_t slot, GenerateValue *value) {
   if (slot == ONNX_NONE || !value) return;
   value->left += scope->body->uses[slot];
   scope->values[slot] = value;
@@ -277,13 +289,14 @@ static bool is_alias(const GenerateStep *s) {
   const bool dropout = strcmp(op, "Dropout") == 0 && !onnx_int(&s->node, "training_mode", 0);
   const bool mask = s->step->output_count > 1 && s->step->outputs[1] != ONNX_NONE;
   const int64_t dtype = onnx_dtype(onnx_int(&s->node, "to", 0));
+  const bool tensor = s->inputs[0] && s->inputs[0]->probes[0].tensor;
   const bool cast =
-      strcmp(op, "Cast") == 0 && s->inputs[0] && !s->inputs[0]->probes[0].type && dtype == generate_dtype(s->inputs[0]);
+      strcmp(op, "Cast") == 0 && tensor && !s->inputs[0]->probes[0].type && dtype == generate_dtype(s->inputs[0]);
   return s->inputs[0] && (strcmp(op, "Identity") == 0 || (dropout && !mask) || cast);
 }
 
 static BurnStatus walk_alias(GenerateStep *s, GenerateValue *value) {
-  alias(s->scope, s->step->outputs[0], value);
+  generate_alias(s->scope, s->step->outputs[0], value);
   finish_step(s);
   return BURN_OK;
 }
@@ -296,55 +309,19 @@ static GenerateValue *written_before(const GenerateStep *s) {
   return NULL;
 }
 
-/* -- If: the branch that shapes decide ------------------------------------------------------------ */
-
-static const OnnxBody *branch_of(const GenerateStep *s, bool taken) {
-  const Onnx__AttributeProto *graph = onnx_attribute(&s->node, taken ? "then_branch" : "else_branch");
-  for (uint32_t i = 0; graph && i < s->step->body_count; i++) {
-    if (s->step->bodies[i]->proto == graph->g) return s->step->bodies[i];
-  }
-  return NULL;
-}
-
-/* The names of the graph around that a branch reads are its own, too. */
-static void capture(GenerateStep *s, GenerateScope *inner) {
-  for (uint32_t i = 0; i < inner->body->capture_count; i++) {
-    alias(inner, inner->body->capture_to[i], get(s->g, s->scope, inner->body->capture_from[i]));
-  }
-  for (uint32_t i = 0; i < s->step->capture_count; i++) generate_used(s->g, get(s->g, s->scope, s->step->captures[i]));
-}
-
-static BurnStatus walk_branch(GenerateStep *s, const OnnxBody *body) {
-  GenerateScope inner = {.body = body};
-  inner.values = onnx_arena_take(&s->g->arena, body->slot_count + 1, sizeof *inner.values);
-  inner.written = onnx_arena_take(&s->g->arena, body->step_count + 1, sizeof *inner.written);
-  if (!inner.values || !inner.written) return no_memory();
-  capture(s, &inner);
-  const BurnStatus status = generate_body(s->g, &inner);
-  for (uint32_t i = 0; i < body->output_count && i < s->step->output_count && status == BURN_OK; i++) {
-    GenerateValue *value = get(s->g, &inner, body->outputs[i]);
-    alias(s->scope, s->step->outputs[i], value);
-    generate_used(s->g, value);
-  }
-  s->g->report->specialized++;
-  return status;
-}
-
-static BurnStatus walk_if(GenerateStep *s) {
-  GenerateValue *condition = s->inputs[0];
-  double taken = 0;
-  if (condition && condition->kind == GENERATE_CONSTANT &&
-      burn_read_scalar(burn_clone(condition->probes[0].tensor), &taken) == BURN_OK) {
-    const OnnxBody *body = branch_of(s, taken != 0);
-    generate_used(s->g, condition);
-    if (body) return walk_branch(s, body);
-  }
-  generate_refuse(s, "its condition depends on data; shapes alone decide in generated code");
-  note_refused(s);
-  return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a branch that is not decided");
-}
-
 /* -- a graph ------------------------------------------------------------------------------------- */
+
+static BurnStatus walk_bodies(GenerateStep *s) {
+  const char *op = s->step->op->name;
+  BurnStatus status = BURN_OK;
+  if (strcmp(op, "If") == 0) status = generate_if(s);
+  if (strcmp(op, "Loop") == 0) status = generate_loop(s);
+  if (strcmp(op, "Scan") == 0) status = generate_scan(s);
+  if (strcmp(op, "SequenceMap") == 0) generate_refuse(s, "it is not written as C yet");
+  if (!s->reason[0]) return status;
+  generate_note_refused(s);
+  return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a body that is not written");
+}
 
 static BurnStatus walk(GenerateStep *s) {
   Generator *g = s->g;
@@ -353,13 +330,8 @@ static BurnStatus walk(GenerateStep *s) {
   s->node.proto = s->step->proto;
   s->node.opset = s->step->opset;
   s->node.prepared = s->step->prepared;
-  for (uint32_t i = 0; i < s->step->input_count; i++) s->inputs[i] = get(g, s->scope, s->step->inputs[i]);
-  if (strcmp(s->step->op->name, "If") == 0) return walk_if(s);
-  if (s->step->body_count > 0) {
-    generate_refuse(s, "its body would be a loop");
-    note_refused(s);
-    return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a body that is not written");
-  }
+  for (uint32_t i = 0; i < s->step->input_count; i++) s->inputs[i] = generate_get(g, s->scope, s->step->inputs[i]);
+  if (s->step->body_count > 0) return walk_bodies(s);
   g->report->steps++;
   if (s->scope->written[s->index]) return walk_alias(s, written_before(s));
   return is_alias(s) ? walk_alias(s, s->inputs[0]) : walk_step(s);

@@ -155,10 +155,11 @@ static bool take_round(Body *b, bool conditional, OnnxValue *carried, size_t cou
 /* While the condition holds, if there is one, and at most as often as input 0 says. */
 static void run_loop(Body *b, OnnxValue *carried, size_t count, Rounds *rounds) {
   OnnxNode *node = b->node;
-  const bool limited = onnx_has_input(node, 0), conditional = onnx_has_input(node, 1);
-  const int64_t limit = onnx_input_int(node, 0, 0);
+  const bool conditional = onnx_has_input(node, 1);
+  const int64_t given = onnx_input_int(node, 0, INT64_MAX), most = conditional ? onnx_most_rounds(node) : 0;
+  const int64_t limit = most > 0 && most < given ? most : given;
   bool more = onnx_input_number(node, 1, 1) != 0;
-  for (int64_t i = 0; more && (!limited || i < limit); i++) {
+  for (int64_t i = 0; more && i < limit; i++) {
     fill_round(b, i, true, carried, count);
     more = run_body(b) && take_round(b, conditional, carried, count, rounds);
   }

@@ -165,8 +165,7 @@ static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor
                           burn_shape_text(wanted).text);
 }
 
-/* ONNX's number of an input's dtype where it is none of ours. */
-static int32_t narrow_type(const BurnGraph *graph, size_t i) {
+int32_t onnx_input_narrow_type(const BurnGraph *graph, size_t i) {
   const OnnxBody *body = graph->program->body;
   for (size_t k = 0; k < body->proto->n_input; k++) {
     const Onnx__ValueInfoProto *info = body->proto->input[k];
@@ -186,7 +185,8 @@ static BurnStatus run(BurnGraph *graph, BurnTensor *const *inputs, OnnxValue *ou
     if (status == BURN_OK) status = check_input(graph, i, inputs[i]);
     const BurnGraphValue described = burn_graph_input(graph, i);
     const bool scalar = described.has_shape && described.rank == 0;
-    if (values) values[i] = (OnnxValue){.tensor = inputs[i], .scalar = scalar, .type = narrow_type(graph, i)};
+    if (values)
+      values[i] = (OnnxValue){.tensor = inputs[i], .scalar = scalar, .type = onnx_input_narrow_type(graph, i)};
     if (!values) burn_drop(inputs[i]);
   }
   struct OnnxRun run = {.training = graph->training};

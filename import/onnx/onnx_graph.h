@@ -24,4 +24,7 @@ BURN_USE_RESULT BurnStatus onnx_read_file(const char *path, uint8_t **bytes, siz
 /* An input or output as the public header describes it. */
 BurnGraphValue onnx_describe_value(const Onnx__ValueInfoProto *info);
 
+/* ONNX's number of an input's dtype where it is none of ours, else 0. */
+int32_t onnx_input_narrow_type(const BurnGraph *graph, size_t i);
+
 #endif

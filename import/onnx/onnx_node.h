@@ -133,6 +133,9 @@ void onnx_fail(OnnxNode *node, BurnStatus status);
 bool onnx_counts_are(OnnxNode *node, const char *what, size_t count, size_t wanted);
 bool onnx_counts_fit(OnnxNode *node, const char *what, size_t count, size_t most);
 
+/* How many rounds a loop may take that data would end; 0: any number. */
+int64_t onnx_most_rounds(const OnnxNode *node);
+
 /* -- training ---------------------------------------------------------------------------------- */
 
 /* Whether the graph of the node is asked to train (burn_graph_set_training). */

@@ -175,6 +175,7 @@ struct OnnxFrame {
     int64_t bytes, peak;
     bool training;
     uint32_t depth;
+    int64_t most_rounds; /* of a loop that data end; 0: any number */
   } * run;
 };
 /* Runs a body. Takes the contents of inputs; gives outputs. */

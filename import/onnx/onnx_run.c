@@ -50,6 +50,8 @@ BurnTensor *onnx_weight_value(const OnnxFrame *frame, uint32_t weight) {
 
 bool onnx_in_training(const OnnxNode *node) { return node->frame && node->frame->run->training; }
 
+int64_t onnx_most_rounds(const OnnxNode *node) { return node->frame ? node->frame->run->most_rounds : 0; }
+
 void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x) {
   const OnnxFrame *frame = node->frame;
   const uint32_t slot = frame && i < frame->step->input_count ? frame->step->inputs[i] : ONNX_NONE;

@@ -4,8 +4,9 @@
  *   BurnStatus status = burn_onnx_generate("model.onnx", "model", device, &(BurnGenerateOptions){0}, &report);
  *
  * The model runs a few times on `device` while it is written, with inputs of zeros, since what its axes are and which
- * branches it takes follows from its shapes. Axes that the file leaves open stay open in the code; each is tried with
- * three sizes, and what follows from them must be the same formula for all three. */
+ * branches it takes may follow from its shapes; a condition that depends on data is read when the code runs. Axes that
+ * the file leaves open stay open in the code; each is tried with three sizes, and what follows from them must be the
+ * same formula for all three. */
 #ifndef BURN_ONNX_GENERATE_H
 #define BURN_ONNX_GENERATE_H
 
