@@ -132,6 +132,12 @@ pipes() {
       # It may go back to the checkpoint before; in either case it says which one it could not read.
       grep -q 'epoch 3\|-3.mpk' out || wrong "--resume does not say that $file-3.mpk is no file but a $kind: $(tail -c 300 out)"
     done
+    # A device takes what is written.
+    rm -rf run && cp -r base run
+    if [ $kind = pipe ]; then
+      pipe run/experiment.log
+      refused experiment.log 1 "$programs/mnist" --resume --epochs 4 --show 0 --json --artifact run
+    fi
     version=$("$programs/burn" version | sed -n 's/^burn \([^,]*\),.*/\1/p')
     $kind "cache/burn/autotune-ndarray-$version.txt"
     # shellcheck disable=SC2086

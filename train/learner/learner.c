@@ -13,6 +13,7 @@
 #include <burn/file.h>
 #include <burn/text.h>
 
+#include "experiment_log.h"
 #include "learner_internal.h"
 #include "learner_step.h"
 
@@ -36,6 +37,7 @@ typedef struct Learner {
   size_t epochs_here;
   bool warned;           /* of a loss that is not finite, in this epoch */
   BurnStatus log_status; /* the first log of this epoch that could not be written */
+  BurnExperimentLog log;
 } Learner;
 
 /* -- one batch -------------------------------------------------------------------------------- */
@@ -121,7 +123,10 @@ static BurnStatus not_finite(Learner *learner, size_t epoch, const char *what, d
   const size_t batch = learner->progress.batch ? learner->progress.batch - 1 : 0;
   burn_number_text(value, 6, number);
   if (learner->config->on_nan == BURN_NAN_WARN) {
-    if (!learner->warned) burn__train_warn("epoch %zu: %s is %s", epoch, what, number);
+    if (!learner->warned) {
+      burn__train_warn("epoch %zu: %s is %s", epoch, what, number);
+      burn__experiment_log_add(&learner->log, "WARN", "epoch %zu: %s is %s", epoch, what, number);
+    }
     learner->warned = true;
     return BURN_OK;
   }
@@ -377,6 +382,8 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
     status = save(learner);
   }
   if (status != BURN_OK) return status;
+  burn__experiment_log_epoch(&learner->log, &done, config->epochs);
+  learner->log_status = first_of(learner->log_status, learner->log.status);
   show_epoch(learner, &done);
   learner->seconds += done.seconds;
   result->epochs_done = epoch;
@@ -473,7 +480,33 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   if (status != BURN_OK) return status;
   const size_t next = run->history.count + 1;
   status = burn__file_log_clear(folder, run->partial.batches ? next + 1 : next, next);
-  return status == BURN_OK ? save_config(config) : status;
+  if (status == BURN_OK) status = save_config(config);
+  return status == BURN_OK ? burn__experiment_log_open(&learner->log, folder, config->resume) : status;
+}
+
+/* The first line of a run in its log. */
+static void log_begin(Learner *learner) {
+  const BurnRun *run = &learner->run;
+  burn__experiment_log_add(&learner->log, "INFO", "the run %s: %zu epoch%s of %zu batches on %s",
+                           run->history.count + run->partial.batches ? "goes on" : "begins", learner->config->epochs,
+                           learner->config->epochs == 1 ? "" : "s", burn_loader_batch_count(learner->train),
+                           burn_device_name(run->device));
+  if (run->history.count + run->partial.batches == 0) return;
+  burn__experiment_log_add(&learner->log, "INFO", "taken up after epoch %zu and %zu batches", run->history.count,
+                           run->partial.batches);
+}
+
+/* The last one, and the status of the run with that of its log. */
+static BurnStatus log_end(Learner *learner, BurnStatus status) {
+  const BurnLearnerResult *result = learner->result;
+  if (status != BURN_OK) {
+    burn__experiment_log_add(&learner->log, result->interrupted ? "WARN" : "ERROR", "%s", burn_status_message(status));
+  } else {
+    burn__experiment_log_add(&learner->log, "INFO", "the run is complete: %zu epoch%s%s", result->epochs_done,
+                             result->epochs_done == 1 ? "" : "s", result->stopped_early ? ", stopped early" : "");
+  }
+  return first_of(status, burn_status_annotate(burn__experiment_log_close(&learner->log),
+                                               "the run is complete and saved, but not its log"));
 }
 
 static BurnStatus run_epochs(Learner *learner) {
@@ -499,10 +532,11 @@ static BurnStatus run_all(Learner *learner) {
   BurnLearnerResult *result = learner->result;
   const BurnStatus status = config->artifact_dir ? prepare_artifacts(learner) : BURN_OK;
   if (status != BURN_OK) return status;
+  log_begin(learner);
   const size_t resumed = learner->run.history.count;
   result->epochs_done = result->epochs_resumed = resumed;
   if (resumed) result->last = learner->run.history.results[resumed - 1];
-  return run_epochs(learner);
+  return log_end(learner, run_epochs(learner));
 }
 
 /* What a config leaves to the learner. */

@@ -137,7 +137,8 @@ void burn__folder_remove(const char *path) { (void)rmdir(path); }
 FILE *burn__log_open(const char *path, uint64_t keep) {
   struct stat info;
   burn_streams_pin();
-  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  /* A pipe that nobody reads is an error then, instead of a wait. */
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0) return NULL;
   bool good = fstat(file, &info) == 0;
   if (good && (uint64_t)info.st_size > keep) good = ftruncate(file, (off_t)keep) == 0;

@@ -81,19 +81,6 @@ static void add_text_cell(BurnTextBuilder *out, const char *text) {
   burn__text_add(out, "</td>");
 }
 
-/* Seconds since 1970 as "written 2026-01-31 16:20:05 UTC". gmtime has one result for all threads. The civil date of a
- * day count, by H. Hinnant, "chrono-compatible low-level date algorithms". */
-static void add_time(BurnTextBuilder *out, double seconds) {
-  const int64_t total = (int64_t)seconds, second_of_day = total % 86400, days = total / 86400 + 719468;
-  const int64_t era = days / 146097, day_of_era = days - era * 146097;
-  const int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t shifted = (5 * day_of_year + 2) / 153, month = shifted < 10 ? shifted + 3 : shifted - 9;
-  burn__text_addf(out, "written %04d-%02d-%02d %02d:%02d:%02d UTC", (int)(year_of_era + era * 400 + (month <= 2)),
-                  (int)month, (int)(day_of_year - (153 * shifted + 2) / 5 + 1), (int)(second_of_day / 3600),
-                  (int)(second_of_day / 60 % 60), (int)(second_of_day % 60));
-}
-
 /* -- head and figures ------------------------------------------------------------------------- */
 
 static void add_card(BurnTextBuilder *out, const char *name, const char *split, double value) {
@@ -111,8 +98,8 @@ static void add_head(BurnTextBuilder *out, const cJSON *root) {
   burn__html_add(out, text_of(root, "title"));
   burn__text_add(out, "</h1>\n<p>");
   burn__html_add(out, text_of(root, "stack"));
-  burn__text_add(out, "</p>\n<p>");
-  add_time(out, number_of(root, "written"));
+  char written[BURN_UTC_BYTES];
+  burn__text_addf(out, "</p>\n<p>written %s", burn__utc_text(number_of(root, "written"), written));
   burn__text_addf(out, ", burn %s</p>\n<div class=\"cards\">\n", burn_version());
   add_card(out, "epochs", NULL, number_of(root, "epochs"));
   cJSON_ArrayForEach(epoch, get(root, "history")) seconds += number_of(epoch, "seconds");

@@ -4,13 +4,13 @@
  * train/epoch-{n}/Loss.log and so on, and beside them checkpoint/learner-{epoch}.mpk with what else a run needs to go
  * on bit for bit (epoch, random state of the device, history) and what it was started with: config, data, learning
  * rate, stack. That file is written last, and a checkpoint without it does not count. One that was written in the
- * middle of an epoch has the number of batches as well: model-{epoch}-{batches}.mpk. One run at a time has the folder:
- * a second one is refused with the process number of the first.
+ * middle of an epoch has the number of batches as well: model-{epoch}-{batches}.mpk. experiment.log tells in words what
+ * happened, with times. One run at a time has the folder: a second one is refused with the process number of the first.
  *
  * A run that does not resume removes from the folder what an earlier run has left, and nothing else: checkpoints and
  * temporary files by their exact names, and in train/epoch-{n} and valid/epoch-{n} the files *.log, which metrics have
- * written. One that resumes takes the newest checkpoint that is whole; what is damaged
- * or incomplete is passed over with a warning in the log. */
+ * written; experiment.log begins anew. One that resumes takes the newest checkpoint that is whole; what is damaged
+ * or incomplete is passed over with a warning in the log, and experiment.log goes on. */
 #ifndef BURN_TRAIN_LEARNER_H
 #define BURN_TRAIN_LEARNER_H
 
