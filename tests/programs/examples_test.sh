@@ -102,6 +102,9 @@ run dqn --steps 1 --judge 20 --artifact first
 holds "$(number mean_return dqn.out) < 150" || fail "an untrained agent: $(cat dqn.out)"
 run dqn --steps 12000 --judge 20 --artifact pole
 holds "$(number mean_return dqn.out) > 100" || fail "dqn: $(tail -n 1 dqn.out)"
+# What is judged and saved is the best of the evaluations, not the last: so it is at least about as good as each of them.
+best=$(sed -n 's/^without exploration after [0-9]* steps: //p' dqn.out | sort -g | tail -n 1)
+holds "$(number mean_return dqn.out) > 0.6 * $best" || fail "dqn has kept $(number mean_return dqn.out), the best was $best"
 for kept in before after; do
   run dqn --steps 2000 --judge 5 --artifact short
   mv dqn.out "$kept"

@@ -48,6 +48,9 @@ done <<'END'
 2|csv --delimiter ab|--delimiter is one character
 1|image_folder --data nowhere|no folder nowhere
 2|image_folder infer|give the picture with --image
+2|dqn --steps 0|--steps, --hidden and --judge are at least 1
+2|dqn --replay 10|--replay at least --batch-size
+1|dqn --artifact short.txt|short.txt
 1|dqn play --artifact nowhere|nowhere/model.mpk: cannot open
 1|wgan --data nowhere|is in folder nowhere
 1|wgan --artifact short.txt --items 64 --steps 1000000|short.txt

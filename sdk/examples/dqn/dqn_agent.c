@@ -1,7 +1,8 @@
 /* dqn_agent.c - deep Q-learning holds a pole upright: CartPole-v1.
  *
- *   dqn                 learns until the mean return of ten episodes is 500,
- *                       then judges by a hundred new ones
+ *   dqn                 learns until the mean return of ten episodes is 500;
+ *                       the best network so far is kept, and judged by a
+ *                       hundred new episodes
  *   dqn play            one episode of what was saved, drawn as text
  *
  * CartPole-v1 counts as solved by a mean return of at least 475 of 500 over 100
@@ -49,12 +50,19 @@ typedef struct Options {
   bool json;
 } Options;
 
-/* What a run tells, every so many episodes. */
+/* What a run tells every so many episodes, and what it keeps: deep Q-learning
+ * forgets, too, so the last network is not always the best. */
 typedef struct Told {
   const Options *options;
-  double rewards;
+  BurnModule network;
+  double rewards, best; /* since the last line; the best mean return */
   size_t episodes;
 } Told;
+
+static BurnStatus save(const Options *options, BurnModule network) {
+  const ProgramPath path = program_path(options->artifact, "model");
+  return burn_record_save(network, path.text, NULL);
+}
 
 static BurnStatus on_episode(void *context, const BurnEpisode *episode) {
   Told *told = context;
@@ -76,28 +84,36 @@ static BurnStatus on_episode(void *context, const BurnEpisode *episode) {
 static BurnStatus on_evaluation(void *context,
                                 const BurnPolicyEvaluation *evaluation,
                                 bool *stop) {
-  const Told *told = context;
+  Told *told = context;
   if (!told->options->json) {
     printf("without exploration after %zu steps: %.1f\n", evaluation->steps,
            evaluation->mean_reward);
   }
   *stop = evaluation->mean_reward >= (double)CARTPOLE_STEPS;
-  return BURN_OK;
+  if (evaluation->mean_reward <= told->best) return BURN_OK;
+  told->best = evaluation->mean_reward;
+  return save(told->options, told->network);
 }
 
-static BurnDqnConfig dqn_config(const Options *options) {
+static BurnDqn *agent_of(const Options *options, BurnModule network,
+                         BurnOptimizer *optimizer, BurnDevice *device,
+                         BurnStatus *status) {
   BurnDqnConfig config = BurnDqnConfig_defaults(CARTPOLE_ACTIONS);
   config.learning_rate = options->learning_rate;
   config.seed = options->seed;
-  return config;
+  return burn_dqn_create(&config, BURN_SHAPE(CARTPOLE_STATE), network,
+                         network_forward, optimizer, device, status);
 }
 
+/* Leaves the best network in `network` and in the artifact folder. */
 static BurnStatus learn(const Options *options, BurnDevice *device,
-                        BurnDqn *dqn, BurnOffPolicyResult *result) {
+                        BurnDqn *dqn, BurnModule network,
+                        BurnOffPolicyResult *result) {
   CartPole cart = {.random = options->seed}, other = {.random = ~options->seed};
   const BurnEnvironment environment = cartpole_environment(&cart);
   const BurnEnvironment evaluation = cartpole_environment(&other);
-  Told told = {.options = options};
+  Told told = {
+      .options = options, .network = network, .best = -(double)INFINITY};
   const BurnOffPolicyCallbacks callbacks = {on_episode, on_evaluation, &told};
   BurnOffPolicyConfig config = BurnOffPolicyConfig_defaults(options->steps);
   config.replay_capacity = options->replay;
@@ -106,8 +122,15 @@ static BurnStatus learn(const Options *options, BurnDevice *device,
   config.eval_interval = 2000;
   config.eval_episodes = 10;
   config.seed = options->seed;
-  return burn_off_policy_fit(&config, &callbacks, &environment, 1, &evaluation,
-                             burn_dqn_agent(dqn), device, result);
+  BurnStatus status =
+      burn_off_policy_fit(&config, &callbacks, &environment, 1, &evaluation,
+                          burn_dqn_agent(dqn), device, result);
+  if (status == BURN_OK && result->last.episodes == 0) {
+    status = save(options, network); /* it was too short for an evaluation */
+  }
+  const ProgramPath path = program_path(options->artifact, "model");
+  if (status != BURN_OK) return status;
+  return burn_record_load(network, path.text, NULL);
 }
 
 /* The mean return of new episodes. */
@@ -136,22 +159,19 @@ static void print_result(const Options *options, const BurnDevice *device,
 static BurnStatus train_network(const Options *options, BurnDevice *device,
                                 QNetwork *network) {
   const BurnModule module = burn_module(QNetwork, network);
-  const BurnDqnConfig config = dqn_config(options);
   const double begin = program_seconds();
   BurnAdamWConfig adamw = BurnAdamWConfig_defaults();
   adamw.amsgrad = true;
   adamw.clipping = (BurnGradientClipping)BURN_CLIP_GLOBAL_NORM(10);
   BurnOptimizer *optimizer = burn_adamw_create(&adamw);
-  BurnStatus status = BURN_OK;
+  BurnStatus status = burn_folder_make(options->artifact);
   BurnOffPolicyResult result;
   BurnPolicyEvaluation verdict;
-  BurnDqn *dqn = burn_dqn_create(&config, BURN_SHAPE(CARTPOLE_STATE), module,
-                                 network_forward, optimizer, device, &status);
-  if (status == BURN_OK) status = learn(options, device, dqn, &result);
+  BurnDqn *dqn = agent_of(options, module, optimizer, device, &status);
+  if (status == BURN_OK) status = learn(options, device, dqn, module, &result);
+  burn_dqn_destroy(dqn);
+  dqn = agent_of(options, module, optimizer, device, &status); /* of the best */
   if (status == BURN_OK) status = judge(options, dqn, &verdict);
-  if (status == BURN_OK) status = burn_folder_make(options->artifact);
-  const ProgramPath path = program_path(options->artifact, "model");
-  if (status == BURN_OK) status = burn_record_save(module, path.text, NULL);
   if (status == BURN_OK) {
     print_result(options, device, &result, &verdict, program_seconds() - begin);
   }
@@ -226,6 +246,18 @@ static BurnStatus play(const void *context) {
 
 /* -- program --------------------------------------------------------------- */
 
+static const char *problem_of(const void *context, const char *command) {
+  const Options *options = context;
+  (void)command;
+  if (options->steps < 1 || options->hidden < 1 || options->judged < 1) {
+    return "--steps, --hidden and --judge are at least 1";
+  }
+  if (options->batch_size < 1 || options->replay < options->batch_size) {
+    return "--batch-size is at least 1, --replay at least --batch-size";
+  }
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   Options options = {.artifact = "artifacts/dqn",
                      .steps = 60000,
@@ -235,7 +267,7 @@ int main(int argc, char **argv) {
                      .warmup = 128,
                      .judged = 100,
                      .seed = 1,
-                     .learning_rate = 3e-4};
+                     .learning_rate = 1e-3};
   const Argument arguments[] = {
       {"steps", ARGUMENT_SIZE, &options.steps, "N", "at most so many"},
       {"hidden", ARGUMENT_SIZE, &options.hidden, "N", "width of both layers"},
@@ -261,6 +293,7 @@ int main(int argc, char **argv) {
           "usage: dqn [train] [options]   learn to hold a pole upright\n"
           "       dqn play [options]      an episode of what was saved",
       .arguments = PROGRAM_LIST(arguments),
-      .commands = PROGRAM_LIST(commands)};
+      .commands = PROGRAM_LIST(commands),
+      .problem_of = problem_of};
   return program_main(&program, argc, argv, &options);
 }
