@@ -63,7 +63,8 @@ has_debs || step "packages built here" build
 step "compiler, CMake, man" apt install gcc g++ libc6-dev make cmake pkgconf man-db
 everything >$work/before
 step "libraries and the plugins that they recommend, by apt" \
-  apt install $debs/libburn0_*.deb $debs/burn-plugin-ndarray_*.deb $debs/burn-plugin-autodiff_*.deb $debs/burn-plugin-fusion_*.deb $debs/burn-tools_*.deb
+  apt install $debs/libburn0_*.deb $debs/burn-plugin-ndarray_*.deb $debs/burn-plugin-autodiff_*.deb $debs/burn-plugin-fusion_*.deb \
+  $debs/burn-tools_*.deb $debs/libburn-datasets0_*.deb $debs/libburn-import0_*.deb # the command needs the last two
 step "burn doctor --need train" burn doctor --need train
 has $work/step.log "autodiff<ndarray>"
 step "burn backends" burn backends
