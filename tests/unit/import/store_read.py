@@ -41,7 +41,11 @@ def safetensors(path):
     assert 8 + length + end == len(raw), "the file is longer than its tensors"
     if has("safetensors") and has("numpy"):
         from safetensors.numpy import load_file
-        assert set(load_file(path)) == set(header) - {"__metadata__"}
+        loaded = load_file(path)
+        assert set(loaded) == set(header) - {"__metadata__"}
+        for name, value in loaded.items():
+            begin, end = header[name]["data_offsets"]
+            assert list(value.shape) == header[name]["shape"] and value.tobytes() == raw[8 + length + begin:8 + length + end], name
 
 
 class Storage:
@@ -93,7 +97,10 @@ def torch_zip(path):
             show(path.name, name, kind, size, values)
     if has("torch"):
         import torch
-        assert list(torch.load(path, weights_only=True)) == list(state)
+        loaded = torch.load(path, weights_only=True)
+        assert list(loaded) == list(state)
+        for name, (_, size, values) in state.items():
+            assert list(loaded[name].shape) == list(size) and loaded[name].flatten().tolist() == list(values), name
 
 
 def npz(path):
