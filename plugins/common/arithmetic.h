@@ -7,6 +7,7 @@
  *
  *   BURN_FMA(a, b, c)       a * b + c in f32, rounded once
  *   BURN_FMA_F64(a, b, c)   the same in f64
+ *   BURN_BOUND(number)      an f32 that bounds x by a select, x < bound ? bound : x, which is then one instruction
  *   BURN_SHARE(a, b)        a / b in f32 where a is 0 .. 1 and b is 1 .. 2: a GPU divides them without looking at sizes
  *
  * Where the instruction set has no fused multiply-add, both are computed from several operations: a dozen times slower,
@@ -49,6 +50,17 @@ static inline double burn_from_bits_f64(uint64_t bits) {
   u.bits = bits;
   return u.value;
 }
+
+/* GCC makes one instruction of a maximum or minimum only where it does not know that the bound is a constant. */
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
+#define BURN_BOUND(number)                                           \
+  __extension__({                                                    \
+    static BurnBits32 burn_bound __attribute__((used)) = {(number)}; \
+    burn_from_bits_f32(burn_bound.bits);                             \
+  })
+#else
+#define BURN_BOUND(number) (number)
+#endif
 
 /* x + y rounded to odd: what is lost leaves its trace in the last bit, so that a second rounding, to at least two bits
  * fewer, gives what a single one would have (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).

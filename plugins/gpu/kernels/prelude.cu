@@ -55,6 +55,8 @@ template <> struct Element<f32_t> { typedef float C; typedef float U; static con
 template <> struct Element<f64_t> { typedef double C; typedef double U; static const bool is_float = true; };
 #define COMPUTE(S) typename Element<S>::C
 
+#define BURN_BOUND(number) (number)
+
 #if defined(BURN_CUDA_EMULATED) /* by tests/plugins/emulated_cuda, for the CPU */
 static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_emulated_half_to_float(bits); }
 static __device__ inline uint16_t burn_f32_to_half(float x) { return burn_emulated_float_to_half(x); }
