@@ -1,8 +1,10 @@
 # flags.cmake - how the sources of ndarray are compiled: by classes of flags, of which each folder names its own.
 #
 #   burn_ndarray_sources(file... FLAGS class...)                      files that are compiled once
-#   burn_ndarray_loops(family... BASELINE class... VECTORS class...)  families of loops, once per instruction set:
-#                                                                     ndarray_<family>_{baseline,avx2,avx512}.c include one text
+#   burn_ndarray_loops(family... BASELINE class... VECTORS class... AVX2 class...)
+#                                                                     families of loops, once per instruction set:
+#                                                                     ndarray_<family>_{baseline,avx2,avx512}.c include one text;
+#                                                                     AVX2 has its classes beside those of all vectors
 #
 # Classes are options, added in the order in which they are named; families of loops have `loops` already.
 #
@@ -15,6 +17,7 @@
 #   tiles    vectors are written out in the source
 #   sums     tiles of integers: clang with sanitizers needs more than five minutes for a file, unless it optimizes nothing
 #   tiny     as small as can be; packed: in functions without gaps between them
+#   chains   long chains of operations are computed side by side (ND_SIDE_BY_SIDE): independent ones take turns
 
 # -Wno-pass-failed: clang need not say that loops over libm calls stay scalar. Short arrays of accumulators are cleared by vector stores
 # instead of a string instruction that takes longer than the loop after it. With clang's sanitizers -O1: instrumented loops are no faster
@@ -26,7 +29,7 @@ endif()
 set(ndarray_flags_vector -O3)
 set(ndarray_flags_loops ${ndarray_loop_level} -fno-math-errno -fno-trapping-math $<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-pass-failed>
   $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
-foreach(class cold rolled short tiles sums tiny packed peeled epilogues digits)
+foreach(class cold rolled short tiles sums tiny packed peeled epilogues digits chains)
   set(ndarray_flags_${class})
 endforeach()
 if(BURN_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES "Clang")
@@ -47,6 +50,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   set(ndarray_flags_tiny -Os -fno-tree-vectorize)
   set(ndarray_flags_packed -O2 -fno-tree-vectorize -falign-functions=1 -falign-loops=1 -falign-jumps=1)
   set(ndarray_flags_peeled -fpeel-loops)
+  set(ndarray_flags_chains -fschedule-insns -fsched-pressure)
   set(ndarray_flags_digits --param=max-completely-peel-times=8)
 endif()
 
@@ -75,11 +79,11 @@ endfunction()
 
 # Where there are variants, the baseline is for CPUs older than 2013, and what the others have no loop for: only then it is small.
 function(burn_ndarray_loops)
-  cmake_parse_arguments(PARSE_ARGV 0 add "" "" "BASELINE;VECTORS")
+  cmake_parse_arguments(PARSE_ARGV 0 add "" "" "BASELINE;VECTORS;AVX2")
   foreach(family ${add_UNPARSED_ARGUMENTS})
     if(BURN_NDARRAY_X86_VARIANTS)
       burn_ndarray_add(ndarray_${family}_baseline.c "loops;${add_BASELINE}")
-      burn_ndarray_add(ndarray_${family}_avx2.c "loops;${add_VECTORS}" ${ndarray_isa_avx2})
+      burn_ndarray_add(ndarray_${family}_avx2.c "loops;${add_VECTORS};${add_AVX2}" ${ndarray_isa_avx2})
       burn_ndarray_add(ndarray_${family}_avx512.c "loops;${add_VECTORS}" ${ndarray_isa_avx512})
     else()
       burn_ndarray_add(ndarray_${family}_baseline.c loops)

@@ -19,19 +19,23 @@
 
 /* ND_VECTORIZE: the loop that follows may be vectorised although out may be one of the inputs: element i is read before
  * it is written. ND_UNROLL: it has a constant length of at most 32 and is written out, early enough that arrays become
- * registers. ND_ROLLED: it stays a loop. */
+ * registers. ND_ROLLED: it stays a loop. ND_SIDE_BY_SIDE, after ND_VECTORIZE: its vectors, up to eight, are computed
+ * together, so that the operations of one hide behind those of the others; GCC needs -fschedule-insns for that. */
 #if defined(__clang__)
 #define ND_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #define ND_UNROLL _Pragma("unroll")
 #define ND_ROLLED _Pragma("clang loop unroll(disable)")
+#define ND_SIDE_BY_SIDE _Pragma("clang loop interleave_count(4)")
 #elif defined(__GNUC__)
 #define ND_VECTORIZE _Pragma("GCC ivdep")
 #define ND_UNROLL _Pragma("GCC unroll 32")
 #define ND_ROLLED _Pragma("GCC unroll 1")
+#define ND_SIDE_BY_SIDE _Pragma("GCC unroll 8")
 #else
 #define ND_VECTORIZE
 #define ND_UNROLL
 #define ND_ROLLED
+#define ND_SIDE_BY_SIDE
 #endif
 
 /* ND_KEEP holds a number or vector in a register where it is used more than once: GCC would load and broadcast it anew
