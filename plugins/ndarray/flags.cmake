@@ -74,7 +74,7 @@ endfunction()
 
 function(burn_ndarray_sources)
   cmake_parse_arguments(PARSE_ARGV 0 add "" "" "FLAGS")
-  burn_ndarray_add("${add_UNPARSED_ARGUMENTS}" "${add_FLAGS}")
+  burn_ndarray_add("${add_UNPARSED_ARGUMENTS}" "${add_FLAGS}" ${BURN_CALL_OPTIONS})
 endfunction()
 
 # Where there are variants, the baseline is for CPUs older than 2013, and what the others have no loop for: only then it is small.
