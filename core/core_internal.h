@@ -89,10 +89,51 @@ const void *burn__host_interface(const char *name, uint32_t min_version); /* hos
 void burn__parallel_for(int64_t count, int64_t grain, BurnLoopBody body, void *context);
 
 /* Memory of at most BURN__SMALL_BYTES, aligned to 64 bytes, not cleared; NULL when there is none. Freed with its size,
- * by any thread (small_block.c). */
-enum { BURN__SMALL_BYTES = 512 };
-void *burn__small_allocate(size_t bytes);
-void burn__small_free(void *memory, size_t bytes);
+ * by any thread (small_block.c). Size class n is n * 64 bytes; class 0, of nothing, is 64 bytes too. */
+enum {
+  BURN__SMALL_BYTES = 1024,
+  BURN__SMALL_STEP = 64,
+  BURN__SMALL_CLASSES = BURN__SMALL_BYTES / BURN__SMALL_STEP + 1
+};
+
+/* A free block; the first one of a magazine in the depot knows the next magazine. */
+typedef struct BurnSmallBlock {
+  struct BurnSmallBlock *next, *next_magazine;
+} BurnSmallBlock;
+
+/* Free blocks that a thread keeps of one class. */
+typedef struct BurnSmallClass {
+  BurnSmallBlock *blocks; /* the magazine in use */
+  BurnSmallBlock *spare;  /* a full one, or NULL */
+  uint32_t room;          /* blocks that still go into `blocks`; 0 in a thread that keeps none */
+} BurnSmallClass;
+extern BURN__THREAD_LOCAL BurnSmallClass burn__small_classes[BURN__SMALL_CLASSES];
+
+void *burn__small_allocate_more(size_t bytes) BURN__COLD;          /* the thread's magazine is empty */
+void burn__small_free_more(void *memory, size_t bytes) BURN__COLD; /* it is full, or the thread keeps none */
+
+static inline BurnSmallClass *burn__small_class(size_t bytes) {
+  return &burn__small_classes[(bytes + BURN__SMALL_STEP - 1) / BURN__SMALL_STEP];
+}
+static inline void *burn__small_allocate(size_t bytes) {
+  BurnSmallClass *own = burn__small_class(bytes);
+  BurnSmallBlock *block = own->blocks;
+  if (!block) return burn__small_allocate_more(bytes);
+  own->blocks = block->next;
+  own->room++;
+  return block;
+}
+static inline void burn__small_free(void *memory, size_t bytes) {
+  BurnSmallClass *own = burn__small_class(bytes);
+  BurnSmallBlock *block = (BurnSmallBlock *)memory;
+  if (own->room == 0) {
+    burn__small_free_more(memory, bytes);
+    return;
+  }
+  block->next = own->blocks;
+  own->blocks = block;
+  own->room--;
+}
 /* Gives the free blocks of this thread and those of no thread back to the system. */
 void burn__small_trim(void);
 
@@ -323,7 +364,14 @@ static inline void burn__device_retain(BurnDevice *device) {
     atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
   }
 }
-void burn__device_release(BurnDevice *device);
+void burn__device_release_shared(BurnDevice *device); /* NULL is allowed */
+static inline void burn__device_release(BurnDevice *device) {
+  if (device && burn__home_enter(device)) {
+    burn__home_exit(device, -1);
+  } else {
+    burn__device_release_shared(device);
+  }
+}
 /* Of positions that ops return: the device's default int dtype, but i64 if that is narrower than i32. */
 BurnDType burn__device_index_dtype(const BurnDevice *device);
 /* Status of a device that failed, with its own message however old; BURN_OK if it works. */

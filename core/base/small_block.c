@@ -1,4 +1,4 @@
-/* small_block.c - memory of up to 512 bytes: for handles, and for plugins behind host->allocate.
+/* small_block.c - memory of up to 1 KiB: for handles, and for plugins behind host->allocate.
  *
  * Every thread keeps two magazines of free blocks per size, so that neither a lock nor an atomic access lies between a
  * program and a block that it used a moment ago. A thread that frees more than it allocates hands whole magazines to
@@ -19,29 +19,19 @@
 #define KEEP_BLOCKS 1
 #endif
 
-/* Size class n is n * 64 bytes; class 0, of nothing, is 64 bytes too. */
-enum { CLASS_BYTES = 64, CLASS_COUNT = BURN__SMALL_BYTES / CLASS_BYTES + 1 };
 enum { MAGAZINE = 8, DEPOT_BYTES = 64 << 20 };
 
-/* A free block; the first one of a magazine in the depot knows the next magazine. */
-typedef struct Block {
-  struct Block *next, *next_magazine;
-} Block;
+typedef BurnSmallBlock Block;
+typedef BurnSmallClass Class;
 
-typedef struct Class {
-  Block *blocks; /* the magazine in use */
-  Block *spare;  /* a full one, or NULL */
-  uint32_t room; /* blocks that still go into `blocks`; 0 in a thread that keeps none */
-} Class;
-
+BURN__THREAD_LOCAL BurnSmallClass burn__small_classes[BURN__SMALL_CLASSES];
 static BURN__THREAD_LOCAL struct {
-  Class classes[CLASS_COUNT];
   bool begun, ended; /* an ended thread keeps nothing: destructors of others may still free */
 } thread;
 
 pthread_mutex_t burn__depot_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  Block *magazines[CLASS_COUNT];
+  Block *magazines[BURN__SMALL_CLASSES];
   size_t bytes;
 } depot;
 
@@ -49,7 +39,7 @@ static pthread_key_t end_key;
 static bool has_end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 
-static size_t class_bytes(size_t class) { return (class ? class : 1) * CLASS_BYTES; }
+static size_t class_bytes(size_t class) { return (class ? class : 1) * BURN__SMALL_STEP; }
 
 /* -- to and from the system ------------------------------------------------------------------- */
 
@@ -62,8 +52,8 @@ static void free_blocks(Block *block) {
 }
 
 static void trim_thread(void) {
-  for (size_t class = 0; class < CLASS_COUNT; class ++) {
-    Class *own = &thread.classes[class];
+  for (size_t class = 0; class < BURN__SMALL_CLASSES; class ++) {
+    Class *own = &burn__small_classes[class];
     free_blocks(own->blocks);
     free_blocks(own->spare);
     *own = (Class){NULL, NULL, thread.begun && !thread.ended ? MAGAZINE : 0};
@@ -71,15 +61,15 @@ static void trim_thread(void) {
 }
 
 static void trim_depot(void) {
-  Block *magazines[CLASS_COUNT];
+  Block *magazines[BURN__SMALL_CLASSES];
   pthread_mutex_lock(&burn__depot_mutex);
-  for (size_t class = 0; class < CLASS_COUNT; class ++) {
+  for (size_t class = 0; class < BURN__SMALL_CLASSES; class ++) {
     magazines[class] = depot.magazines[class];
     depot.magazines[class] = NULL;
   }
   depot.bytes = 0;
   pthread_mutex_unlock(&burn__depot_mutex);
-  for (size_t class = 0; class < CLASS_COUNT; class ++) {
+  for (size_t class = 0; class < BURN__SMALL_CLASSES; class ++) {
     for (Block *magazine = magazines[class]; magazine;) {
       Block *next = magazine->next_magazine;
       free_blocks(magazine);
@@ -136,16 +126,17 @@ static bool thread_keeps(void) {
   pthread_once(&end_key_once, make_end_key);
   thread.begun = true;
   thread.ended = !KEEP_BLOCKS || !has_end_key || pthread_setspecific(end_key, &thread) != 0;
-  for (size_t class = 0; class < CLASS_COUNT && !thread.ended; class ++) thread.classes[class].room = MAGAZINE;
+  for (size_t class = 0; class < BURN__SMALL_CLASSES && !thread.ended; class ++)
+    burn__small_classes[class].room = MAGAZINE;
   return !thread.ended;
 }
 
 /* -- blocks ----------------------------------------------------------------------------------- */
 
-/* The thread's magazine is empty. */
-static BURN__COLD void *allocate_more(size_t class, size_t bytes) {
+void *burn__small_allocate_more(size_t bytes) {
   if (!thread_keeps()) return burn__aligned_allocate(bytes ? bytes : 1);
-  Class *own = &thread.classes[class];
+  Class *own = burn__small_class(bytes);
+  const size_t class = (size_t)(own - burn__small_classes);
   Block *magazine = own->spare ? own->spare : withdraw(class);
   own->spare = NULL;
   if (!magazine) return burn__aligned_allocate(class_bytes(class));
@@ -154,41 +145,18 @@ static BURN__COLD void *allocate_more(size_t class, size_t bytes) {
   return magazine;
 }
 
-void *burn__small_allocate(size_t bytes) {
-  const size_t class = (bytes + CLASS_BYTES - 1) / CLASS_BYTES;
-  Class *own = &thread.classes[class];
-  Block *block = own->blocks;
-  if (!block) return allocate_more(class, bytes);
-  own->blocks = block->next;
-  own->room++;
-  return block;
-}
-
-/* There is no room: the thread has not begun, has ended, or its magazine is full. */
-static BURN__COLD void free_more(size_t class, Block *block) {
-  Class *own = &thread.classes[class];
+void burn__small_free_more(void *memory, size_t bytes) {
+  Class *own = burn__small_class(bytes);
+  Block *block = memory;
   if (!thread_keeps()) {
     burn__aligned_free(block);
     return;
   }
   if (own->room == 0) {
-    if (own->spare) deposit(class, own->spare);
+    if (own->spare) deposit((size_t)(own - burn__small_classes), own->spare);
     own->spare = own->blocks;
     own->blocks = NULL;
     own->room = MAGAZINE;
-  }
-  block->next = own->blocks;
-  own->blocks = block;
-  own->room--;
-}
-
-void burn__small_free(void *memory, size_t bytes) {
-  const size_t class = (bytes + CLASS_BYTES - 1) / CLASS_BYTES;
-  Class *own = &thread.classes[class];
-  Block *block = memory;
-  if (own->room == 0) {
-    free_more(class, block);
-    return;
   }
   block->next = own->blocks;
   own->blocks = block;

@@ -268,13 +268,9 @@ static void device_destroy(BurnDevice *device) {
   burn__small_trim();
 }
 
-void burn__device_release(BurnDevice *device) {
+void burn__device_release_shared(BurnDevice *device) {
   if (!device || device == &no_memory) return;
-  if (burn__home_enter(device)) {
-    burn__home_exit(device, -1);
-  } else if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1) {
-    device_destroy(device);
-  }
+  if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1) device_destroy(device);
 }
 
 void burn_device_close(BurnDevice *device) {

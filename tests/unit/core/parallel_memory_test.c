@@ -17,7 +17,7 @@
 
 /* -- small blocks ----------------------------------------------------------------------------- */
 
-enum { BLOCKS = 600, ROUNDS = 20 };
+enum { BLOCKS = 1200, ROUNDS = 20 };
 
 typedef struct Blocks {
   unsigned char *blocks[BLOCKS];
