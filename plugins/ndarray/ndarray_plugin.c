@@ -102,7 +102,7 @@ BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel
   for (uint32_t i = 0; i < call->output_count; i++) { /* loops write elements of the size they know */
     const BurnDType dtype = call->output_descs[i].dtype;
     dtypes |= 1u << (dtype % BURN_DTYPE_LIMIT);
-    if (ndarray_dtype_usage(nd, dtype) != 0) continue;
+    if (burn_dtype_bytes(dtype) != 0) continue;
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: ndarray has no %s tensors", nd->host->op_info(call->op)->name,
                    burn_dtype_name(dtype));
   }

@@ -60,44 +60,58 @@ static bool is_in_place(const NdTensor *out, const BurnOpCall *call) {
   return false;
 }
 
-/* Runs the loop over all elements of the result. `scalars` has the attributes. */
-static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, const NdRun *scalars,
-                           uint32_t zero_steps, int64_t grain) {
-  NdStrided e;
-  const BurnTensorDesc *desc = &call->output_descs[0];
-  bool plain = !typed.is_wide;
-  if (!typed.loop) {
-    return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
-                   burn_dtype_name(call->inputs[0]->dtype));
+/* Puts the inputs into the run; true if all of them are plain. */
+static bool set_inputs(NdRun *run, const BurnOpCall *call) {
+  bool plain = true;
+  for (uint32_t k = 0; k < call->input_count; k++) {
+    const NdTensor *x = nd_tensor(call->inputs[k]);
+    plain = plain && is_plain(x, &call->output_descs[0]);
+    run->in[k] = nd_data(x);
+    run->step[k] = 1;
   }
-  NdTensor *out = nd_output(nd, call, 0);
-  if (!out) return nd_out_of_memory(nd, call);
+  return plain;
+}
+
+/* The loop over many elements, or inputs that do not lie as it wants them. */
+static void run_parts(Ndarray *nd, const BurnOpCall *call, NdTyped typed, const NdRun *run, bool plain,
+                      uint32_t zero_steps, int64_t grain, const NdTensor *out) {
+  NdStrided e;
   e.loop = typed.loop;
-  e.run = *scalars;
-  e.run.out = nd_data(out);
-  e.run.count = e.count = burn_desc_count(desc);
+  e.run = *run;
+  e.count = run->count;
   e.input_count = call->input_count;
   e.zero_steps = zero_steps;
-  e.out_bytes = burn_dtype_bytes(desc->dtype);
+  e.out_bytes = burn_dtype_bytes(call->output_descs[0].dtype);
   for (uint32_t k = 0; k < e.input_count; k++) {
-    const NdTensor *x = nd_tensor(call->inputs[k]);
-    plain = plain && is_plain(x, desc);
-    e.run.in[k] = nd_data(x);
-    e.run.step[k] = 1;
-    e.in_bytes[k] = burn_dtype_bytes(x->header.dtype);
+    e.in_bytes[k] = burn_dtype_bytes(call->inputs[k]->dtype);
     e.widen[k] = NULL;
   }
   e.narrow = NULL;
   e.streams = e.count * e.out_bytes >= ND_STREAM_BYTES && !is_in_place(out, call);
   if (typed.is_wide) set_casts(&e, nd, call, call->inputs[0]->dtype);
   if (plain && !e.streams) {
-    if (e.count <= grain) {
-      typed.loop(&e.run);
-    } else {
-      nd->host->parallel_for(e.count, grain, run_plain, &e);
-    }
+    nd->host->parallel_for(e.count, grain, run_plain, &e);
   } else if (e.count > 0) {
     nd_run_strided(nd, &e, call, grain);
+  }
+}
+
+/* Runs the loop over all elements of the result. `run` has the attributes. */
+static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, NdRun *run, uint32_t zero_steps,
+                           int64_t grain) {
+  if (!typed.loop) {
+    return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
+                   burn_dtype_name(call->inputs[0]->dtype));
+  }
+  NdTensor *out = nd_output(nd, call, 0);
+  if (!out) return nd_out_of_memory(nd, call);
+  const bool plain = set_inputs(run, call) && !typed.is_wide;
+  run->out = nd_data(out);
+  run->count = burn_desc_count(&call->output_descs[0]);
+  if (plain && run->count <= grain) { /* too few to be written past the caches */
+    typed.loop(run);
+  } else {
+    run_parts(nd, call, typed, run, plain, zero_steps, grain, out);
   }
   call->outputs[0] = &out->header;
   return BURN_OK;
@@ -163,7 +177,8 @@ static const NdRun no_scalars;
 /* Unary and binary ops without attributes; binary loops take a step of 0. */
 static BurnStatus simple(Ndarray *nd, const BurnOpCall *call, int64_t grain) {
   const uint32_t zero_steps = call->input_count == 2 ? 3 : 0;
-  return run_loop(nd, call, loop_of(nd, call->op, call->inputs[0]->dtype), &no_scalars, zero_steps, grain);
+  NdRun run = no_scalars;
+  return run_loop(nd, call, loop_of(nd, call->op, call->inputs[0]->dtype), &run, zero_steps, grain);
 }
 static BurnStatus cheap(Ndarray *nd, const BurnOpCall *call) { return simple(nd, call, ND_GRAIN_CHEAP); }
 static BurnStatus heavy(Ndarray *nd, const BurnOpCall *call) { return simple(nd, call, ND_GRAIN_HEAVY); }
@@ -218,7 +233,8 @@ static BurnStatus cast(Ndarray *nd, const BurnOpCall *call) {
     return nd_finish(nd, call, x);
   }
   const NdTyped typed = {from < ND_DTYPE_COUNT && to < ND_DTYPE_COUNT ? nd_kernels(nd)->casts[from][to] : NULL, false};
-  return run_loop(nd, call, typed, &no_scalars, 0, ND_GRAIN_CHEAP);
+  NdRun run = no_scalars;
+  return run_loop(nd, call, typed, &run, 0, ND_GRAIN_CHEAP);
 }
 
 /* The loops want i64 exponents; others are converted first. */
@@ -247,7 +263,8 @@ static BurnStatus powi(Ndarray *nd, const BurnOpCall *call) {
 }
 
 static BurnStatus mask_where(Ndarray *nd, const BurnOpCall *call) {
-  return run_loop(nd, call, loop_of(nd, BURN_OP_mask_where, call->inputs[0]->dtype), &no_scalars, 4, ND_GRAIN_CHEAP);
+  NdRun run = no_scalars;
+  return run_loop(nd, call, loop_of(nd, BURN_OP_mask_where, call->inputs[0]->dtype), &run, 4, ND_GRAIN_CHEAP);
 }
 
 static BurnStatus mask_fill(Ndarray *nd, const BurnOpCall *call) {

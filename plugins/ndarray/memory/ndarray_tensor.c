@@ -206,7 +206,7 @@ NdTensor *nd_contiguous(Ndarray *nd, NdTensor *x) {
 }
 
 /* Donated, the caller's reference is the only one, and the memory is ours. */
-static bool is_unique(const BurnOpCall *call, uint32_t i) {
+static inline bool is_unique(const BurnOpCall *call, uint32_t i) {
   if (i >= 64 || !((call->donate >> i) & 1u) || !call->inputs[i]) return false;
   NdTensor *x = nd_tensor(call->inputs[i]);
   return atomic_load_explicit(&x->references, memory_order_acquire) == 1 &&
