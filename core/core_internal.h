@@ -32,6 +32,13 @@ static inline const void *burn__thread_mark(void) { return &burn__thread_mark_pl
 #define BURN__COLD
 #endif
 
+/* Steps of what every op passes through, which have a name only for their readers. */
+#if defined(__GNUC__)
+#define BURN__INLINE static inline __attribute__((always_inline))
+#else
+#define BURN__INLINE static inline
+#endif
+
 /* -- fork (fork_*.c) -------------------------------------------------------------------------- */
 
 /* How deep a thread is in calls of libburn that may take locks: its own or a plugin's. Written by that thread alone. */

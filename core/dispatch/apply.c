@@ -17,7 +17,7 @@ static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs
 }
 
 /* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
-static BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
+BURN__INLINE BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
   if (burn__is_guarded()) {
     const BurnStatus status = check_guards(op, inputs, count);
     if (status != BURN_OK) return status;
@@ -54,8 +54,8 @@ static BurnOpCall call_of(uint32_t op, BurnPrimitive *const *inputs, uint32_t in
 }
 
 /* The shape rule, and that the device has the dtypes. */
-static BurnStatus infer(const BurnDevice *device, const BurnOpInfo *info, const BurnOpCall *call,
-                        BurnTensorDesc *descs) {
+BURN__INLINE BurnStatus infer(const BurnDevice *device, const BurnOpInfo *info, const BurnOpCall *call,
+                              BurnTensorDesc *descs) {
   BurnStatus status = info ? burn__infer_as(info, call, descs) : burn__infer(call, descs);
   for (uint32_t i = 0; status == BURN_OK && i < call->output_count; i++) {
     const bool known = call->input_count > 0 && call->inputs[0] && descs[i].dtype == call->inputs[0]->dtype;
@@ -65,8 +65,9 @@ static BurnStatus infer(const BurnDevice *device, const BurnOpInfo *info, const 
 }
 
 /* Runs the call on primitives; outputs are set only on success. */
-static BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                      const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs, uint32_t output_count) {
+BURN__INLINE BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                            const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs,
+                            uint32_t output_count) {
   BurnPrimitive *few[INLINE_INPUTS];
   BurnPrimitive **primitives = input_count <= INLINE_INPUTS ? few : malloc(input_count * sizeof *primitives);
   if (!primitives) return BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %u inputs", burn__op_name(op), input_count);
@@ -90,8 +91,8 @@ static BURN__COLD void exchange_guarded(BurnDevice *device, uint32_t op, BurnTen
   burn__guard_op_end();
 }
 
-static void exchange(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                     BurnPrimitive **outputs, BurnTensor **out, uint32_t output_count) {
+BURN__INLINE void exchange(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                           BurnPrimitive **outputs, BurnTensor **out, uint32_t output_count) {
   if (burn__is_guarded()) {
     exchange_guarded(device, op, inputs, input_count, outputs, out, output_count);
     return;
@@ -104,8 +105,8 @@ static void exchange(BurnDevice *device, uint32_t op, BurnTensor *const *inputs,
   }
 }
 
-void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
-                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
+BURN__INLINE void apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                           const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const bool may_work = burn__work_enter();
   BurnStatus status = may_work ? check_inputs(op, inputs, input_count, &device) : burn__fork_failure();
@@ -120,6 +121,11 @@ void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, 
   burn__work_leave();
 }
 
+void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
+                    const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
+  apply_on(device, op, inputs, input_count, attrs, attr_count, out, output_count);
+}
+
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                          uint32_t attr_count, BurnTensor **out, uint32_t output_count) {
   burn__apply_on(NULL, op, inputs, input_count, attrs, attr_count, out, output_count);
@@ -128,7 +134,7 @@ void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_
 BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                         uint32_t attr_count) {
   BurnTensor *out = NULL;
-  burn__apply_outputs(op, inputs, input_count, attrs, attr_count, &out, 1);
+  apply_on(NULL, op, inputs, input_count, attrs, attr_count, &out, 1);
   return out;
 }
 

@@ -55,11 +55,14 @@ static BurnStatus check_attrs(const BurnOpInfo *info, const BurnOpCall *call) {
   return BURN_OK;
 }
 
-static BurnStatus check_kind(const BurnOpInfo *info, BurnDType dtype) {
-  if (burn_dtype_kind(dtype) & info->kinds) return BURN_OK;
+static BURN__COLD BurnStatus wrong_kind(const BurnOpInfo *info, BurnDType dtype) {
   return BURN_FAIL(INVALID_DTYPE, "%s: not defined for %s; it takes%s%s%s tensors", info->name, burn_dtype_name(dtype),
                    info->kinds & BURN_KIND_FLOAT ? " float" : "", info->kinds & BURN_KIND_INT ? " int" : "",
                    info->kinds & BURN_KIND_BOOL ? " bool" : "");
+}
+
+BURN__INLINE BurnStatus check_kind(const BurnOpInfo *info, BurnDType dtype) {
+  return burn_dtype_kind(dtype) & info->kinds ? BURN_OK : wrong_kind(info, dtype);
 }
 
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out) {

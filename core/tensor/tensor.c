@@ -121,7 +121,7 @@ BurnStatus burn__tensor_check(const BurnTensor *x, const char *user) {
 static inline BurnDevice *empty(BurnTensor *x) {
   BurnDevice *device = x->device;
   if (x->primitive) device->top->backend.release(device->top->backend.self, x->primitive);
-  free(x->message);
+  if (x->message) free(x->message);
   x->message = NULL;
   x->primitive = NULL;
   x->device = NULL;
