@@ -96,6 +96,13 @@ BurnStatus BURN_API_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *
                          burn_dtype_name(x->dtype));
   AutodiffNode *leaf = burn__autodiff_leaf_create(decorator);
   if (!leaf) return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "require_grad: no memory for a graph node");
+  if (atomic_load_explicit(&tensor->references, memory_order_acquire) == 1u) {
+    tensor->header.flags |= (uint32_t)BURN_PRIMITIVE_TRACKED;
+    tensor->node = leaf;
+    burn__autodiff_retain(self, x);
+    *out = x;
+    return BURN_OK;
+  }
   decorator->next->retain(decorator->next->self, tensor->inner);
   return burn__autodiff_wrap(decorator, tensor->inner, leaf, 0, out);
 }

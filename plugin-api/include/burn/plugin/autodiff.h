@@ -13,7 +13,8 @@ typedef struct BurnGradientSet BurnGradientSet;
 typedef struct BurnAutodiffInterface {
   uint32_t struct_size;
   uint32_t version;
-  /* A tracked leaf with the values of x. FAILED_PRECONDITION if x already has a history, INVALID_DTYPE if not float. */
+  /* A tracked leaf with the values of x: x itself if it is one already, or if the caller has the only reference.
+   * FAILED_PRECONDITION if x has another history, INVALID_DTYPE if not float. */
   BurnStatus(BURN_API_CALL *require_grad)(void *self, BurnPrimitive *x, BurnPrimitive **out);
   /* 1 if x is a leaf made by require_grad. */
   int32_t(BURN_API_CALL *is_require_grad)(void *self, BurnPrimitive *x);
