@@ -37,11 +37,13 @@ static bool is_random(BurnCommonForm form) {
 
 static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 static bool is_float(BurnDType dtype) { return dtype == BURN_DTYPE_F32 || is_half(dtype); }
+static bool is_integer(BurnDType dtype) { return burn_dtype_kind(dtype) == BURN_KIND_INT; }
 
 /* A cast between dtypes that code has, or from an integer that fits into an f32 as the single op would put it there. */
-static bool can_cast(BurnDType from, BurnDType to, bool has_f64) {
+static bool can_cast(BurnDType from, BurnDType to, bool has_f64, bool has_integers) {
   const bool is_small = from == BURN_DTYPE_BOOL || from == BURN_DTYPE_U8 || from == BURN_DTYPE_I8 ||
                         from == BURN_DTYPE_I16; /* each number of it is one of f32 */
+  if (has_integers) return has_f64 || (from != BURN_DTYPE_F64 && to != BURN_DTYPE_F64);
   if (from == BURN_DTYPE_F64) return has_f64 && (is_float(to) || to == BURN_DTYPE_BOOL || to == BURN_DTYPE_F64);
   if (to == BURN_DTYPE_F64) return has_f64 && (is_float(from) || is_small);
   if (to == BURN_DTYPE_F32 || to == BURN_DTYPE_BOOL) return true;
@@ -49,10 +51,12 @@ static bool can_cast(BurnDType from, BurnDType to, bool has_f64) {
 }
 
 static bool dtypes_fit(const BurnFusedStep *step, BurnCommonForm form, const BurnTensorDesc *inputs, BurnDType output,
-                       bool has_f64) {
+                       const BurnCommonFusedRules *rules) {
   const BurnDType first = step->input_count > 0 ? inputs[0].dtype : output;
   const BurnDType second = step->input_count > 1 ? inputs[1].dtype : first;
-  const bool is_computed = is_float(first) || (has_f64 && first == BURN_DTYPE_F64);
+  const bool is_computed =
+      is_float(first) || (rules->has_f64 && first == BURN_DTYPE_F64) || (rules->has_integers && is_integer(first));
+  const bool is_compared = is_computed || (rules->has_integers && first == BURN_DTYPE_BOOL);
   switch (form) {
     case BURN_COMMON_FORM_NONE:
       return false;
@@ -60,35 +64,40 @@ static bool dtypes_fit(const BurnFusedStep *step, BurnCommonForm form, const Bur
     case BURN_COMMON_FORM_LOGIC_NOT:
       return first == BURN_DTYPE_BOOL;
     case BURN_COMMON_FORM_CAST:
-      return can_cast(first, output, has_f64);
+      return can_cast(first, output, rules->has_f64, rules->has_integers);
     case BURN_COMMON_FORM_EXPAND:
       return is_computed || first == BURN_DTYPE_BOOL;
     case BURN_COMMON_FORM_WHERE:
     case BURN_COMMON_FORM_FILL:
-      return is_computed && second == BURN_DTYPE_BOOL;
+      return is_compared && second == BURN_DTYPE_BOOL;
+    case BURN_COMMON_FORM_COMPARE:
+    case BURN_COMMON_FORM_COMPARE_SCALAR:
+      return is_compared && second == first;
+    case BURN_COMMON_FORM_INTEGERS:
+      return is_computed && is_integer(first) && second == first;
     case BURN_COMMON_FORM_UNIFORM:
       return output == BURN_DTYPE_F32;
     case BURN_COMMON_FORM_BERNOULLI:
-    case BURN_COMMON_FORM_CREATE:
       return output == BURN_DTYPE_F32 || output == BURN_DTYPE_BOOL;
+    case BURN_COMMON_FORM_CREATE:
+      return output == BURN_DTYPE_F32 || output == BURN_DTYPE_BOOL || (rules->has_integers && is_integer(output));
     case BURN_COMMON_FORM_DROPOUT:
-    case BURN_COMMON_FORM_REDUCE:
-    case BURN_COMMON_FORM_REDUCE_ALL:
       return is_float(first);
     default:
       return is_computed && second == first;
   }
 }
 
-/* A cast that changes nothing in code, which has integers and halves as the f32 that they are. */
-static bool cast_is_nothing(BurnDType from, BurnDType to) {
-  return from == to || (to == BURN_DTYPE_F32 && from != BURN_DTYPE_BOOL && from != BURN_DTYPE_F64);
+/* A cast that changes nothing in code, which has halves, and integers that it does not compute in, as the f32 that they
+ * are. */
+static bool cast_is_nothing(BurnDType from, BurnDType to, bool has_integers) {
+  return from == to || (to == BURN_DTYPE_F32 && (is_half(from) || (is_integer(from) && !has_integers)));
 }
 
 uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
-                                bool has_f64) {
+                                const BurnCommonFusedRules *rules) {
   const BurnCommonForm form = burn_common_fused_form(step->op);
-  if (!dtypes_fit(step, form, inputs, output->dtype, has_f64)) return BURN_FUSED_NO;
+  if (!dtypes_fit(step, form, inputs, output->dtype, rules)) return BURN_FUSED_NO;
   if (reduces(form)) return BURN_FUSED_REDUCE;
   return form == BURN_COMMON_FORM_EXPAND ? BURN_FUSED_EXPAND : BURN_FUSED_ELEMENTWISE;
 }
@@ -146,7 +155,8 @@ static void check_space(Plan *plan) {
   const int64_t count = burn_desc_count(&plan->space);
   const int64_t reduced = plan->region == BURN_COMMON_REGION_ALL ? count : plan->space.shape[plan->axis];
   if (count == 0 || reduced < 2) burn_common_fused_refuse(plan, "nothing to reduce");
-  if (plan->region == BURN_COMMON_REGION_FIRST_AXIS && size_before(&plan->space, plan->axis) != 1) {
+  if (plan->region == BURN_COMMON_REGION_FIRST_AXIS && !plan->rules->has_middle_axis &&
+      size_before(&plan->space, plan->axis) != 1) {
     burn_common_fused_refuse(plan, "a reduction along a middle axis");
   }
   if (plan->space.dtype == BURN_DTYPE_BOOL) burn_common_fused_refuse(plan, "a reduction of bools");
@@ -189,7 +199,7 @@ static void check_step(Plan *plan, uint32_t v) {
     }
     inputs[i] = body->values[step->inputs[i]];
   }
-  if (!dtypes_fit(step, form, inputs, body->values[v].dtype, plan->rules->has_f64))
+  if (!dtypes_fit(step, form, inputs, body->values[v].dtype, plan->rules))
     burn_common_fused_refuse(plan, "a dtype that code has not");
   if (body->values[v].rank > plan->space.rank) burn_common_fused_refuse(plan, "a value of higher rank than the result");
   if (reduces(form)) check_reduction(plan, step);
@@ -213,7 +223,8 @@ static void place_step(Plan *plan, uint32_t v) {
   value->cost = (uint8_t)(cost > 2 * CHEAP ? 2 * CHEAP : cost);
   value->loop = (uint8_t)(2 * value->stage + (value->is_reduced ? 0 : 1));
   if (form == BURN_COMMON_FORM_EXPAND ||
-      (form == BURN_COMMON_FORM_CAST && cast_is_nothing(plan->body->values[step->inputs[0]].dtype, value->dtype))) {
+      (form == BURN_COMMON_FORM_CAST &&
+       cast_is_nothing(plan->body->values[step->inputs[0]].dtype, value->dtype, plan->rules->has_integers))) {
     value->same_as = burn_common_fused_input(plan, step, 0);
   }
   if (2 * (uint32_t)value->stage + 2 > plan->rules->max_loops)

@@ -1,4 +1,4 @@
-/* gpu_fused.c - the interface "burn.fused" of GPU backends: bodies of element-wise steps in f32, f64, f16 and bf16, and
+/* gpu_fused.c - the interface "burn.fused" of GPU backends: bodies of element-wise steps of every dtype, and
  * reductions between them, as kernels that are compiled for them (gpu_fused_text.c). Start here. */
 #include "gpu_backend.h"
 #include "gpu_fused.h"
@@ -172,6 +172,7 @@ typedef struct Run {
   const GpuFusedVariant *variant;
   BurnPrimitive *partial; /* sums of parts; NULL: one pass */
   int64_t parts, part_size, units, size;
+  int64_t inner; /* columns that lie beside each other, before those of the next place of the axes before */
   uint32_t used;
   uint64_t words[GPU_FUSED_WORDS];
 } Run;
@@ -190,12 +191,14 @@ static void put_double(Run *run, double number) {
   put_word(run, bits);
 }
 
-/* As steps of this dtype have it. */
-static void put_real(Run *run, BurnDType dtype, double number) {
-  if (dtype == BURN_DTYPE_F64)
-    put_double(run, number);
+/* As steps of this dtype have it; what integers are compared with stays as it was given. */
+static void put_number(Run *run, BurnDType dtype, const GpuNumber *number, bool is_real) {
+  if (dtype == BURN_DTYPE_F64 || is_real)
+    put_double(run, number->real);
+  else if (burn_dtype_kind(dtype) == BURN_KIND_FLOAT)
+    put_float(run, number->real);
   else
-    put_float(run, number);
+    put_word(run, (uint64_t)number->integer);
 }
 
 /* For fused_divide: the shift s is that of the next power of two, the factor 2^32 (2^s - d) / d + 1. */
@@ -243,7 +246,18 @@ static double divisor_of(const Run *run, uint32_t i) {
 
 /* Step i multiplies by the reciprocal. */
 static bool divides_by_product(const Run *run, uint32_t i) {
-  return operand_dtype(run, i) != BURN_DTYPE_F64 && has_exact_reciprocal(divisor_of(run, i));
+  const BurnDType dtype = operand_dtype(run, i);
+  return burn_dtype_kind(dtype) == BURN_KIND_FLOAT && dtype != BURN_DTYPE_F64 &&
+         has_exact_reciprocal(divisor_of(run, i));
+}
+
+static void put_divisor(Run *run, uint32_t i) {
+  GpuNumber numbers[2];
+  burn__gpu_scalars(run->gpu, run->kernel->body.steps[i].op, operand_dtype(run, i), run->call->attrs[i], numbers);
+  const double inverse = 1.0 / numbers[0].real;
+  if (divides_by_product(run, i)) numbers[0].real = inverse;
+  put_number(run, operand_dtype(run, i), &numbers[0], false);
+  put_double(run, inverse);
 }
 
 /* The numbers of a step, as many as burn__gpu_fused_numbers says. */
@@ -258,15 +272,16 @@ static void put_numbers(Run *run, uint32_t i) {
   } else if (form == BURN_COMMON_FORM_CREATE) {
     const BurnAttrs_full *full = (const BurnAttrs_full *)(const void *)attrs;
     numbers[0] = burn__gpu_number(dtype, &full->value);
-    put_float(run, dtype == BURN_DTYPE_BOOL ? (double)numbers[0].integer : numbers[0].real);
+    if (dtype == BURN_DTYPE_BOOL) numbers[0].real = (double)numbers[0].integer;
+    put_number(run, dtype == BURN_DTYPE_BOOL ? BURN_DTYPE_F32 : dtype, &numbers[0], false);
   } else if (form == BURN_COMMON_FORM_DIVIDE) {
-    const double divisor = divisor_of(run, i);
-    put_real(run, operand_dtype(run, i), divides_by_product(run, i) ? 1.0 / divisor : divisor);
-    put_double(run, 1.0 / divisor);
+    put_divisor(run, i);
   } else {
-    burn__gpu_scalars(run->gpu, step->op, operand_dtype(run, i), attrs, numbers);
-    put_real(run, operand_dtype(run, i), numbers[0].real);
-    if (form == BURN_COMMON_FORM_CLAMP) put_real(run, operand_dtype(run, i), numbers[1].real);
+    const BurnDType operand = operand_dtype(run, i);
+    const bool is_exact = form == BURN_COMMON_FORM_COMPARE_SCALAR && burn_dtype_kind(operand) != BURN_KIND_FLOAT;
+    burn__gpu_scalars(run->gpu, step->op, operand, attrs, numbers);
+    put_number(run, operand, &numbers[0], is_exact && run->kernel->has_real_number[i]);
+    if (form == BURN_COMMON_FORM_CLAMP) put_number(run, operand, &numbers[1], false);
   }
 }
 
@@ -294,6 +309,7 @@ static void put_arguments(Run *run) {
   put_word(run, (uint64_t)burn_desc_count(&kernel->plan.space));
   put_word(run, (uint64_t)run->size);
   put_word(run, (uint64_t)run->units);
+  put_word(run, (uint64_t)run->inner);
   put_word(run, (uint64_t)run->parts);
   put_word(run, (uint64_t)run->part_size);
   put_word(run, run->partial ? gpu_address(run->partial) : 0);
@@ -310,7 +326,7 @@ static void put_arguments(Run *run) {
 
 /* More than any layout of this body needs. */
 static bool arguments_fit(const BurnFusedKernel *kernel) {
-  uint32_t words = 2 * GPU_FUSED_AXES + 12 + kernel->body.output_count + kernel->number_count;
+  uint32_t words = 2 * GPU_FUSED_AXES + 13 + kernel->body.output_count + kernel->number_count;
   for (uint32_t k = 0; k < kernel->body.input_count; k++)
     words += 1 + (kernel->is_live[k] ? kernel->body.values[k].rank + 1 : 0);
   return words <= GPU_FUSED_WORDS;
@@ -341,6 +357,14 @@ static BurnStatus make_output(Run *run, uint32_t o, uint64_t *taken) {
                              : burn__gpu_new(run->gpu, desc, &run->call->outputs[o]);
 }
 
+/* As wide as a sum of the body is. */
+static BurnDType sum_dtype(const BurnFusedKernel *kernel) {
+  bool in_f32 = true;
+  for (uint32_t q = 0; q < kernel->reduction_count; q++)
+    in_f32 = in_f32 && burn__gpu_fused_joined_in(kernel, kernel->reductions[q]) == BURN_DTYPE_F32;
+  return in_f32 ? BURN_DTYPE_F32 : BURN_DTYPE_I64;
+}
+
 static BurnStatus make_outputs(Run *run) {
   uint64_t taken = 0;
   BurnStatus status = BURN_OK;
@@ -348,7 +372,7 @@ static BurnStatus make_outputs(Run *run) {
     status = make_output(run, o, &taken);
   if (status != BURN_OK || !has_two_passes(run->kernel, &run->layout.shape)) return status;
   const BurnTensorDesc desc = {
-      .dtype = BURN_DTYPE_F32, .rank = 3, .shape = {run->kernel->reduction_count, run->parts, run->units}};
+      .dtype = sum_dtype(run->kernel), .rank = 3, .shape = {run->kernel->reduction_count, run->parts, run->units}};
   return burn__gpu_new(run->gpu, &desc, &run->partial);
 }
 
@@ -370,6 +394,9 @@ static void measure(Run *run) {
   const bool all = plan->region == BURN_COMMON_REGION_ALL || plan->region == BURN_COMMON_REGION_ELEMENTS;
   run->size = all ? count : plan->space.shape[plan->axis];
   run->units = all ? 1 : count / run->size;
+  run->inner = 1;
+  for (uint32_t axis = all ? plan->space.rank : plan->axis + 1; axis < plan->space.rank; axis++)
+    run->inner *= plan->space.shape[axis];
   run->part_size = plan->region == BURN_COMMON_REGION_ALL ? PART : COLUMN_PART;
   run->parts = run->layout.shape.is_single ? 1 : in_parts(run->size, run->part_size);
   if (run->layout.shape.is_single) run->part_size = run->size;
@@ -468,7 +495,7 @@ static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, 
   const Gpu *gpu = self;
   const bool has_kernel = step->op < BURN_OP_LIMIT && step->output_count == 1 && gpu->rows[step->op];
   if (!has_kernel || burn_common_fused_form(step->op) == BURN_COMMON_FORM_DROPOUT) return BURN_FUSED_NO;
-  return burn_common_fused_role(step, inputs, output, true);
+  return burn_common_fused_role(step, inputs, output, burn__gpu_fused_rules(gpu));
 }
 
 /* The variant that row-major inputs need is compiled at once, so that what the compiler refuses is refused here. */
@@ -506,7 +533,7 @@ static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *b
   const char *refusal = NULL;
   BurnStatus status = BURN_OK;
   *out = NULL;
-  BurnFusedKernel *kernel = burn__gpu_fused_new(gpu->host, gpu->most_threads, body, &refusal);
+  BurnFusedKernel *kernel = burn__gpu_fused_new(gpu, body, &refusal);
   if (!kernel && !refusal) return GPU_FAIL(gpu, OUT_OF_MEMORY, "no memory of the host for a fused kernel");
   if (kernel && !refusal && !arguments_fit(kernel)) refusal = "more sizes, strides and numbers than a kernel takes";
   if (!refusal) status = prepare(gpu, kernel, body);

@@ -73,6 +73,7 @@ struct BurnFusedKernel {
   uint32_t number_count;                  /* of arguments that steps have */
   uint16_t first_number[GPU_FUSED_STEPS]; /* by step */
   uint32_t choice_count;                  /* steps whose number decides their text */
+  bool has_real_number[GPU_FUSED_STEPS];  /* by step: integers are compared with a float */
   bool is_live[BURN_COMMON_FUSED_VALUES]; /* as far as a loop needs them */
   bool is_resident[GPU_FUSED_INPUTS];     /* kept in registers, as more than one loop reads it */
   bool rows_are_resident;                 /* and what waits for a later loop too */
@@ -86,10 +87,10 @@ struct BurnFusedKernel {
 
 /* -- gpu_fused_body.c: what a kernel is made of, from its plan -------------------------------- */
 
-/* Plans and copies the body, for groups of at most so many threads. NULL if it cannot be run, for the reason *refusal;
- * without one, if there is no memory. */
-BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, uint32_t most_threads, const BurnFusedBody *body,
-                                     const char **refusal);
+/* Plans and copies the body. NULL if it cannot be run, for the reason *refusal; without one, if there is no memory. */
+BurnFusedKernel *burn__gpu_fused_new(const Gpu *gpu, const BurnFusedBody *body, const char **refusal);
+/* What bodies on this device may have. */
+const BurnCommonFusedRules *burn__gpu_fused_rules(const Gpu *gpu);
 /* Sets needed[v] for what loop `loop` needs: inputs it reads, steps it computes, rows it finds. */
 void burn__gpu_fused_mark(const BurnFusedKernel *kernel, uint32_t loop, bool *needed);
 /* True if loop computes value v where it needs it. */
@@ -104,6 +105,9 @@ bool burn__gpu_fused_chooses(BurnCommonForm form);
 
 /* How inputs lie; NULL: all row-major. */
 void burn__gpu_fused_lay_out(const BurnFusedKernel *kernel, BurnPrimitive *const *inputs, GpuFusedLayout *layout);
+
+/* What reduction v is joined in, as kernels/join.cu does it: F32, F64 or I64. */
+BurnDType burn__gpu_fused_joined_in(const BurnFusedKernel *kernel, uint32_t v);
 
 /* -- gpu_fused_text.c ------------------------------------------------------------------------- */
 

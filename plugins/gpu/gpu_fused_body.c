@@ -5,15 +5,17 @@
 
 enum { WARP = 32, LONGEST_IN_REGISTERS = 32, REGISTERS = 64, MOST_WIDTH = 8 };
 
-static const BurnCommonFusedRules rules = {.max_inputs = GPU_FUSED_INPUTS,
-                                           .max_steps = GPU_FUSED_STEPS,
-                                           .max_outputs = GPU_FUSED_OUTPUTS,
-                                           .max_loops = 16,
-                                           .max_buffers = 16,
-                                           .max_rows = GPU_FUSED_STEPS,
-                                           .longest_row = 131072,
-                                           .counts_casts = true,
-                                           .has_f64 = true};
+#define RULES(with_f64)                                                                                              \
+  {                                                                                                                  \
+    .max_inputs = GPU_FUSED_INPUTS, .max_steps = GPU_FUSED_STEPS, .max_outputs = GPU_FUSED_OUTPUTS, .max_loops = 16, \
+    .max_buffers = 16, .max_rows = GPU_FUSED_STEPS, .longest_row = 131072, .counts_casts = true,                     \
+    .has_f64 = (with_f64), .has_integers = true, .has_middle_axis = true                                             \
+  }
+
+const BurnCommonFusedRules *burn__gpu_fused_rules(const Gpu *gpu) {
+  static const BurnCommonFusedRules with_f64 = RULES(true), without_f64 = RULES(false);
+  return gpu->has_f64 ? &with_f64 : &without_f64;
+}
 
 uint32_t burn__gpu_fused_numbers(BurnCommonForm form) {
   switch (form) {
@@ -112,6 +114,14 @@ static uint32_t natural_width(const BurnFusedKernel *kernel) {
   return (uint32_t)(16 / largest);
 }
 
+/* Registers of a number of the widest dtype. */
+static int64_t registers_of_number(const BurnFusedKernel *kernel) {
+  int64_t registers = 1;
+  for (uint32_t v = 0; v < kernel->plan.value_count; v++)
+    if (kernel->is_live[v] && burn_dtype_bytes(kernel->body.values[v].dtype) == 8) registers = 2;
+  return registers;
+}
+
 /* How a row is cut: by its length and dtypes alone, as that decides the order of sums, where groups may have 512
  * threads. */
 static void cut_rows(BurnFusedKernel *kernel, uint32_t most_threads) {
@@ -123,9 +133,16 @@ static void cut_rows(BurnFusedKernel *kernel, uint32_t most_threads) {
   kernel->items = (uint32_t)items;
   kernel->rows_are_resident = true;
   const int64_t each = items * kernel->width, arrays = find_resident(kernel) + kernel->plan.buffer_count;
-  if (each <= LONGEST_IN_REGISTERS && each * arrays <= REGISTERS) return;
+  if (each <= LONGEST_IN_REGISTERS && each * arrays * registers_of_number(kernel) <= REGISTERS) return;
   kernel->rows_are_resident = false;
   memset(kernel->is_resident, 0, sizeof kernel->is_resident);
+}
+
+BurnDType burn__gpu_fused_joined_in(const BurnFusedKernel *kernel, uint32_t v) {
+  const uint32_t operand = burn_common_fused_input(&kernel->plan, burn_common_fused_step(&kernel->plan, v), 0);
+  const BurnDType dtype = kernel->plan.values[operand].dtype;
+  if (burn_dtype_kind(dtype) != BURN_KIND_FLOAT) return BURN_DTYPE_I64;
+  return dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
 }
 
 /* -- the rest --------------------------------------------------------------------------------- */
@@ -164,16 +181,23 @@ static void number_steps(BurnFusedKernel *kernel) {
       if (burn_common_fused_reduces(plan, v, loop)) kernel->reductions[kernel->reduction_count++] = v;
 }
 
-static void complete(BurnFusedKernel *kernel, uint32_t most_threads) {
+/* Groups join the sums of columns through memory that they share: one number of each thread. */
+static bool sums_fit(const Gpu *gpu, const BurnFusedKernel *kernel) {
+  return kernel->plan.region != BURN_COMMON_REGION_FIRST_AXIS ||
+         (uint64_t)kernel->reduction_count * GPU_FUSED_THREADS * sizeof(uint64_t) <= gpu->shared_bytes;
+}
+
+static void complete(const Gpu *gpu, BurnFusedKernel *kernel) {
   kernel->rows_are_resident = true;
   find_live(kernel);
   kernel->width = natural_width(kernel);
-  if (kernel->plan.region == BURN_COMMON_REGION_LAST) cut_rows(kernel, most_threads);
+  if (kernel->plan.region == BURN_COMMON_REGION_LAST) cut_rows(kernel, gpu->most_threads);
   if (kernel->plan.region == BURN_COMMON_REGION_FIRST_AXIS) kernel->width = 1;
   number_steps(kernel);
   find_reuse(kernel);
   if (kernel->choice_count > GPU_FUSED_CHOICES)
     burn_common_fused_refuse(&kernel->plan, "too many powers and quotients");
+  if (!sums_fit(gpu, kernel)) burn_common_fused_refuse(&kernel->plan, "too many reductions");
 }
 
 /* Behind the struct lie the values, the steps, their inputs and the outputs. Attributes belong to the plan alone. */
@@ -191,6 +215,7 @@ static void copy_body(BurnFusedKernel *kernel, const BurnFusedBody *body) {
   }
   for (uint32_t i = 0; i < body->step_count; i++) {
     steps[i] = body->steps[i];
+    kernel->has_real_number[i] = steps[i].attr_count > 0 && steps[i].attrs[0].tag == BURN_ATTR_F64;
     steps[i].attrs = NULL;
     memcpy(numbers, steps[i].inputs, steps[i].input_count * sizeof *numbers);
     steps[i].inputs = numbers;
@@ -202,11 +227,11 @@ static void copy_body(BurnFusedKernel *kernel, const BurnFusedBody *body) {
   kernel->body.outputs = numbers;
 }
 
-BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, uint32_t most_threads, const BurnFusedBody *body,
-                                     const char **refusal) {
+BurnFusedKernel *burn__gpu_fused_new(const Gpu *gpu, const BurnFusedBody *body, const char **refusal) {
+  const BurnHost *host = gpu->host;
   BurnCommonFusedPlan plan;
   uint64_t numbers = body->output_count;
-  burn_common_fused_plan(&plan, &rules, body);
+  burn_common_fused_plan(&plan, burn__gpu_fused_rules(gpu), body);
   *refusal = plan.refusal;
   if (plan.refusal) return NULL;
   for (uint32_t i = 0; i < body->step_count; i++) numbers += body->steps[i].input_count;
@@ -219,7 +244,7 @@ BurnFusedKernel *burn__gpu_fused_new(const BurnHost *host, uint32_t most_threads
   kernel->plan = plan;
   copy_body(kernel, body);
   kernel->plan.body = &kernel->body;
-  complete(kernel, most_threads);
+  complete(gpu, kernel);
   *refusal = kernel->plan.refusal;
   if (!*refusal) return kernel;
   host->free(kernel, bytes);

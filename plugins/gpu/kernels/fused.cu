@@ -6,16 +6,17 @@
  *   fused_fetch_L, fused_step_L, fused_store_L   inputs of loop L, what it computes of an element, its results
  *   fused_rows_L                                 what is computed once per row before loop L + 1
  *   fused_fetch_of, fused_step_of, fused_store_of, FUSED_LOOPS   of rows: those of a loop by its number; all in order
- *   fused_nothing, fused_join, fused_finish_L    of the reductions, by number; what follows loop L
+ *   Sum, fused_nothing, fused_join               what reductions join, and how, by their number
+ *   fused_finish_L                               what follows loop L
  *
- * FUSED_REGION: 0 elements, 1 rows along the last axis, 2 columns, 3 everything to one number. Loops are those of
+ * FUSED_REGION: 0 elements, 1 rows along the last axis, 2 columns (along any other axis), 3 everything to one number. Loops are those of
  * burn/common/fused_plan.h. Sums depend on the length of what is reduced alone. */
 #if FUSED_REGION == 0
 extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
   const Place first = ((Place)blockIdx.x * (256 * FUSED_VECTORS) + threadIdx.x) * FUSED_WIDTH;
   Inputs x[FUSED_VECTORS];
   Rows r;
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
 #pragma unroll
   for (int v = 0; v < FUSED_VECTORS; v++) {
     const Place i = first + v * 256 * FUSED_WIDTH;
@@ -37,14 +38,14 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
 }
 
 #else
-static __device__ inline void fused_clear(float *sums) {
+static __device__ inline void fused_clear(Sum *sums) {
 #pragma unroll
   for (int q = 0; q < FUSED_REDUCTIONS; q++) sums[q] = fused_nothing(q);
 }
 
 /* Joins what the warps of a block have of the sums first .. end-1, for all of them. */
-template <int first, int end, int warps> static __device__ inline void fused_join_warps(float *sums) {
-  __shared__ float shared[end > first ? end - first : 1][warps];
+template <int first, int end, int warps> static __device__ inline void fused_join_warps(Sum *sums) {
+  __shared__ Sum shared[end > first ? end - first : 1][warps];
 #pragma unroll
   for (int q = first; q < end; q++)
     if (threadIdx.x % 32 == 0) shared[q - first][threadIdx.x / 32] = sums[q];
@@ -58,7 +59,7 @@ template <int first, int end, int warps> static __device__ inline void fused_joi
 }
 
 /* Joins the sums first .. end-1 of all threads of a group, for all of them. */
-template <int first, int end, int threads> static __device__ inline void fused_join_threads(float *sums) {
+template <int first, int end, int threads> static __device__ inline void fused_join_threads(Sum *sums) {
 #pragma unroll
   for (int q = first; q < end; q++)
 #pragma unroll
@@ -73,7 +74,7 @@ template <int first, int end, int threads> static __device__ inline void fused_j
 #if FUSED_RESIDENT
 template <int L>
 static __device__ inline void fused_elements(const Fused &p, const Places &at, int lane, int64_t row, int64_t size,
-                                             Rows &r, Inputs *x, Kept *kept, float *sums) {
+                                             Rows &r, Inputs *x, Kept *kept, Sum *sums) {
 #pragma unroll
   for (int j = 0; j < FUSED_ITEMS; j++) {
     const int i = (j * FUSED_THREADS + lane) * FUSED_WIDTH;
@@ -89,7 +90,7 @@ static __device__ inline void fused_elements(const Fused &p, const Places &at, i
 #else
 template <int L>
 static __device__ inline void fused_elements(const Fused &p, const Places &at, int lane, int64_t row, int64_t size,
-                                             Rows &r, float *sums) {
+                                             Rows &r, Sum *sums) {
   for (int64_t i = lane * FUSED_WIDTH; i < size; i += FUSED_THREADS * FUSED_WIDTH) {
     Inputs x;
     Kept kept;
@@ -111,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) 
   const bool is_first = is_there && lane == 0;
   Places at;
   Rows r;
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
   fused_offsets(p, (Place)row, at);
   fused_row_inputs(p, at, r);
   fused_clear(sums);
@@ -130,8 +131,8 @@ extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) 
 
 #elif FUSED_REGION == 2
 /* Joins the sums of 8 lines of threads; those of the first line get the results. */
-static __device__ inline void fused_join_lines(float *sums) {
-  __shared__ float shared[FUSED_SUMS][8][32];
+static __device__ inline void fused_join_lines(Sum *sums) {
+  __shared__ Sum shared[FUSED_SUMS][8][32];
   const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
 #pragma unroll
   for (int q = 0; q < FUSED_REDUCTIONS; q++) shared[q][line][lane] = sums[q];
@@ -144,6 +145,12 @@ static __device__ inline void fused_join_lines(float *sums) {
   }
 }
 
+/* Where a column begins: p.inner of them lie beside each other, and its elements so far apart. */
+static __device__ inline int64_t fused_column(const Fused &p, int64_t column) {
+  const int64_t before = p.inner < p.units ? column / p.inner : 0;
+  return column + before * (p.size - 1) * p.inner;
+}
+
 /* A block takes 32 columns and p.part_size of their rows. */
 extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
   const int64_t groups = (p.units + 31) / 32, part = blockIdx.x / groups;
@@ -151,19 +158,20 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
   const int64_t end = (part + 1) * p.part_size < p.size ? (part + 1) * p.part_size : p.size;
   Places at;
   Rows r;
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
   fused_clear(sums);
   if (column < p.units) {
     fused_offsets(p, (Place)column, at);
     fused_row_inputs(p, at, r);
+    const int64_t first = fused_column(p, column);
 #pragma unroll 4
     for (int64_t i = part * p.part_size + line; i < end; i += 8) {
       Inputs x;
       Kept kept;
       Outputs out;
-      fused_fetch_1(p, at, i, 1, i * p.units + column, x);
+      fused_fetch_1(p, at, i, 1, first + i * p.inner, x);
       fused_step_1(p, x, 0, r, kept, sums, out);
-      fused_store_1(p, i * p.units + column, 1, out);
+      fused_store_1(p, first + i * p.inner, 1, out);
     }
   }
   fused_join_lines(sums);
@@ -175,17 +183,17 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
 }
 #else
 #pragma unroll
-  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((float *)p.partial)[(q * p.parts + part) * p.units + column] = sums[q];
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((Sum *)p.partial)[(q * p.parts + part) * p.units + column] = sums[q];
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
   const int64_t column = (int64_t)blockIdx.x * 32 + threadIdx.x % 32, line = threadIdx.x / 32;
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
   fused_clear(sums);
   for (int64_t part = line; part < p.parts && column < p.units; part += 8)
 #pragma unroll
     for (int q = 0; q < FUSED_REDUCTIONS; q++)
-      sums[q] = fused_join(q, sums[q], ((const float *)p.partial)[(q * p.parts + part) * p.units + column]);
+      sums[q] = fused_join(q, sums[q], ((const Sum *)p.partial)[(q * p.parts + part) * p.units + column]);
   fused_join_lines(sums);
   if (line != 0 || column >= p.units) return;
   Places at;
@@ -201,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
 #elif FUSED_REGION == 3
 #define FUSED_GRAIN 8 /* elements that a thread takes at once, whatever the width of its accesses */
 
-static __device__ inline void fused_end(const Fused &p, const float *sums) {
+static __device__ inline void fused_end(const Fused &p, const Sum *sums) {
   Places at;
   Rows r;
   fused_offsets(p, 0, at);
@@ -216,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
   const int64_t begin = blockIdx.x * p.part_size;
   const int64_t end = begin + p.part_size < p.count ? begin + p.part_size : p.count;
   Rows r;
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
   fused_clear(sums);
   Places none;
   fused_offsets(p, 0, none);
@@ -244,16 +252,16 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
 }
 #else
 #pragma unroll
-  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((float *)p.partial)[q * p.parts + blockIdx.x] = sums[q];
+  for (int q = 0; q < FUSED_REDUCTIONS; q++) ((Sum *)p.partial)[q * p.parts + blockIdx.x] = sums[q];
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_last(const Fused p) {
-  float sums[FUSED_SUMS];
+  Sum sums[FUSED_SUMS];
   fused_clear(sums);
   for (int64_t part = threadIdx.x; part < p.parts; part += 256)
 #pragma unroll
     for (int q = 0; q < FUSED_REDUCTIONS; q++)
-      sums[q] = fused_join(q, sums[q], ((const float *)p.partial)[q * p.parts + part]);
+      sums[q] = fused_join(q, sums[q], ((const Sum *)p.partial)[q * p.parts + part]);
   fused_join_threads<0, FUSED_REDUCTIONS, 256>(sums);
   if (threadIdx.x == 0) fused_end(p, sums);
 }

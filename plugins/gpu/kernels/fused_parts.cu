@@ -10,10 +10,9 @@ static __device__ inline uint32_t fused_divide(uint32_t n, uint32_t, uint64_t ma
 }
 static __device__ inline int64_t fused_divide(int64_t n, int64_t d, uint64_t) { return n / d; }
 
-/* Elements as steps see them: bools, f64, and all else in f32. */
+/* Elements as steps see them: bools, and what all else is computed in. */
 static __device__ inline bool fused_get(bool_t x) { return x.bits != 0; }
-static __device__ inline double fused_get(f64_t x) { return x; }
-template <class S> static __device__ inline float fused_get(S x) { return (float)burn_get(x); }
+template <class S> static __device__ inline COMPUTE(S) fused_get(S x) { return burn_get(x); }
 
 /* `left` elements in order, of which W count; those that are not there are 0. By one access, or one by one. */
 template <class S, int W, class V> static __device__ inline void fused_vector(const S *from, int64_t left, V *to) {
@@ -62,8 +61,10 @@ static __device__ inline float fused_round_bf16_t(float x) { return burn_brain_t
 
 /* How reductions join two numbers, as kernels/join.cu does; NaN stays. */
 static __device__ inline float fused_sum(float a, float b) { return a + b; }
-static __device__ inline float fused_largest(float a, float b) { return (b > a || b != b) && a == a ? b : a; }
-static __device__ inline float fused_smallest(float a, float b) { return (b < a || b != b) && a == a ? b : a; }
+static __device__ inline double fused_sum(double a, double b) { return a + b; }
+static __device__ inline int64_t fused_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+template <class A> static __device__ inline A fused_largest(A a, A b) { return (b > a || b != b) && a == a ? b : a; }
+template <class A> static __device__ inline A fused_smallest(A a, A b) { return (b < a || b != b) && a == a ? b : a; }
 
 /* Words of burn/plugin/random.h: of four elements at once, or of fewer. */
 static __device__ inline void fused_random(uint64_t seed, uint64_t block, uint32_t *c) {

@@ -7,9 +7,10 @@
 
 static uint32_t BURN_API_CALL fused_role(void *self, const BurnFusedStep *step, const BurnTensorDesc *inputs,
                                          const BurnTensorDesc *output) {
+  static const BurnCommonFusedRules in_f32 = {.has_f64 = false, .has_integers = false};
   const Ndarray *nd = self;
   const bool has_kernel = step->op < BURN_OP_LIMIT && step->output_count == 1 && nd->kernels[step->op];
-  return has_kernel ? burn_common_fused_role(step, inputs, output, false) : BURN_FUSED_NO;
+  return has_kernel ? burn_common_fused_role(step, inputs, output, &in_f32) : BURN_FUSED_NO;
 }
 
 static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,

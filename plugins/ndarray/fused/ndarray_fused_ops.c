@@ -13,6 +13,7 @@
 #define CODE_LOGIC_NOT(op) ND_FUSED_##op
 #define CODE_DIVIDE(op) ND_FUSED_##op
 #define CODE_POWER(op) ND_FUSED_power_any
+#define CODE_INTEGERS(op) 0
 #define CODE_CAST(op) 0
 #define CODE_EXPAND(op) 0
 #define CODE_WHERE(op) 0

@@ -58,8 +58,8 @@ static uint32_t add(Draft *draft, uint32_t op, BurnTensorDesc result, int a, int
 
 static void leave(Draft *draft, uint32_t v) { draft->outputs[draft->body.output_count++] = v; }
 
-static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false, false};
-static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false, false};
+static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false, false, false, false};
+static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false, false, false, false};
 
 #define F32(a, b, c) desc(BURN_DTYPE_F32, a, b, c)
 
@@ -297,6 +297,26 @@ static void test_bodies_that_no_loop_computes(void **state) {
   }
 }
 
+static void test_columns_along_a_middle_axis(void **state) {
+  BurnCommonFusedRules rules = within_loops;
+  Draft draft = {.body = {.input_count = 0}};
+  BurnCommonFusedPlan plan;
+  (void)state;
+  const uint32_t x = add_input(&draft, F32(2, 4, 8));
+  const uint32_t square = add(&draft, BURN_OP_mul, F32(2, 4, 8), (int)x, (int)x);
+  const uint32_t sum = add(&draft, BURN_OP_sum_dim, F32(2, 1, 8), (int)square, NONE);
+  draft.attrs[1] = burn_attr_i64(1);
+  leave(&draft, square);
+  leave(&draft, add(&draft, BURN_OP_exp, F32(2, 1, 8), (int)sum, NONE));
+  assert_string_equal(refusal_of(&draft, &rules), "a reduction along a middle axis");
+  rules.has_middle_axis = true;
+  burn_common_fused_plan(&plan, &rules, &draft.body);
+  assert_null(plan.refusal);
+  assert_int_equal(plan.region, BURN_COMMON_REGION_FIRST_AXIS);
+  assert_int_equal(plan.axis, 1);
+  assert_true(!plan.output_is_reduced[0] && plan.output_is_reduced[1]);
+}
+
 /* A cast that the step's loads do: nothing more to compute, and a call less. */
 static void test_casts_count_where_the_rules_say_so(void **state) {
   Draft draft = {.body = {.input_count = 0}};
@@ -312,38 +332,47 @@ static void test_casts_count_where_the_rules_say_so(void **state) {
 
 /* -- roles ------------------------------------------------------------------------------------ */
 
+enum { NO = BURN_FUSED_NO, ELEMENTS = BURN_FUSED_ELEMENTWISE };
+
 static void test_roles_follow_op_and_dtype(void **state) {
   static const struct {
     uint32_t op;
     BurnDType from, to;
-    uint32_t role, with_f64;
+    uint32_t role, with_f64, with_integers;
   } rows[] = {
-      {BURN_OP_exp, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_exp, BURN_DTYPE_BF16, BURN_DTYPE_BF16, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_exp, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_expand, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_EXPAND},
-      {BURN_OP_sum_dim, BURN_DTYPE_F64, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_NO},
-      {BURN_OP_cast, BURN_DTYPE_F64, BURN_DTYPE_BF16, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_I16, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_I32, BURN_DTYPE_F64, BURN_FUSED_NO, BURN_FUSED_NO}, /* f32 has not all of its digits */
-      {BURN_OP_neg, BURN_DTYPE_I32, BURN_DTYPE_I32, BURN_FUSED_NO, BURN_FUSED_NO},
-      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F32, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F16, BURN_FUSED_NO, BURN_FUSED_NO}, /* it would be rounded twice */
-      {BURN_OP_cast, BURN_DTYPE_U8, BURN_DTYPE_F16, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_cast, BURN_DTYPE_F32, BURN_DTYPE_I32, BURN_FUSED_NO, BURN_FUSED_NO},
-      {BURN_OP_bool_not, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, BURN_FUSED_ELEMENTWISE, BURN_FUSED_ELEMENTWISE},
-      {BURN_OP_expand, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_EXPAND, BURN_FUSED_EXPAND},
-      {BURN_OP_sum_dim, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
-      {BURN_OP_mean, BURN_DTYPE_F16, BURN_DTYPE_F16, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
-      {BURN_OP_matmul, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO, BURN_FUSED_NO},
-      {BURN_OP_LIMIT, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_NO, BURN_FUSED_NO},
+      {BURN_OP_exp, BURN_DTYPE_F32, BURN_DTYPE_F32, ELEMENTS, ELEMENTS, ELEMENTS},
+      {BURN_OP_exp, BURN_DTYPE_BF16, BURN_DTYPE_BF16, ELEMENTS, ELEMENTS, ELEMENTS},
+      {BURN_OP_exp, BURN_DTYPE_F64, BURN_DTYPE_F64, NO, ELEMENTS, NO},
+      {BURN_OP_expand, BURN_DTYPE_F64, BURN_DTYPE_F64, NO, BURN_FUSED_EXPAND, NO},
+      {BURN_OP_sum_dim, BURN_DTYPE_F64, BURN_DTYPE_F64, NO, BURN_FUSED_REDUCE, NO},
+      {BURN_OP_sum_dim, BURN_DTYPE_I32, BURN_DTYPE_I32, NO, NO, BURN_FUSED_REDUCE},
+      {BURN_OP_cast, BURN_DTYPE_F64, BURN_DTYPE_BF16, NO, ELEMENTS, NO},
+      {BURN_OP_cast, BURN_DTYPE_I16, BURN_DTYPE_F64, NO, ELEMENTS, NO},
+      {BURN_OP_cast, BURN_DTYPE_I32, BURN_DTYPE_F64, NO, NO, NO}, /* f32 has not all of its digits */
+      {BURN_OP_neg, BURN_DTYPE_I32, BURN_DTYPE_I32, NO, NO, ELEMENTS},
+      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F32, ELEMENTS, ELEMENTS, ELEMENTS},
+      {BURN_OP_cast, BURN_DTYPE_I64, BURN_DTYPE_F16, NO, NO, ELEMENTS}, /* through f32 it would be rounded twice */
+      {BURN_OP_cast, BURN_DTYPE_U8, BURN_DTYPE_F16, ELEMENTS, ELEMENTS, ELEMENTS},
+      {BURN_OP_cast, BURN_DTYPE_F32, BURN_DTYPE_I32, NO, NO, ELEMENTS},
+      {BURN_OP_bool_not, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, ELEMENTS, ELEMENTS, ELEMENTS},
+      {BURN_OP_equal_scalar, BURN_DTYPE_BOOL, BURN_DTYPE_BOOL, NO, NO, ELEMENTS},
+      {BURN_OP_bitwise_not, BURN_DTYPE_U8, BURN_DTYPE_U8, NO, NO, ELEMENTS},
+      {BURN_OP_expand, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_EXPAND, BURN_FUSED_EXPAND, BURN_FUSED_EXPAND},
+      {BURN_OP_sum_dim, BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
+      {BURN_OP_mean, BURN_DTYPE_F16, BURN_DTYPE_F16, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE, BURN_FUSED_REDUCE},
+      {BURN_OP_matmul, BURN_DTYPE_F32, BURN_DTYPE_F32, NO, NO, NO},
+      {BURN_OP_LIMIT, BURN_DTYPE_F32, BURN_DTYPE_F32, NO, NO, NO},
   };
+  BurnCommonFusedRules with_f64 = from_memory, with_integers = from_memory;
   (void)state;
+  with_f64.has_f64 = true;
+  with_integers.has_integers = true;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const BurnFusedStep step = {.op = rows[i].op, .input_count = 1, .output_count = 1};
     const BurnTensorDesc from = desc(rows[i].from, 2, 2, 2), to = desc(rows[i].to, 2, 2, 2);
-    assert_int_equal(burn_common_fused_role(&step, &from, &to, false), rows[i].role);
-    assert_int_equal(burn_common_fused_role(&step, &from, &to, true), rows[i].with_f64);
+    assert_int_equal(burn_common_fused_role(&step, &from, &to, &from_memory), rows[i].role);
+    assert_int_equal(burn_common_fused_role(&step, &from, &to, &with_f64), rows[i].with_f64);
+    assert_int_equal(burn_common_fused_role(&step, &from, &to, &with_integers), rows[i].with_integers);
   }
   assert_true(burn_common_fused_is_heavy(BURN_OP_exp) && !burn_common_fused_is_heavy(BURN_OP_add));
 }
@@ -358,6 +387,7 @@ int main(void) {
       cmocka_unit_test(test_the_space_follows_the_reduction),
       cmocka_unit_test(test_rules_bound_what_is_planned),
       cmocka_unit_test(test_bodies_that_no_loop_computes),
+      cmocka_unit_test(test_columns_along_a_middle_axis),
       cmocka_unit_test(test_casts_count_where_the_rules_say_so),
       cmocka_unit_test(test_roles_follow_op_and_dtype),
   };

@@ -3,8 +3,8 @@
  * is used. How code is made (instructions of a machine, a text for a compiler of the device) is the caller's. C99 and
  * C++11; link Burn::plugin_fused.
  *
- * A body computes in f32: halves are rounded after every op as the single ops would, masks are masks, and integers come
- * in through casts only.
+ * A body computes in f32: halves are rounded after every op as the single ops would, and masks are masks. Where the
+ * rules say so it computes in f64 and in integers, too; else integers come in through casts only.
  *
  * Loops. The space of a body is the shape of its outputs, or of what its reductions reduce. Loop 2k + 1 runs over all
  * elements of the space and ends in reductions; loop 2k runs over what there is one of per row (or column, or at all),
@@ -48,8 +48,9 @@ typedef enum BurnCommonForm {
   BURN_COMMON_FORM_COMPARE_SCALAR,
   BURN_COMMON_FORM_LOGIC, /* bools */
   BURN_COMMON_FORM_LOGIC_NOT,
-  BURN_COMMON_FORM_DIVIDE, /* by a scalar */
-  BURN_COMMON_FORM_POWER,  /* with a scalar exponent */
+  BURN_COMMON_FORM_INTEGERS, /* of one or two integers, and in no body without them */
+  BURN_COMMON_FORM_DIVIDE,   /* by a scalar */
+  BURN_COMMON_FORM_POWER,    /* with a scalar exponent */
   BURN_COMMON_FORM_CAST,
   BURN_COMMON_FORM_EXPAND,
   BURN_COMMON_FORM_WHERE,
@@ -64,10 +65,12 @@ typedef enum BurnCommonForm {
 
 /* What reductions of a body do to its space. */
 typedef enum BurnCommonRegion {
-  BURN_COMMON_REGION_ELEMENTS,   /* no reductions */
-  BURN_COMMON_REGION_LAST,       /* along the last axis: a number per row, which later loops may use */
-  BURN_COMMON_REGION_FIRST_AXIS, /* along the first axis that is not 1: a number per column, after everything else */
-  BURN_COMMON_REGION_ALL         /* of everything: one number, after everything else */
+  BURN_COMMON_REGION_ELEMENTS, /* no reductions */
+  BURN_COMMON_REGION_LAST,     /* along the last axis: a number per row, which later loops may use */
+  /* Along the first axis that is not 1 (with has_middle_axis along any but the last): a number per column, after
+   * everything else. */
+  BURN_COMMON_REGION_FIRST_AXIS,
+  BURN_COMMON_REGION_ALL /* of everything: one number, after everything else */
 } BurnCommonRegion;
 
 /* What a backend can do. */
@@ -80,9 +83,11 @@ typedef struct BurnCommonFusedRules {
   bool reduces_memory;
   /* True: a body may be one step and casts, as the single cast would write what the step then reads. */
   bool counts_casts;
-  bool has_f64; /* True: steps compute in f64, too, but for reductions */
+  bool has_f64; /* True: steps and reductions compute in f64, too */
   /* True: the body follows a product, so that one step is enough to be worth a kernel. */
   bool follows_product;
+  bool has_integers;    /* True: steps and reductions compute in integers, too, and compare bools */
+  bool has_middle_axis; /* True: columns may lie along an axis with others before it */
 } BurnCommonFusedRules;
 
 /* What is known of a value of the body: input or step. */
@@ -121,9 +126,9 @@ extern "C" {
 BurnCommonForm burn_common_fused_form(uint32_t op);
 bool burn_common_fused_is_heavy(uint32_t op);
 
-/* As BurnFusedInterface.role, of a backend that has all forms; has_f64 is that of its rules. */
+/* As BurnFusedInterface.role, of a backend that has all forms; of its rules only the dtypes count. */
 uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
-                                bool has_f64);
+                                const BurnCommonFusedRules *rules);
 
 /* Fills the plan. Without memory of its own, in time that is linear in the steps times the loops. */
 void burn_common_fused_plan(BurnCommonFusedPlan *plan, const BurnCommonFusedRules *rules, const BurnFusedBody *body);
