@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { INLINE_INPUTS = 8 };
+enum { INLINE_INPUTS = 8, INLINE_CALLS = 8 };
 
 static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs, uint32_t count) {
   BurnStatus status = BURN_OK;
@@ -146,6 +146,12 @@ typedef struct Joined {
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
 } Joined;
 
+/* All of them, and the list that the backend gets. */
+typedef struct JoinedCalls {
+  Joined *each;
+  const BurnOpCall **list;
+} JoinedCalls;
+
 /* "burn.calls" of the top of a stack, if calls of the op are to go there. A decorator that only passes the question on
  * has to see the calls itself. */
 static const BurnCallsInterface *joiner(const BurnInstance *top, uint32_t op, void **self) {
@@ -175,30 +181,36 @@ static bool join(const BurnOpInfo *op, BurnTensor *const *inputs, uint32_t input
 /* All calls as one; false, and nothing done, where that cannot be. */
 static bool submit_joined(const BurnCallsInterface *table, void *self, const BurnOpInfo *op, size_t count,
                           BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, BurnTensor **outputs,
-                          Joined *joined) {
-  const BurnOpCall **calls = (const BurnOpCall **)(void *)(joined + count);
+                          JoinedCalls joined) {
   BurnDevice *device = NULL;
   for (size_t i = 0; i < count; i++) {
-    if (!join(op, inputs + i * input_count, input_count, attrs + i * op->attr_count, &device, &joined[i])) return false;
-    calls[i] = &joined[i].call;
+    Joined *one = &joined.each[i];
+    if (!join(op, inputs + i * input_count, input_count, attrs + i * op->attr_count, &device, one)) return false;
+    joined.list[i] = &one->call;
   }
-  if (table->submit_many(self, calls, count) != BURN_OK) return false;
+  if (table->submit_many(self, joined.list, count) != BURN_OK) return false;
   for (size_t i = 0; i < count; i++) {
-    exchange(device, op->op, inputs + i * input_count, input_count, joined[i].outputs, outputs + i * op->output_count,
-             op->output_count);
+    exchange(device, op->op, inputs + i * input_count, input_count, joined.each[i].outputs,
+             outputs + i * op->output_count, op->output_count);
   }
   return true;
 }
 
 bool burn__apply_joined(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, uint32_t input_count,
                         const BurnAttr *attrs, BurnTensor **outputs) {
+  Joined few[INLINE_CALLS]; /* a small model's */
+  const BurnOpCall *short_list[INLINE_CALLS];
   if (count < 2 || input_count > INLINE_INPUTS || !inputs[0] || inputs[0]->status != BURN_OK || !burn__work_enter())
     return false;
   void *self = NULL;
   const BurnCallsInterface *table = joiner(inputs[0]->device->top, op->op, &self);
-  Joined *joined = table ? malloc(count * (sizeof *joined + sizeof(BurnOpCall *))) : NULL;
-  const bool done = joined && submit_joined(table, self, op, count, inputs, input_count, attrs, outputs, joined);
-  free(joined);
+  Joined *many = table && count > INLINE_CALLS ? malloc(count * (sizeof *many + sizeof(BurnOpCall *))) : NULL;
+  const JoinedCalls joined =
+      many ? (JoinedCalls){many, (const BurnOpCall **)(void *)(many + count)} : (JoinedCalls){few, short_list};
+  const bool has_room = many || count <= INLINE_CALLS;
+  const bool done =
+      table && has_room && submit_joined(table, self, op, count, inputs, input_count, attrs, outputs, joined);
+  free(many);
   burn__work_leave();
   return done;
 }

@@ -1,8 +1,6 @@
 /* autodiff.c - the public face of the autodiff interface in a stack. */
 #include "core_internal.h"
 
-#include <stdlib.h>
-
 struct BurnGradients {
   BurnDevice *device; /* one reference */
   BurnGradientSet *set;
@@ -129,11 +127,12 @@ static BurnStatus run_backward(const BurnDevice *device, BurnPrimitive *root, bo
 }
 
 static BurnStatus walk(const BurnTensor *root, bool create_graph, BurnGradients **gradients) {
-  BurnGradients *result = calloc(1, sizeof *result);
+  BurnGradients *result = burn__small_allocate(sizeof *result);
   if (!result) return BURN_FAIL(OUT_OF_MEMORY, "backward: no memory for the gradients");
+  result->set = NULL;
   const BurnStatus status = run_backward(root->device, root->primitive, create_graph, &result->set);
   if (status != BURN_OK) {
-    free(result);
+    burn__small_free(result, sizeof *result);
     return status;
   }
   result->device = root->device;
@@ -207,6 +206,6 @@ void burn_gradients_drop(BurnGradients *gradients) {
   if (!gradients || !burn__work_enter()) return;
   interface_of(gradients->device)->gradients_release(gradients->device->autodiff_interface.self, gradients->set);
   burn__device_release(gradients->device);
-  free(gradients);
+  burn__small_free(gradients, sizeof *gradients);
   burn__work_leave();
 }

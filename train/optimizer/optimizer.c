@@ -38,9 +38,17 @@ typedef struct StepContext {
   const BurnModuleLearningRate *rates;
   size_t done, missed; /* parameters that had a gradient, and that asked for one and had none */
   char missed_paths[400];
-  struct Stepped *found; /* [done] the parameters that have a gradient, in order */
-  size_t room;
+  struct Stepped *found; /* [done] the parameters that have a gradient, in order; memory of the optimizer */
 } StepContext;
+
+/* At least so many bytes, with the contents of before; NULL when out of memory. */
+static void *step_memory(BurnStepMemory *memory, size_t bytes) {
+  if (bytes <= memory->bytes) return memory->block;
+  const size_t wanted = bytes < 2 * memory->bytes ? 2 * memory->bytes : bytes;
+  void *block = realloc(memory->block, wanted);
+  if (block) *memory = (BurnStepMemory){block, wanted};
+  return block;
+}
 
 /* Moves the gradient of a parameter out; NULL if there is none. */
 static BurnTensor *take_gradient(const StepContext *step, const BurnParam *param) {
@@ -183,14 +191,10 @@ static BurnStatus no_memory(const BurnOptimizerGroup *group) {
 
 /* A place for one more; NULL when out of memory. */
 static Stepped *add_found(StepContext *step) {
-  if (step->done == step->room) {
-    const size_t room = step->room ? 2 * step->room : 16;
-    Stepped *found = realloc(step->found, room * sizeof *found);
-    if (!found) return NULL;
-    step->found = found;
-    step->room = room;
-  }
-  return &step->found[step->done++];
+  Stepped *found = step_memory(&step->optimizer->found, (step->done + 1) * sizeof *found);
+  if (!found) return NULL;
+  step->found = found;
+  return &found[step->done++];
 }
 
 static BurnStatus find_visitor(void *context, const BurnModuleTensor *tensor) {
@@ -218,24 +222,26 @@ typedef struct Waiting {
   Stepped **which;
   BurnStepOp *ops;
   BurnTensor **params, ***states;
+  void *room; /* of burn__step_ops */
   size_t count;
 } Waiting;
 
 /* The rows are one block, which begins with the ops. */
-static bool waiting_init(Waiting *w, size_t most) {
-  char *room = malloc(most * (sizeof *w->ops + sizeof *w->which + sizeof *w->params + sizeof *w->states));
-  *w = (Waiting){.ops = (BurnStepOp *)(void *)room};
-  if (!room) return false;
+static bool waiting_init(Waiting *w, BurnStepMemory *memory, size_t most) {
+  const size_t each = sizeof *w->ops + sizeof *w->which + sizeof *w->params + sizeof *w->states + BURN__STEP_ROOM;
+  *w = (Waiting){.ops = step_memory(memory, most * each)};
+  if (!w->ops) return false;
   w->which = (Stepped **)(void *)(w->ops + most);
   w->params = (BurnTensor **)(void *)(w->which + most);
   w->states = (BurnTensor ***)(void *)(w->params + most);
+  w->room = w->states + most;
   return true;
 }
 
 /* Does what waits, as one call where the backend can. *failed is the first parameter whose step fails. */
 static BurnStatus do_waiting(const StepContext *step, Waiting *w, size_t *failed) {
   BurnStatus status = BURN_OK;
-  burn__step_ops(w->ops, w->states, w->params, w->count);
+  burn__step_ops(w->ops, w->states, w->params, w->count, w->room);
   for (size_t i = 0; i < w->count; i++) {
     Stepped *one = w->which[i];
     const BurnStatus own = finish_step(one, w->params[i]);
@@ -273,12 +279,11 @@ static BurnStatus step_one(const StepContext *step, size_t index, Waiting *w, si
 /* All parameters, until one fails; those before it are stepped. */
 static BurnStatus step_all(const StepContext *step, size_t *failed) {
   Waiting w;
-  BurnStatus status = waiting_init(&w, step->done) ? BURN_OK : no_memory(step->found[0].group);
+  BurnStatus status = waiting_init(&w, &step->optimizer->rows, step->done) ? BURN_OK : no_memory(step->found[0].group);
   for (size_t i = 0; i < step->done && status == BURN_OK; i++) status = step_one(step, i, &w, failed);
   size_t earlier = 0;
   const BurnStatus done = w.count > 0 ? do_waiting(step, &w, &earlier) : BURN_OK;
   if (done != BURN_OK) *failed = earlier;
-  free(w.ops);
   return done != BURN_OK ? done : status;
 }
 
@@ -309,8 +314,6 @@ static BurnStatus step_found(StepContext *step, BurnModule module) {
     if (status != BURN_OK) status = annotated(status, module, &step->found[failed]);
   }
   for (size_t i = 0; i < step->done; i++) burn_drop(step->found[i].gradient); /* of those that were not begun */
-  free(step->found);
-  step->found = NULL;
   return status;
 }
 

@@ -67,6 +67,8 @@ void burn_optimizer_destroy(BurnOptimizer *optimizer) {
   burn__states_drop(&optimizer->states);
   for (size_t i = 0; i < optimizer->group_count; i++) free(optimizer->groups[i].config);
   free(optimizer->groups);
+  free(optimizer->found.block);
+  free(optimizer->rows.block);
   free(optimizer);
 }
 

@@ -44,13 +44,20 @@ typedef struct BurnOptimizerGroup {
   BurnGradientClipping clipping;
 } BurnOptimizerGroup;
 
+/* Memory that a step leaves for the next one, so that a training loop asks the system for none. */
+typedef struct BurnStepMemory {
+  void *block;
+  size_t bytes;
+} BurnStepMemory;
+
 struct BurnOptimizer {
   BurnStatus status;          /* why the config is refused; told by all that use the optimizer */
   BurnOptimizerGroup *groups; /* the first has all parameters; of those that have one, the last counts */
   size_t group_count;
-  BurnParamMap states; /* of BurnStateEntry */
-  bool stepped;        /* groups are complete, their paths are known to exist */
-  bool warned;         /* of parameters without a gradient */
+  BurnParamMap states;        /* of BurnStateEntry */
+  bool stepped;               /* groups are complete, their paths are known to exist */
+  bool warned;                /* of parameters without a gradient */
+  BurnStepMemory found, rows; /* optimizer.c: parameters with their gradients, and what is known of steps that wait */
 };
 
 struct BurnGradientsParams {
@@ -95,9 +102,11 @@ void burn__states_drop(BurnParamMap *states);
 
 /* A rule's step by its op, alone. Gives the new parameter. */
 BurnTensor *burn__step_op(BurnStepOp *step, BurnTensor **state);
-/* Many of them, as one call of the backend where it can: step i's parameter goes to params[i], its state to
- * states[i]. */
-void burn__step_ops(const BurnStepOp *steps, BurnTensor **const *states, BurnTensor **params, size_t count);
+/* Many of them, as one call of the backend where it can: step i's parameter goes to params[i], its state to states[i].
+ * `room` is memory to work in: BURN__STEP_ROOM bytes for each. */
+#define BURN__STEP_ROOM \
+  (BURN__STEP_ATTRS * sizeof(BurnAttr) + (BURN__STEP_INPUTS + BURN__STEP_OUTPUTS) * sizeof(BurnTensor *))
+void burn__step_ops(const BurnStepOp *steps, BurnTensor **const *states, BurnTensor **params, size_t count, void *room);
 
 /* -- optimizer_record.c ----------------------------------------------------------------------- */
 
