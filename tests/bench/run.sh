@@ -30,7 +30,8 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench growth --svg FILE     time against size, batch and depth, drawn
        ./dev bench curves [options]      are loss curves the same on two stacks?
        ./dev bench report [suite|growth] [options]
-                                         suite and growth (or one) into tests/bench/results.csv and sdk/guide/performance.md
+                                         suite and growth (or one) into tests/bench/results.csv and sdk/guide/performance.md;
+                                         refused while other programs compute, unless --busy is there
        ./dev bench report gpu [options]  on a GPU: its sizes, calls and models beside three ways of PyTorch, into tests/bench/results_gpu.csv
                                          and the GPU section of the page; report gpu FILE.csv takes a file from another machine
        ./dev bench --setup-peer          a python with PyTorch for the comparison, in build/bench-venv
@@ -146,12 +147,26 @@ report_gpu() {
     '' | -*)
       [ -n "$(option_value --stacks "$@")" ] || set -- --stacks 'fusion<cuda>' "$@"
       [ -n "$(option_value --peer "$@")" ] || set -- --peer torch,torch.compile,torch.cudagraph "$@"
-      rm -f "$gpu_results"
-      for group in gpu overhead model; do run_bench suite --group "$group" --csv "$gpu_results" "$@"; done
+      taken="$build/bench-results-gpu.csv"
+      rm -f "$taken"
+      for group in gpu overhead model; do
+        run_bench suite --group "$group" --csv "$taken" "$@" || die "results_gpu.csv stays as it was; what was taken is in $taken"
+      done
+      cp "$taken" "$gpu_results"
       ;;
     *) cp "$1" "$gpu_results" || die "'$1' cannot be taken" ;;
   esac
   write_tables "$gpu_results" 'GPU results'
+}
+
+# A whole run leaves nothing of older ones; a part is put among their lines. Nothing is replaced before all figures are there.
+report_suite() {
+  taken="$build/bench-results.csv"
+  rm -f "$taken"
+  if [ -n "$(option_value --only "$@")$(option_value --group "$@")" ] && [ -e "$results" ]; then cp "$results" "$taken"; fi
+  [ -n "$(option_value --peer "$@")" ] || set -- --peer torch,onednn,onnxruntime "$@"
+  run_bench suite --peer-malloc both --csv "$taken" "$@" || die "results.csv stays as it was; what was taken is in $taken"
+  cp "$taken" "$results"
 }
 
 report() {
@@ -161,11 +176,9 @@ report() {
     gpu) shift; report_gpu "$@"; return ;;
   esac
   [ -n "$(option_value --stacks "$@")" ] || set -- --stacks 'ndarray,fusion<ndarray>' "$@"
-  # A whole run leaves nothing of older ones; a part is put among their lines.
-  if [ "$part" != growth ] && [ -z "$(option_value --only "$@")$(option_value --group "$@")" ]; then rm -f "$results"; fi
-  if [ "$part" != growth ]; then run_bench suite --peer torch --peer-malloc both --csv "$results" "$@"; fi
-  if [ "$part" != suite ]; then run_bench growth --peer torch --svg "$guide/growth.svg" "$@"; fi
+  if [ "$part" != growth ]; then report_suite "$@"; fi
   write_tables "$results" results
+  if [ "$part" != suite ]; then run_bench growth --peer torch --svg "$guide/growth.svg" "$@"; fi
 }
 
 overhead_of_torch() {

@@ -20,7 +20,7 @@ install_part() {
   mv "$work/first" "$prefix"
   for file in include/burn/burn.h include/burn/plugin/plugin.h lib/libburn.so lib/cmake/Burn/burn-config.cmake \
     lib/pkgconfig/burn.pc lib/pkgconfig/burn-datasets.pc include/burn/datasets.h lib/pkgconfig/burn-import.pc include/burn/store.h share/burn/guide/backend.md share/burn/guide/ops.md share/burn/templates/backend/CMakeLists.txt \
-    share/burn/bench/peer_torch.py share/burn/ops.json share/burn/burn.json share/man/man1/burn.1 share/man/man7/burn-plugins.7 share/bash-completion/completions/burn bin/burn lib/burn/burn_probe; do
+    share/burn/bench/peer_torch.py share/burn/bench/peer_onnx.py share/burn/ops.json share/burn/burn.json share/man/man1/burn.1 share/man/man7/burn-plugins.7 share/bash-completion/completions/burn bin/burn lib/burn/burn_probe; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
   for folder in "$source/" "$work/first"; do

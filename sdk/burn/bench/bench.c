@@ -22,7 +22,7 @@ typedef struct Options {
   const char *csv, *about, *svg;
   size_t rounds, largest;
   double seconds;
-  bool json, list, quick;
+  bool json, list, quick, busy;
 } Options;
 
 /* -- choosing --------------------------------------------------------------------------------- */
@@ -71,27 +71,42 @@ static size_t count_chosen(const Choice *choice) {
 
 /* -- sides ------------------------------------------------------------------------------------ */
 
-/* The script that was named, or the one that is installed. */
-static BurnStatus find_script(const Options *options, char *out, size_t bytes) {
+/* The script that was named, or the one that is installed for this way. */
+static BurnStatus find_script(const Options *options, int way, char *out, size_t bytes) {
   char prefix[1024] = "";
   if (options->script) {
     snprintf(out, bytes, "%s", options->script);
   } else {
     if (!system_prefix(prefix, sizeof prefix))
       return burn_status_make(BURN_STATUS_IO, "cannot find the folder of burn; --script FILE");
-    snprintf(out, bytes, "%s/share/burn/bench/peer_torch.py", prefix);
+    snprintf(out, bytes, "%s/share/burn/bench/%s", prefix, peer_ways[way].script);
   }
   if (access(out, R_OK) == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_IO, "--peer torch needs '%s', which cannot be read; --script names another place",
-                          out);
+  return burn_status_make(BURN_STATUS_IO, "--peer %s needs '%s', which cannot be read; --script names another place",
+                          peer_ways[way].word[0] ? peer_ways[way].word : "torch", out);
 }
 
-static BurnStatus open_peer(Bench *bench, const PeerSetup *setup, int way) {
+/* A peer whose library is not there is said and left out. */
+static BurnStatus open_peer(Bench *bench, const Options *options, const PeerSetup *all, int way) {
+  char script[1200];
+  const char *absent = NULL;
+  PeerSetup setup = *all;
+  setup.script = script;
   if (bench->peer_count == MAX_PEERS)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--peer: at most %d peers", MAX_PEERS);
-  const BurnStatus status = peer_open(&bench->peers[bench->peer_count++], setup, way);
-  return burn_status_annotate(status, "'%s' cannot run PyTorch; --python or BURN_BENCH_PYTHON names one that can",
-                              setup->python);
+  BurnStatus status = find_script(options, way, script, sizeof script);
+  if (status != BURN_OK) return status;
+  Peer **peer = &bench->peers[bench->peer_count++];
+  status = peer_open(peer, &setup, way, &absent);
+  if (absent) {
+    fprintf(stderr, "burn bench: %s is left out: %s; --python or BURN_BENCH_PYTHON names a python that has it\n",
+            peer_label(*peer), absent);
+    peer_close(*peer);
+    *peer = NULL;
+    bench->peer_count--;
+  }
+  return burn_status_annotate(status, "'%s' cannot run %s; --python or BURN_BENCH_PYTHON names one that can",
+                              setup.python, way == PEER_ONNX ? "ONNX Runtime" : "PyTorch");
 }
 
 /* The way of the next word of "torch,torch.compile"; PEER_WAYS for one that is unknown. `*at` moves behind it. */
@@ -138,18 +153,17 @@ static BurnStatus peer_defaults(const Options *options, PeerDefaults *out) {
 }
 
 static BurnStatus open_peers(Bench *bench, const Options *options) {
-  char script[1200];
   PeerDefaults defaults = {.precision = NULL};
   const char *python = options->python ? options->python : getenv("BURN_BENCH_PYTHON");
   const bool both = strcmp(options->peer_malloc, "both") == 0, tuned = strcmp(options->peer_malloc, "tuned") == 0;
   if (strcmp(options->peer, "none") == 0) return BURN_OK;
-  BurnStatus status = find_script(options, script, sizeof script);
-  if (status == BURN_OK) status = peer_defaults(options, &defaults);
-  const PeerSetup setup = {python && python[0] ? python : "python3", script, defaults.device, defaults.precision};
+  BurnStatus status = peer_defaults(options, &defaults);
+  const PeerSetup setup = {python && python[0] ? python : "python3", NULL, defaults.device, defaults.precision};
   for (const char *at = options->peer; *at && status == BURN_OK;) {
     const int way = next_way(&at);
-    if (way != PEER_EAGER || !tuned) status = open_peer(bench, &setup, way);
-    if (status == BURN_OK && way == PEER_EAGER && (both || tuned)) status = open_peer(bench, &setup, PEER_TUNED);
+    if (way != PEER_EAGER || !tuned) status = open_peer(bench, options, &setup, way);
+    if (status == BURN_OK && way == PEER_EAGER && (both || tuned))
+      status = open_peer(bench, options, &setup, PEER_TUNED);
   }
   return status;
 }
@@ -158,7 +172,8 @@ static BurnStatus open_peers(Bench *bench, const Options *options) {
 
 static void list(const Choice *choice) {
   for (size_t i = 0; i < bench_case_count; i++) {
-    if (is_chosen(choice, &bench_cases[i])) printf("%-9s %s\n", group_names[bench_cases[i].group], bench_cases[i].name);
+    if (is_chosen(choice, &bench_cases[i]))
+      printf("%-11s %s\n", group_names[bench_cases[i].group], bench_cases[i].name);
   }
 }
 
@@ -206,29 +221,42 @@ static BurnStatus run_suite(const Bench *bench, const Options *options, const Ch
   BurnStatus status = bench_report_begin(&report, bench);
   if (status != BURN_OK) return status;
   status = run_cases(bench, choice, &report);
-  const BurnStatus written = bench_report_end(&report);
+  const BurnStatus written = bench_report_end(&report, bench);
   if (status != BURN_OK || written != BURN_OK) return status != BURN_OK ? status : written;
   if (report.failures == 0) return BURN_OK;
   return burn_status_make(BURN_STATUS_INTERNAL, "a stack failed at %zu cases; see above", report.failures);
+}
+
+/* The drawing takes its place only if the machine was quiet, where that is asked for. */
+static BurnStatus run_growth(const Bench *bench, const Options *options) {
+  char drawn[1200];
+  Load load;
+  snprintf(drawn, sizeof drawn, "%s.new", options->svg);
+  load_begin(&load, bench);
+  BurnStatus status = growth_run(bench, drawn, (int64_t)options->largest, options->about ? options->about : "");
+  const double share = load_share(&load, bench);
+  if (status == BURN_OK && bench->keeps_quiet && share > ALLOWED_LOAD) {
+    status = burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                              "the drawing is not kept: other programs used %.0f %% of the processors meanwhile, and "
+                              "%.0f %% are allowed; draw it again, or --busy takes it all the same",
+                              100 * share, 100 * ALLOWED_LOAD);
+  }
+  if (status == BURN_OK && rename(drawn, options->svg) != 0)
+    status = burn_status_make(BURN_STATUS_IO, "%s cannot be written", options->svg);
+  if (status != BURN_OK) remove(drawn);
+  return status;
 }
 
 /* Everything that measures; peers and threads are ended by the caller. */
 static BurnStatus run(Bench *bench, const Options *options, const Choice *choice) {
   /* The peers first: OpenBLAS stops its threads when a process forks. */
   BurnStatus status = open_peers(bench, options);
+  if (status == BURN_OK && bench->keeps_quiet) status = load_check(bench);
   if (status == BURN_OK) status = stacks_open(bench, options->stacks);
   if (status == BURN_OK) status = bench_device_open(bench);
   if (status == BURN_OK && !bench->device.is_gpu) status = limits_open();
   if (status != BURN_OK) return status;
-  Load load;
-  load_begin(&load, bench);
-  if (options->svg) {
-    status = growth_run(bench, options->svg, (int64_t)options->largest, options->about ? options->about : "");
-  } else {
-    status = run_suite(bench, options, choice);
-  }
-  load_end(&load, bench);
-  return status;
+  return options->svg ? run_growth(bench, options) : run_suite(bench, options, choice);
 }
 
 /* -- the command line ------------------------------------------------------------------------- */
@@ -274,7 +302,7 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"stacks", ARGUMENT_TEXT, &options->stacks, "A,B,..",
        "stacks, the first to compare with; autodiff is put on top where it is needed"},
       {"peer", ARGUMENT_TEXT, &options->peer, "PEERS",
-       "none, or some of torch,torch.compile,torch.cudagraph: PyTorch in a process of its own each"},
+       "none, or some of torch,torch.compile,torch.cudagraph,onednn,onnxruntime, each in a process of its own"},
       {"peer-malloc", ARGUMENT_TEXT, &options->peer_malloc, "HOW",
        "default, tuned (a malloc that keeps its pages) or both"},
       {"peer-device", ARGUMENT_TEXT, &options->peer_device, "DEVICE",
@@ -290,7 +318,8 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       {"about", ARGUMENT_TEXT, &options->about, "TEXT", "when and where, for what is written"},
       {"json", ARGUMENT_FLAG, &options->json, NULL,
        "one JSON object per line: the machine, then one per case and stack"},
-      {"csv", ARGUMENT_TEXT, &options->csv, "FILE", "put the results into its lines"},
+      {"csv", ARGUMENT_TEXT, &options->csv, "FILE", "put the results into its lines, if no other programs compute"},
+      {"busy", ARGUMENT_FLAG, &options->busy, NULL, "keep figures of a machine that others use all the same"},
   };
   const Argument growth_arguments[] = {
       arguments[3],
@@ -303,7 +332,8 @@ static int parse(int argc, char **argv, bool growth, Options *options) {
       arguments[10],
       arguments[11],
       arguments[13],
-      {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing"},
+      arguments[16],
+      {"svg", ARGUMENT_TEXT, &options->svg, "FILE", "the drawing, if no other programs compute"},
       {"largest", ARGUMENT_SIZE, &options->largest, "N", "elements of a tensor"},
   };
   if (growth) {
@@ -360,7 +390,9 @@ static int suite_main(int argc, char **argv, bool growth) {
     options.seconds = 0.02;
   }
   Choice choice;
-  Bench bench = {.rounds = options.rounds, .seconds = options.seconds};
+  Bench bench = {.rounds = options.rounds,
+                 .seconds = options.seconds,
+                 .keeps_quiet = (options.csv || options.svg) && !options.busy};
   if (!check(&options, growth) || !choice_make(&choice, &options)) return COMMAND_USAGE;
   if (count_chosen(&choice) == 0) {
     fprintf(stderr, "burn bench: no case matches; --list shows them\n");

@@ -16,6 +16,8 @@ target_sources(burn_command PRIVATE ${bench_sources} ${CMAKE_CURRENT_SOURCE_DIR}
   ${CMAKE_CURRENT_SOURCE_DIR}/examples/wgan/wgan_model.c)
 target_compile_definitions(burn_command PRIVATE BURN_COMMAND_BENCH=1)
 
-# The peer lies at the same place beside the command here and installed.
-configure_file(${bench_folder}/peer_torch.py ${CMAKE_BINARY_DIR}/share/burn/bench/peer_torch.py COPYONLY)
-install(FILES ${bench_folder}/peer_torch.py DESTINATION share/burn/bench)
+# The peers lie at the same place beside the command here and installed.
+foreach(peer peer_torch.py peer_onnx.py)
+  configure_file(${bench_folder}/${peer} ${CMAKE_BINARY_DIR}/share/burn/bench/${peer} COPYONLY)
+  install(FILES ${bench_folder}/${peer} DESTINATION share/burn/bench)
+endforeach()

@@ -48,6 +48,7 @@ typedef struct Subject {
     char bytes[MODEL_BYTES];
     double align;
   } model, valid; /* valid: the copy for inference */
+  bool infers;    /* it has `valid` */
   double loss;    /* of the last step; NaN for what has none */
 } Subject;
 
@@ -129,6 +130,9 @@ extern const size_t network_kind_count;
 BurnStatus network_prepare(Subject *s, const Network *model);
 BurnStatus network_step(Subject *s);
 BurnStatus network_infer(Subject *s);
+/* Writes the model of a subject that infers as `model.onnx` into a folder, its input and its output as `input.npy` and
+ * `output.npy`. */
+BurnStatus network_export(const Subject *s, const char *folder);
 /* The steps of WGAN-GP, which have losses of their own. */
 BurnStatus wgan_critic_step(Subject *s);
 BurnStatus wgan_generator_step(Subject *s);
@@ -146,30 +150,38 @@ typedef struct Spread {
   double median, low, high;
 } Spread;
 Spread spread_of(double *samples, size_t count);
+/* Half the distance of the quartiles, by the median: the `+-` of tables. */
+double spread_noise(const Spread *time);
 
 /* -- peers ------------------------------------------------------------------------------------ */
 
 /* A child process that measures the same kinds; see peer.c for the lines that are exchanged. */
 typedef struct Peer Peer;
 
-/* A way to run PyTorch, as --peer has it: its word, what the peer is told, and how its figures are called. */
+/* A way to run PyTorch, or another program, as --peer has it: its word, what the peer is told, and how its figures are
+ * called: in the table, in the guide's tables, in JSON and in columns. */
 typedef struct PeerWay {
-  const char *word, *mode, *label;
-  const char *suffix; /* of "torch" and "ratio" in JSON, and of columns */
+  const char *word, *mode, *label, *heading, *name;
+  const char *suffix; /* of "ratio" and "peer" in JSON */
+  const char *script; /* that is installed */
   bool tuned_malloc;
+  bool reads_models; /* it runs what we export, so it has inference only */
 } PeerWay;
-enum { PEER_EAGER, PEER_TUNED, PEER_COMPILED, PEER_GRAPHS, PEER_WAYS };
+enum { PEER_EAGER, PEER_TUNED, PEER_COMPILED, PEER_GRAPHS, PEER_ONEDNN, PEER_ONNX, PEER_WAYS };
 extern const PeerWay peer_ways[PEER_WAYS];
 
 /* What runs a peer, and where and how it computes: "cpu" or "cuda:0"; a word of --peer-precision. */
 typedef struct PeerSetup {
   const char *python, *script, *device, *precision;
 } PeerSetup;
-BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way);
+/* *absent is the reason, in the peer, where the program runs and lacks what it is to measure; else NULL. */
+BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way, const char **absent);
 void peer_close(Peer *peer); /* NULL is allowed */
 int peer_way(const Peer *peer);
 const char *peer_label(const Peer *peer);
 const char *peer_version(const Peer *peer);
+/* Where a peer that reads models finds the one of a case; NULL for other peers. */
+const char *peer_folder(const Peer *peer);
 /* Prepares a case; side->known is false if the peer has no such kind, or cannot and says why (side->problem).
  * side->first_loss is NaN for what has none. */
 struct Side;
@@ -212,7 +224,8 @@ typedef struct Bench {
   Peer *peers[MAX_PEERS];
   size_t peer_count;
   size_t rounds;
-  double seconds; /* of a sample */
+  double seconds;   /* of a sample */
+  bool keeps_quiet; /* figures are kept, and only those of a quiet machine */
   BenchDevice device;
 } Bench;
 
@@ -256,9 +269,12 @@ BurnStatus stacks_open(Bench *bench, const char *text);
 typedef struct Load {
   double wall, busy, ours; /* seconds */
 } Load;
+#define ALLOWED_LOAD 0.03 /* share of the processors that others may use */
 void load_begin(Load *load, const Bench *bench);
-/* Says so on stderr if others used a part of the machine: then no figure is good. */
-void load_end(const Load *begin, const Bench *bench);
+/* The share of the processors that other programs have used since; NaN where it is not known. */
+double load_share(const Load *begin, const Bench *bench);
+/* Looks at the machine for a second, in which we do nothing: FAILED_PRECONDITION where others use it. */
+BurnStatus load_check(const Bench *bench);
 
 /* The other commands. curves_main returns the exit status; growth_run draws into a file, `about` below;
  * tensors have at most `largest` elements. */

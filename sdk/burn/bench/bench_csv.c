@@ -5,12 +5,47 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "group,case,stack,ours_ms,torch_ms,torch_tuned_ms,ratio,ratio_tuned,limit_percent"
-#define GPU_HEAD ",torch_compile_ms,torch_cudagraph_ms,peak_MB,torch_peak_MB"
-enum { COLUMNS = 9, GPU_COLUMNS = 13, LINE_BYTES = 1024 };
+/* The columns after group, case and stack: COLUMN(name, part of a row, what one of its units is in those of the file,
+ * is it there without figures). */
+#define COLUMNS(COLUMN)                                                        \
+  COLUMN("ours_ms", ours, 1e3, true)                                           \
+  COLUMN("torch_ms", peer[PEER_EAGER], 1e3, true)                              \
+  COLUMN("torch_tuned_ms", peer[PEER_TUNED], 1e3, true)                        \
+  COLUMN("ratio", ratio, 1, true)                                              \
+  COLUMN("ratio_tuned", ratio_tuned, 1, true)                                  \
+  COLUMN("limit_percent", limit, 100, true)                                    \
+  COLUMN("torch_compile_ms", peer[PEER_COMPILED], 1e3, false)                  \
+  COLUMN("torch_cudagraph_ms", peer[PEER_GRAPHS], 1e3, false)                  \
+  COLUMN("peak_MB", peak, 1e-6, false)                                         \
+  COLUMN("torch_peak_MB", torch_peak, 1e-6, false)                             \
+  COLUMN("onednn_ms", peer[PEER_ONEDNN], 1e3, false)                           \
+  COLUMN("onnxruntime_ms", peer[PEER_ONNX], 1e3, false)                        \
+  COLUMN("noise_percent", noise, 100, false)                                   \
+  COLUMN("torch_noise_percent", peer_noise[PEER_EAGER], 100, false)            \
+  COLUMN("torch_tuned_noise_percent", peer_noise[PEER_TUNED], 100, false)      \
+  COLUMN("torch_compile_noise_percent", peer_noise[PEER_COMPILED], 100, false) \
+  COLUMN("torch_cudagraph_noise_percent", peer_noise[PEER_GRAPHS], 100, false) \
+  COLUMN("onednn_noise_percent", peer_noise[PEER_ONEDNN], 100, false)          \
+  COLUMN("onnxruntime_noise_percent", peer_noise[PEER_ONNX], 100, false)
+typedef struct Column {
+  const char *name;
+  size_t at; /* of the number in a row */
+  double scale;
+  bool always;
+} Column;
+#define COLUMN_ROW(name, part, scale, always) {name, offsetof(CsvRow, part), scale, always},
+static const Column columns[] = {COLUMNS(COLUMN_ROW)};
+enum { COLUMN_COUNT = sizeof columns / sizeof columns[0], NAMES = 3, MAX_CELLS = NAMES + COLUMN_COUNT };
+enum { LINE_BYTES = 1024 };
+
+static double *number_at(CsvRow *row, const Column *column) { return (double *)(void *)((char *)row + column->at); }
+static double number_of(const CsvRow *row, const Column *column) {
+  return *(const double *)(const void *)((const char *)row + column->at);
+}
 
 static size_t case_index(const char *name) {
   size_t i = 0;
@@ -18,10 +53,13 @@ static size_t case_index(const char *name) {
   return i;
 }
 
-BurnStatus csv_put(CsvFile *file, const CsvRow *row) {
+BurnStatus csv_put(CsvFile *file, const CsvRow *given) {
+  CsvRow row = *given;
+  row.ratio = row.ours / row.peer[PEER_EAGER];
+  row.ratio_tuned = row.ours / row.peer[PEER_TUNED];
   for (size_t i = 0; i < file->count; i++) {
-    if (file->rows[i].index != row->index || strcmp(file->rows[i].stack, row->stack) != 0) continue;
-    file->rows[i] = *row;
+    if (file->rows[i].index != row.index || strcmp(file->rows[i].stack, row.stack) != 0) continue;
+    file->rows[i] = row;
     return BURN_OK;
   }
   if (file->count == file->capacity) {
@@ -31,7 +69,7 @@ BurnStatus csv_put(CsvFile *file, const CsvRow *row) {
     file->rows = rows;
     file->capacity = capacity;
   }
-  file->rows[file->count++] = *row;
+  file->rows[file->count++] = row;
   return BURN_OK;
 }
 
@@ -43,18 +81,18 @@ void csv_release(CsvFile *file) {
 /* -- reading ---------------------------------------------------------------------------------- */
 
 /* Cuts a line at its commas; a stack with commas stands in quotes. */
-static int cut(char *line, char *columns[GPU_COLUMNS]) {
+static int cut(char *line, char *cells[MAX_CELLS]) {
   int count = 0;
   char *at = line;
-  while (at && count < GPU_COLUMNS) {
+  while (at && count < MAX_CELLS) {
     char *end = NULL;
     if (*at == '"') {
-      columns[count++] = ++at;
+      cells[count++] = ++at;
       end = strchr(at, '"');
       if (!end) return count;
       *end++ = '\0';
     } else {
-      columns[count++] = at;
+      cells[count++] = at;
       end = at + strcspn(at, ",\n");
     }
     at = *end == ',' ? end + 1 : NULL;
@@ -63,29 +101,42 @@ static int cut(char *line, char *columns[GPU_COLUMNS]) {
   return count;
 }
 
-static double number(const char *text, double scale) {
-  return *text && *text != '\n' ? strtod(text, NULL) * scale : (double)NAN;
+/* The columns that a file has, as its line of names says. */
+typedef struct Head {
+  const Column *columns[COLUMN_COUNT];
+  int count; /* 0: that line has not come */
+} Head;
+
+static BurnStatus take_names(Head *head, char *line) {
+  char *cells[MAX_CELLS];
+  const int count = cut(line, cells);
+  head->count = 0;
+  for (int i = NAMES; i < count; i++) {
+    size_t k = 0;
+    while (k < COLUMN_COUNT && strcmp(columns[k].name, cells[i]) != 0) k++;
+    if (k == COLUMN_COUNT)
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no column of this program is called '%s'", cells[i]);
+    head->columns[head->count++] = &columns[k];
+  }
+  return BURN_OK;
 }
 
-static BurnStatus take_line(CsvFile *file, char *line) {
-  char *columns[GPU_COLUMNS];
-  if (line[0] == '#' || strncmp(line, "group,", 6) == 0) return BURN_OK;
-  const size_t length = strlen(line);
-  const int count = cut(line, columns);
-  if (count != COLUMNS && count != GPU_COLUMNS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a line without %d columns", COLUMNS);
-  for (int i = count; i < GPU_COLUMNS; i++) columns[i] = line + length; /* "" */
-  CsvRow row = {.index = case_index(columns[1]),
-                .ours = number(columns[3], 1e-3),
-                .torch = {[PEER_EAGER] = number(columns[4], 1e-3),
-                          [PEER_TUNED] = number(columns[5], 1e-3),
-                          [PEER_COMPILED] = number(columns[9], 1e-3),
-                          [PEER_GRAPHS] = number(columns[10], 1e-3)},
-                .limit = number(columns[8], 1e-2),
-                .peak = number(columns[11], 1e6),
-                .torch_peak = number(columns[12], 1e6)};
+static BurnStatus take_line(CsvFile *file, const Head *head, char *line) {
+  char *cells[MAX_CELLS];
+  CsvRow row = {0};
+  const int count = cut(line, cells);
+  if (head->count == 0)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "figures before the line with the names of the columns");
+  if (count != NAMES + head->count)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a line without %d columns", NAMES + head->count);
+  row.index = case_index(cells[1]);
   if (row.index == bench_case_count) return BURN_OK;
-  snprintf(row.stack, sizeof row.stack, "%s", columns[2]);
+  snprintf(row.stack, sizeof row.stack, "%s", cells[2]);
+  for (int i = 0; i < COLUMN_COUNT; i++) *number_at(&row, &columns[i]) = (double)NAN;
+  for (int i = 0; i < head->count; i++) {
+    const char *text = cells[NAMES + i];
+    if (*text) *number_at(&row, head->columns[i]) = strtod(text, NULL) / head->columns[i]->scale;
+  }
   return csv_put(file, &row);
 }
 
@@ -97,12 +148,14 @@ BurnStatus csv_load(CsvFile *file, const char *path) {
   if (burn_status_code(status) == BURN_STATUS_NOT_FOUND) return BURN_OK;
   if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   int about = 0;
+  Head head = {.count = 0};
   while (status == BURN_OK && fgets(line, sizeof line, input)) {
-    if (line[0] == '#' && about < 3) {
-      line[strcspn(line, "\n")] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (line[0] != '#') {
+      status = strncmp(line, "group,", 6) == 0 ? take_names(&head, line) : take_line(file, &head, line);
+    } else if (about < 3) {
       snprintf(file->about[about++], sizeof file->about[0], "%s", line + strspn(line, "# "));
     }
-    status = take_line(file, line);
   }
   fclose(input);
   return burn_status_annotate(status, "%s", path);
@@ -116,37 +169,24 @@ static int by_case(const void *a, const void *b) {
   return strcmp(x->stack, y->stack);
 }
 
-static void put_number(FILE *output, double value) {
-  fputc(',', output);
-  if (isfinite(value)) fprintf(output, "%.3g", value);
-}
-
-/* What only runs on GPUs have. */
-static bool is_of_gpu(const CsvRow *row) {
-  return isfinite(row->torch[PEER_COMPILED]) || isfinite(row->torch[PEER_GRAPHS]) || isfinite(row->peak);
-}
-
-static bool has_gpu(const CsvFile *file) {
+/* Has any row a number there? */
+static bool has_numbers(const CsvFile *file, const Column *column) {
   for (size_t i = 0; i < file->count; i++) {
-    if (is_of_gpu(&file->rows[i])) return true;
+    if (isfinite(number_of(&file->rows[i], column))) return true;
   }
   return false;
 }
 
-static void put_row(FILE *output, const CsvRow *row, bool with_gpu) {
+static void put_row(FILE *output, const CsvRow *row, const bool *written) {
   const Case *c = &bench_cases[row->index];
   const char *quote = strchr(row->stack, ',') ? "\"" : "";
   fprintf(output, "%s,%s,%s%s%s", group_names[c->group], c->name, quote, row->stack, quote);
-  put_number(output, 1e3 * row->ours);
-  put_number(output, 1e3 * row->torch[PEER_EAGER]);
-  put_number(output, 1e3 * row->torch[PEER_TUNED]);
-  put_number(output, row->ours / row->torch[PEER_EAGER]);
-  put_number(output, row->ours / row->torch[PEER_TUNED]);
-  put_number(output, 100 * row->limit);
-  if (with_gpu) put_number(output, 1e3 * row->torch[PEER_COMPILED]);
-  if (with_gpu) put_number(output, 1e3 * row->torch[PEER_GRAPHS]);
-  if (with_gpu) put_number(output, 1e-6 * row->peak);
-  if (with_gpu) put_number(output, 1e-6 * row->torch_peak);
+  for (int i = 0; i < COLUMN_COUNT; i++) {
+    const double value = number_of(row, &columns[i]) * columns[i].scale;
+    if (!written[i]) continue;
+    fputc(',', output);
+    if (isfinite(value)) fprintf(output, "%.3g", value);
+  }
   fputc('\n', output);
 }
 
@@ -157,9 +197,14 @@ BurnStatus csv_save(CsvFile *file, const char *path) {
   for (int i = 0; i < 3; i++) {
     if (file->about[i][0]) fprintf(output, "# %s\n", file->about[i]);
   }
-  const bool with_gpu = has_gpu(file);
-  fprintf(output, HEAD "%s\n", with_gpu ? GPU_HEAD : "");
-  for (size_t i = 0; i < file->count; i++) put_row(output, &file->rows[i], with_gpu);
+  bool written[COLUMN_COUNT];
+  fprintf(output, "group,case,stack");
+  for (int i = 0; i < COLUMN_COUNT; i++) {
+    written[i] = columns[i].always || has_numbers(file, &columns[i]);
+    if (written[i]) fprintf(output, ",%s", columns[i].name);
+  }
+  fputc('\n', output);
+  for (size_t i = 0; i < file->count; i++) put_row(output, &file->rows[i], written);
   const bool failed = ferror(output) != 0;
   if (fclose(output) != 0 || failed) return burn_status_make(BURN_STATUS_IO, "%s cannot be written", path);
   return BURN_OK;
@@ -167,9 +212,12 @@ BurnStatus csv_save(CsvFile *file, const char *path) {
 
 /* -- Markdown --------------------------------------------------------------------------------- */
 
-static void markdown_time(double seconds) {
+/* " 12.3 us +- 2 % |", the noise where it is known. */
+static void markdown_time(double seconds, double noise) {
   char text[32];
-  printf(" %s |", isfinite(seconds) ? time_text(seconds, text, sizeof text) : "-");
+  printf(" %s", isfinite(seconds) ? time_text(seconds, text, sizeof text) : "-");
+  if (isfinite(seconds) && isfinite(noise)) printf(" +- %.0f %%", 100 * noise);
+  printf(" |");
 }
 
 static void markdown_number(double value, const char *format) {
@@ -183,23 +231,27 @@ static void markdown_number(double value, const char *format) {
 }
 
 /* Which columns the tables have beside those of every run. */
-typedef struct Columns {
-  bool stack, tuned, gpu;
-} Columns;
+typedef struct Shown {
+  bool stack, gpu, peer[PEER_WAYS];
+} Shown;
 
-static Columns columns_of(const CsvFile *file) {
-  Columns columns = {.gpu = has_gpu(file)};
+static Shown shown_of(const CsvFile *file) {
+  Shown with = {.peer[PEER_EAGER] = true};
   for (size_t i = 0; i < file->count; i++) {
-    columns.tuned = columns.tuned || isfinite(file->rows[i].torch[PEER_TUNED]);
-    columns.stack = columns.stack || strcmp(file->rows[i].stack, file->rows[0].stack) != 0;
+    const CsvRow *row = &file->rows[i];
+    with.stack = with.stack || strcmp(row->stack, file->rows[0].stack) != 0;
+    with.gpu = with.gpu || isfinite(row->peak); /* what only runs on GPUs have */
+    for (int way = 0; way < PEER_WAYS; way++) with.peer[way] = with.peer[way] || isfinite(row->peer[way]);
   }
-  return columns;
+  return with;
 }
 
 /* The least of PyTorch's times. */
 static double best_of_torch(const CsvRow *row) {
-  double best = row->torch[0];
-  for (int way = 1; way < PEER_WAYS; way++) best = fmin(best, row->torch[way]); /* the other one if one is NaN */
+  double best = row->peer[PEER_EAGER];
+  for (int way = 0; way < PEER_WAYS; way++) {
+    if (way != PEER_ONNX) best = fmin(best, row->peer[way]); /* the other one if one is NaN */
+  }
   return best;
 }
 
@@ -214,32 +266,44 @@ static void markdown_gpu(const CsvRow *row) {
   markdown_number(1e-6 * row->torch_peak, "%.0f MB");
 }
 
-static void markdown_row(const CsvRow *row, Columns with) {
+/* A column of times for each peer, then the ratio to PyTorch, then those to the others; on a GPU the ratio to the
+ * best. */
+static void markdown_row(const CsvRow *row, const Shown *with) {
   printf("| %s |", bench_cases[row->index].name);
-  if (with.stack) printf(" `%s` |", row->stack);
-  markdown_time(row->ours);
-  markdown_time(row->torch[PEER_EAGER]);
-  if (with.tuned) markdown_time(row->torch[PEER_TUNED]);
-  if (with.gpu) markdown_time(row->torch[PEER_COMPILED]);
-  if (with.gpu) markdown_time(row->torch[PEER_GRAPHS]);
-  markdown_number(row->ours / (with.gpu ? best_of_torch(row) : row->torch[PEER_EAGER]), "%.2f");
-  if (with.tuned) markdown_number(row->ours / row->torch[PEER_TUNED], "%.2f");
+  if (with->stack) printf(" `%s` |", row->stack);
+  markdown_time(row->ours, row->noise);
+  for (int way = 0; way < PEER_WAYS; way++) {
+    if (with->peer[way]) markdown_time(row->peer[way], row->peer_noise[way]);
+  }
+  markdown_number(row->ours / (with->gpu ? best_of_torch(row) : row->peer[PEER_EAGER]), "%.2f");
+  for (int way = PEER_EAGER + 1; way < PEER_WAYS && !with->gpu; way++) {
+    if (with->peer[way]) markdown_number(row->ours / row->peer[way], "%.2f");
+  }
   markdown_number(100 * row->limit, "%.0f %%");
-  if (with.gpu) markdown_gpu(row);
+  if (with->gpu) markdown_gpu(row);
   printf("\n");
 }
 
 /* The names of the columns, then the line below them. */
-static void markdown_head(const char *group, Columns with) {
-  printf("\n| %s |%s ours | PyTorch |%s%s ratio |%s of the %s |%s\n", group, with.stack ? " stack |" : "",
-         with.tuned ? " tuned |" : "", with.gpu ? " compiled | CUDA graph |" : "", with.tuned ? " to tuned |" : "",
-         with.gpu ? "copy" : "limit", with.gpu ? " rate | memory | PyTorch's |" : "");
-  printf("|%s%s%s%s\n", "---|---|---|---|---|", with.stack ? "---|" : "", with.tuned ? "---|---|" : "",
-         with.gpu ? "---|---|---|---|---|" : "");
+static void markdown_head(const char *group, const Shown *with) {
+  int count = 4 + (with->stack ? 1 : 0) + (with->gpu ? 3 : 0); /* group, ours, ratio, limit */
+  printf("\n| %s |%s ours |", group, with->stack ? " stack |" : "");
+  for (int way = 0; way < PEER_WAYS; way++) {
+    if (with->peer[way]) printf(" %s |", peer_ways[way].heading);
+    count += with->peer[way];
+  }
+  printf(" ratio |");
+  for (int way = PEER_EAGER + 1; way < PEER_WAYS && !with->gpu; way++) {
+    if (with->peer[way]) printf(" to %s |", peer_ways[way].heading);
+    count += with->peer[way];
+  }
+  printf(" of the %s |%s\n|", with->gpu ? "copy" : "limit", with->gpu ? " rate | memory | PyTorch's |" : "");
+  while (count-- > 0) printf("---|");
+  printf("\n");
 }
 
 void csv_markdown(const CsvFile *file) {
-  const Columns with = columns_of(file);
+  const Shown with = shown_of(file);
   for (int i = 0; i < 3; i++) {
     if (file->about[i][0]) printf("%s%s\n", file->about[i], i < 2 && file->about[i + 1][0] ? ";" : ".");
   }
@@ -248,9 +312,9 @@ void csv_markdown(const CsvFile *file) {
   for (size_t i = 0; i < file->count; i++) {
     const Group now = bench_cases[file->rows[i].index].group;
     if (i == 0 || now != group) {
-      markdown_head(group_names[now], with);
+      markdown_head(group_names[now], &with);
     }
     group = now;
-    markdown_row(&file->rows[i], with);
+    markdown_row(&file->rows[i], &with);
   }
 }

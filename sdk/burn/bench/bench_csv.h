@@ -9,10 +9,11 @@
 typedef struct CsvRow {
   size_t index; /* of the case */
   char stack[128];
-  double ours;             /* seconds */
-  double torch[PEER_WAYS]; /* seconds of PyTorch, each way of running it */
-  double limit;            /* share of what the machine can do, 1 is all */
-  double peak, torch_peak; /* bytes of tensors at most; told on GPUs */
+  double ours, noise;                            /* seconds; half the distance of the quartiles by the median */
+  double peer[PEER_WAYS], peer_noise[PEER_WAYS]; /* of the peers */
+  double ratio, ratio_tuned;                     /* ours by PyTorch's; csv_put makes them */
+  double limit;                                  /* share of what the machine can do, 1 is all */
+  double peak, torch_peak;                       /* bytes of tensors at most; told on GPUs */
 } CsvRow;
 
 typedef struct CsvFile {

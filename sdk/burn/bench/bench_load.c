@@ -1,12 +1,12 @@
-/* bench_load.c - did other programs use the machine while we measured? Told by Linux; elsewhere nothing is said. */
+/* bench_load.c - do other programs use the machine while we measure? Told by Linux; elsewhere nothing is known. */
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
-
-#define MAX_SHARE 0.03
 
 /* CPU seconds of all programs since the start of the machine, those that the host took included. */
 static double busy_seconds(void) {
@@ -43,12 +43,22 @@ static double own_seconds(const Bench *bench) {
 
 void load_begin(Load *load, const Bench *bench) { *load = (Load){seconds_now(), busy_seconds(), own_seconds(bench)}; }
 
-void load_end(const Load *begin, const Bench *bench) {
+double load_share(const Load *begin, const Bench *bench) {
   Load end;
   load_begin(&end, bench);
   const double wall = end.wall - begin->wall, others = (end.busy - begin->busy) - (end.ours - begin->ours);
-  const double share = others / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
-  if (wall < 1 || begin->busy == 0 || share < MAX_SHARE) return;
-  fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n",
-          100 * share);
+  if (wall < 1 || begin->busy == 0) return (double)NAN; /* the system counts in hundredths of a second */
+  return fmax(0, others / (wall * (double)sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+BurnStatus load_check(const Bench *bench) {
+  Load begin;
+  load_begin(&begin, bench);
+  nanosleep(&(struct timespec){1, 1000000}, NULL);
+  const double share = load_share(&begin, bench);
+  if (!(share > ALLOWED_LOAD)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                          "other programs use %.0f %% of the processors, and %.0f %% are allowed for figures that are "
+                          "kept; end them, or --busy takes the figures all the same",
+                          100 * share, 100 * ALLOWED_LOAD);
 }

@@ -56,6 +56,7 @@ static void json_side(const Case *c, const char *name, const Side *side) {
   const double rate = case_rate(c, side->time.median, &unit);
   printf(",\"%s\":{\"seconds\":%.6g,\"low\":%.6g,\"high\":%.6g", name, side->time.median, side->time.low,
          side->time.high);
+  json_number("noise", spread_noise(&side->time));
   if (isfinite(rate)) printf(",\"%s\":%.6g", c->flops > 0 ? "TFLOPps" : "GBps", rate);
   if (isfinite(side->first_loss) || isfinite(side->last_loss)) { /* not of training: neither is known */
     json_number("first_loss", side->first_loss);
@@ -68,7 +69,8 @@ static void json_machine(const Report *report, const Bench *bench) {
   const Machine *m = &report->machine;
   printf("{\"machine\":{\"about\":");
   json_text(report->about ? report->about : "");
-  printf(",\"threads\":%u", burn_threads());
+  printf(",\"threads\":%u,\"rounds\":%zu", burn_threads(), bench->rounds);
+  json_number("sample_seconds", bench->seconds);
   json_number("copy_GBps", m->copy);
   json_number("read_GBps", m->read);
   json_number("add_GBps", m->add);
@@ -94,15 +96,19 @@ static void json_bytes(const Side *side) {
   }
 }
 
-/* A peer's figures and ours by its: "torch_compile", "torch_compile_bytes_peak", "ratio_compile". */
-static void json_peer(const Case *c, const Side *own, const Side *peer, const char *suffix) {
+/* A peer's figures and ours by its: "torch_compile", "torch_compile_bytes_peak", "ratio_compile"; or why it has
+ * none. */
+static void json_peer(const Case *c, const Side *own, const Side *peer, const PeerWay *way) {
   char name[48];
+  if (!peer->known && peer->lacks) {
+    printf(",\"%s_lacks\":", way->name);
+    json_text(peer->problem);
+  }
   if (!peer->known) return;
-  snprintf(name, sizeof name, "torch%s", suffix);
-  json_side(c, name, peer);
-  snprintf(name, sizeof name, "torch%s_bytes_peak", suffix);
+  json_side(c, way->name, peer);
+  snprintf(name, sizeof name, "%s_bytes_peak", way->name);
   json_number(name, peer->bytes_peak >= 0 ? (double)peer->bytes_peak : (double)NAN);
-  snprintf(name, sizeof name, "ratio%s", suffix);
+  snprintf(name, sizeof name, "ratio%s", way->suffix);
   json_number(name, time_ratio(own, peer));
 }
 
@@ -116,7 +122,7 @@ static void json_own(const Bench *bench, const Case *c, const Result *result, co
   json_bytes(own);
   json_number("first_ratio", time_ratio(&result->own[0], own));
   for (size_t k = 0; k < bench->peer_count; k++) {
-    json_peer(c, own, &result->peer[k], peer_ways[peer_way(bench->peers[k])].suffix);
+    json_peer(c, own, &result->peer[k], &peer_ways[peer_way(bench->peers[k])]);
   }
   json_number("limit_seconds", result->limit_time.median > 0 ? result->limit_time.median : (double)NAN);
   json_number("of_limit", limit_share(result, own));
@@ -175,11 +181,6 @@ static void table_head(const Bench *bench, const char *group) {
   printf("\n");
 }
 
-/* Half the distance between the quartiles, of the median. */
-static const char *spread_text(const Spread *time, char *buffer, size_t capacity) {
-  return percent_text((time->high - time->low) / 2 / time->median, buffer, capacity);
-}
-
 static const char *ratio_text(double ratio, char *buffer, size_t capacity) {
   if (isnan(ratio)) return "-";
   snprintf(buffer, capacity, "%.2f", ratio);
@@ -190,7 +191,7 @@ static void table_side(const Side *side, const Side *first, const char *name) {
   char text[32], spread[32], ratio[32];
   if (side->known) {
     printf(" %*s %6s", column_width(name), time_text(side->time.median, text, sizeof text),
-           spread_text(&side->time, spread, sizeof spread));
+           percent_text(spread_noise(&side->time), spread, sizeof spread));
   } else {
     printf(" %*s %6s", column_width(name), side->lacks ? "lacks it" : side->problem[0] ? "failed" : "-", "-");
   }
@@ -257,16 +258,18 @@ static BurnStatus csv_case(Report *report, const Bench *bench, const Case *c, co
   if (!own->known) return BURN_OK;
   CsvRow row = {.index = (size_t)(c - bench_cases),
                 .ours = own->time.median,
+                .noise = spread_noise(&own->time),
                 .limit = limit_share(result, own),
                 .peak = (double)NAN,
                 .torch_peak = (double)NAN};
-  for (int way = 0; way < PEER_WAYS; way++) row.torch[way] = (double)NAN;
+  for (int way = 0; way < PEER_WAYS; way++) row.peer[way] = row.peer_noise[way] = (double)NAN;
   if (bench->device.is_gpu && own->bytes_peak >= 0) row.peak = (double)own->bytes_peak;
   snprintf(row.stack, sizeof row.stack, "%s", bench->stacks[i]);
   for (size_t k = 0; k < bench->peer_count; k++) {
     const Side *peer = &result->peer[k];
     if (!peer->known) continue;
-    row.torch[peer_way(bench->peers[k])] = peer->time.median;
+    row.peer[peer_way(bench->peers[k])] = peer->time.median;
+    row.peer_noise[peer_way(bench->peers[k])] = spread_noise(&peer->time);
     if (peer->bytes_peak >= 0) row.torch_peak = fmin((double)peer->bytes_peak, row.torch_peak); /* the least */
   }
   return csv_put(&report->csv, &row);
@@ -277,8 +280,14 @@ static void csv_about(Report *report, const Bench *bench) {
   CsvFile *csv = &report->csv;
   snprintf(csv->about[0], sizeof csv->about[0], "%s", report->about ? report->about : "unknown machine");
   snprintf(csv->about[1], sizeof csv->about[1], "%s", machine_text(bench, &report->machine, text, sizeof text));
-  if (bench->peer_count == 0) return; /* what was said of the peer stays, as do its figures */
-  snprintf(csv->about[2], sizeof csv->about[2], "%s", peer_version(bench->peers[0]));
+  if (bench->peer_count == 0) return; /* what was said of the peers stays, as do their figures */
+  csv->about[2][0] = '\0';
+  for (size_t i = 0, used = 0; i < bench->peer_count; i++) {
+    const char *version = peer_version(bench->peers[i]);
+    if (strstr(csv->about[2], version)) continue; /* PyTorch in another way */
+    used += (size_t)snprintf(csv->about[2] + used, sizeof csv->about[2] - used, "%s%s", used ? "; " : "", version);
+    if (used >= sizeof csv->about[2]) return;
+  }
 }
 
 /* -- all -------------------------------------------------------------------------------------- */
@@ -322,8 +331,36 @@ BurnStatus bench_report_begin(Report *report, const Bench *bench) {
     table_machine(report, bench);
   }
   fflush(stdout);
+  load_begin(&report->run, bench);
+  report->window = report->run;
   return BURN_OK;
 }
+
+/* What was measured since the last look is written, or, if others used the machine, given up: the file is read
+ * again. */
+static BurnStatus take_window(Report *report, const Bench *bench) {
+  const double share = load_share(&report->window, bench);
+  const bool is_busy = bench->keeps_quiet && share > ALLOWED_LOAD;
+  BurnStatus status = BURN_OK;
+  if (is_busy) {
+    fprintf(stderr,
+            "burn bench: the figures of the last %zu cases are not kept: other programs used %.0f %% of the processors "
+            "meanwhile, and %.0f %% are allowed\n",
+            report->untold, 100 * share, 100 * ALLOWED_LOAD);
+    report->refused += report->untold;
+    csv_release(&report->csv);
+    status = csv_load(&report->csv, report->csv_path);
+    if (status == BURN_OK) csv_about(report, bench);
+  } else {
+    status = csv_save(&report->csv, report->csv_path);
+  }
+  report->untold = 0;
+  load_begin(&report->window, bench);
+  return status;
+}
+
+/* Seconds after which it is asked who uses the machine: so many that a tick is less than a percent. */
+#define WINDOW_SECONDS 5.0
 
 BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, const Result *result) {
   if (report->json) {
@@ -339,13 +376,33 @@ BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, 
   for (size_t i = 0; i < bench->stack_count && report->csv_path && status == BURN_OK; i++) {
     status = csv_case(report, bench, c, result, i);
   }
+  report->untold++;
   /* Now, not at the end: a run on a machine that is lent may be cut off. */
-  if (status == BURN_OK && report->csv_path) status = csv_save(&report->csv, report->csv_path);
+  const bool is_time = !bench->keeps_quiet || seconds_now() - report->window.wall >= WINDOW_SECONDS;
+  if (status == BURN_OK && report->csv_path && is_time) status = take_window(report, bench);
   return status;
 }
 
-BurnStatus bench_report_end(Report *report) {
-  const BurnStatus status = report->csv_path ? csv_save(&report->csv, report->csv_path) : BURN_OK;
+/* The last line: who else used the machine. */
+static void tell_load(const Report *report, const Bench *bench) {
+  const double share = load_share(&report->run, bench);
+  if (report->json) {
+    printf("{\"load\":{\"allowed\":%.6g", ALLOWED_LOAD);
+    json_number("others", share);
+    printf("}}\n");
+  }
+  if (share > ALLOWED_LOAD)
+    fprintf(stderr, "burn bench: other programs used %.0f %% of the machine meanwhile; these figures are not good\n",
+            100 * share);
+}
+
+BurnStatus bench_report_end(Report *report, const Bench *bench) {
+  BurnStatus status = report->csv_path ? take_window(report, bench) : BURN_OK;
   csv_release(&report->csv);
-  return status;
+  tell_load(report, bench);
+  if (status != BURN_OK || report->refused == 0) return status;
+  return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                          "the figures of %zu cases are not kept, because other programs used the processors; measure "
+                          "them again, or --busy takes the figures all the same",
+                          report->refused);
 }

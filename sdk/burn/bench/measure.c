@@ -33,6 +33,8 @@ Spread spread_of(double *samples, size_t count) {
   return (Spread){quantile(samples, count, 0.5), quantile(samples, count, 0.25), quantile(samples, count, 0.75)};
 }
 
+double spread_noise(const Spread *time) { return (time->high - time->low) / 2 / time->median; }
+
 /* -- our side --------------------------------------------------------------------------------- */
 
 const Kind *kind_find(const char *name) {
@@ -189,10 +191,24 @@ static void end_own(Own *own, Side *side) {
   subject_end(&own->subject);
 }
 
+/* The model of the first stack that has one goes to a peer that reads models. False: there is none, or it cannot be
+ * written, which the side says. */
+static bool hand_over(const Bench *bench, const Own *own, const Result *result, const char *folder, Side *side) {
+  size_t i = 0;
+  while (i < bench->stack_count && !(result->own[i].known && own[i].subject.infers)) i++;
+  if (i == bench->stack_count) return false;
+  const BurnStatus status = network_export(&own[i].subject, folder);
+  side->lacks = status != BURN_OK;
+  if (side->lacks) snprintf(side->problem, sizeof side->problem, "%s", burn_status_message(status));
+  return status == BURN_OK;
+}
+
 static BurnStatus begin(const Bench *bench, Own *own, const Case *c, Result *result) {
   BurnStatus status = BURN_OK;
   for (size_t i = 0; i < bench->stack_count; i++) begin_own(&own[i], c, bench->stacks[i], &result->own[i]);
   for (size_t i = 0; i < bench->peer_count && status == BURN_OK; i++) {
+    const char *folder = peer_folder(bench->peers[i]);
+    if (folder && !hand_over(bench, own, result, folder, &result->peer[i])) continue;
     status = peer_case(bench->peers[i], c, &result->peer[i]);
   }
   return status;

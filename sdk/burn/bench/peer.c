@@ -1,7 +1,8 @@
-/* peer.c - a child process that measures the same work: peer_torch.py, or anything that speaks these lines. Its
- * arguments are the number of threads, the device, the way (eager, compile, cudagraph) and the precision.
+/* peer.c - a child process that measures the same work: peer_torch.py, peer_onnx.py, or anything that speaks these
+ * lines. Its arguments are the number of threads, the device, the way (eager, compile, cudagraph, onednn, onnx), the
+ * precision and, if it reads models, the folder in which they are before each "case" (see network_export).
  *
- *   out (first)                         its name and version
+ *   out (first)                         its name and version, or "absent TEXT": what it is to measure is not there
  *   in  "case KIND ARG..."              out "ready LOSS", "missing", "missing TEXT" (why it cannot) or "error TEXT"
  *   in  "run SECONDS"                   out "TIME LOSS" or "error TEXT"
  *   in  "end"                           out "ended", or "ended BYTES": the most that its tensors took
@@ -21,13 +22,21 @@ struct Peer {
   FILE *to, *from;
   int way;
   char version[128];
+  char folder[256]; /* of models; "" if it reads none */
 };
 
+#define TORCH "peer_torch.py"
 const PeerWay peer_ways[PEER_WAYS] = {
-    [PEER_EAGER] = {"torch", "eager", "PyTorch", "", false},
-    [PEER_TUNED] = {"", "eager", "PyTorch tuned", "_tuned", true}, /* --peer-malloc asks for it */
-    [PEER_COMPILED] = {"torch.compile", "compile", "compiled", "_compile", false},
-    [PEER_GRAPHS] = {"torch.cudagraph", "cudagraph", "CUDA graph", "_cudagraph", false},
+    [PEER_EAGER] = {"torch", "eager", "PyTorch", "PyTorch", "torch", "", TORCH, false, false},
+    /* --peer-malloc asks for it */
+    [PEER_TUNED] = {"", "eager", "PyTorch tuned", "tuned", "torch_tuned", "_tuned", TORCH, true, false},
+    [PEER_COMPILED] = {"torch.compile", "compile", "compiled", "compiled", "torch_compile", "_compile", TORCH, false,
+                       false},
+    [PEER_GRAPHS] = {"torch.cudagraph", "cudagraph", "CUDA graph", "CUDA graph", "torch_cudagraph", "_cudagraph", TORCH,
+                     false, false},
+    [PEER_ONEDNN] = {"onednn", "onednn", "oneDNN", "oneDNN", "onednn", "_onednn", TORCH, false, false},
+    [PEER_ONNX] = {"onnxruntime", "onnx", "ONNX Runtime", "ONNX Runtime", "onnxruntime", "_onnxruntime", "peer_onnx.py",
+                   false, true},
 };
 
 /* A malloc that keeps its pages, as a user who knows would set it. */
@@ -84,20 +93,46 @@ static BurnStatus start(Peer *peer, char *const *arguments) {
   return receive(peer, peer->version, sizeof peer->version);
 }
 
-BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way) {
+/* A folder for models that goes with the peer. */
+static BurnStatus make_folder(Peer *peer) {
+  const char *temporary = getenv("TMPDIR");
+  const int length = snprintf(peer->folder, sizeof peer->folder, "%s/burn-bench-XXXXXX",
+                              temporary && temporary[0] ? temporary : "/tmp");
+  if (length < (int)sizeof peer->folder && mkdtemp(peer->folder)) return BURN_OK;
+  peer->folder[0] = '\0';
+  return burn_status_make(BURN_STATUS_IO, "no folder for models can be made; TMPDIR says where");
+}
+
+static void remove_folder(const Peer *peer) {
+  static const char *const files[] = {"model.onnx", "input.npy", "output.npy"};
+  char path[320];
+  if (!peer->folder[0]) return;
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    snprintf(path, sizeof path, "%s/%s", peer->folder, files[i]);
+    unlink(path);
+  }
+  rmdir(peer->folder);
+}
+
+BurnStatus peer_open(Peer **out, const PeerSetup *setup, int way, const char **absent) {
+  static const char missing[] = "absent ";
   char program[4096], file[4096], threads[32], device[32], mode[32], precision[32];
-  char *const arguments[] = {program, file, threads, device, mode, precision, NULL};
   Peer *peer = calloc(1, sizeof *peer);
+  *out = peer;
+  *absent = NULL;
   if (!peer) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a peer");
   peer->way = way;
+  BurnStatus status = peer_ways[way].reads_models ? make_folder(peer) : BURN_OK;
+  char *const arguments[] = {program, file, threads, device, mode, precision, peer->folder, NULL};
   snprintf(program, sizeof program, "%s", setup->python);
   snprintf(file, sizeof file, "%s", setup->script);
   snprintf(threads, sizeof threads, "%u", burn_threads());
   snprintf(device, sizeof device, "%s", setup->device);
   snprintf(mode, sizeof mode, "%s", peer_ways[way].mode);
   snprintf(precision, sizeof precision, "%s", setup->precision);
-  const BurnStatus status = start(peer, arguments);
-  *out = peer;
+  if (status == BURN_OK) status = start(peer, arguments);
+  const bool is_absent = strncmp(peer->version, missing, sizeof missing - 1) == 0;
+  if (status == BURN_OK && is_absent) *absent = peer->version + sizeof missing - 1;
   return status;
 }
 
@@ -106,9 +141,11 @@ void peer_close(Peer *peer) {
   if (peer->to) fclose(peer->to);
   if (peer->from) fclose(peer->from);
   if (peer->process > 0) waitpid(peer->process, NULL, 0);
+  remove_folder(peer);
   free(peer);
 }
 
+const char *peer_folder(const Peer *peer) { return peer->folder[0] ? peer->folder : NULL; }
 long peer_process(const Peer *peer) { return (long)peer->process; }
 int peer_way(const Peer *peer) { return peer->way; }
 const char *peer_label(const Peer *peer) { return peer_ways[peer->way].label; }

@@ -3,10 +3,11 @@
     peer_torch.py THREADS [DEVICE [WAY [PRECISION]]]
 
 DEVICE is cpu or cuda:N. WAY is eager, compile (torch.compile of what is measured; of a training step, of the model) or
-cudagraph (the same recorded whole as a CUDA graph and replayed). PRECISION is default, highest (no TF32), high (TF32),
+cudagraph (the same recorded whole as a CUDA graph and replayed) or onednn (products, convolutions and inference by oneDNN
+in its own layouts). PRECISION is default, highest (no TF32), high (TF32),
 bf16 or f16 (autocast of models).
 
-First line out: "torch VERSION". Then, for every line in, one line out:
+First line out: "torch VERSION", or "absent TEXT" where there is no PyTorch, or no oneDNN in it. Then, for every line in, one line out:
 
     case KIND ARG...   "ready LOSS" after a warm-up (LOSS nan where there is none), "missing" for a kind not known here,
                        "missing TEXT" for one that this way cannot do, "error TEXT"; KIND@bf16 and KIND@f16 are in these
@@ -24,12 +25,18 @@ import math
 import sys
 import time
 
-import torch
-import torch.nn.functional as F
-from torch import nn
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+    from torch.utils import mkldnn
+except ImportError as absent:
+    print("absent", absent, flush=True)
+    sys.exit()
 
 CHAIN = 100
 KINDS = {}
+MODELS = {}
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 DEVICE = torch.device(sys.argv[2] if len(sys.argv) > 2 else "cpu")
 WAY = sys.argv[3] if len(sys.argv) > 3 else "eager"
@@ -64,7 +71,7 @@ def ready(run, has_loss=False):
 
 
 def compiled(function):
-    return function if WAY == "eager" else torch.compile(function)
+    return function if WAY in ("eager", "onednn") else torch.compile(function)
 
 
 def eager_only(run):
@@ -808,6 +815,7 @@ def model(name, make, data):
         return ready(run)
     KINDS[name] = training
     KINDS[name + "_infer"] = inference
+    MODELS[name] = (make, data)
 
 
 def tokens(batch, length, vocabulary):
@@ -895,6 +903,81 @@ def wgan_generator(batch):
     return ready(step, has_loss=True)
 
 
+# -- oneDNN in the layouts that it wants, which PyTorch calls mkldnn ------------------------------------------------------------
+#
+# What comes back stays in that layout. Weights are laid out before the clock starts.
+
+ONEDNN = {}
+
+
+def onednn(function):
+    ONEDNN[function.__name__] = function
+    return function
+
+
+def packed_convolution(weight, shape, stride, padding, groups):
+    return torch._C._nn.mkldnn_reorder_conv2d_weight(  # pylint: disable=protected-access
+        weight.to_mkldnn(), [padding] * 2, [stride] * 2, [1, 1], groups, list(shape))
+
+
+def blocked(*shape):
+    """A tensor as a convolution of oneDNN leaves it."""
+    channels = shape[1]
+    weight = packed_convolution(normal(channels, channels, 1, 1), shape, 1, 0, 1)
+    return torch.conv2d(normal(*shape).to_mkldnn(), weight, None, [1, 1], [0, 0], [1, 1], 1)
+
+
+@onednn
+def conv2d(n, channels, h, w, out, size, stride, padding, groups):  # pylint: disable=function-redefined
+    x, bias = blocked(n, channels, h, w), normal(out).to_mkldnn()
+    weight = packed_convolution(normal(out, channels // groups, size, size), (n, channels, h, w), stride, padding, groups)
+    return ready(lambda: torch.conv2d(x, weight, bias, [stride] * 2, [padding] * 2, [1, 1], groups))
+
+
+def packed_product(m, k, n, bias):
+    x, weight = normal(m, k), torch.ops.mkldnn._reorder_linear_weight(normal(n, k), m)  # pylint: disable=protected-access
+    product = torch.ops.mkldnn._linear_pointwise  # pylint: disable=protected-access
+    return ready(lambda: product(x, weight, bias, "none", [], ""))
+
+
+@onednn
+def matmul(batch, m, k, n, transposed, bf16):  # pylint: disable=function-redefined
+    del transposed  # the right factor is laid out anew anyway
+    if batch or bf16:
+        raise Cannot("only one product in f32 has its right factor laid out in advance")
+    return packed_product(m, k, n, None)
+
+
+@onednn
+def linear(m, k, n):  # pylint: disable=function-redefined
+    return packed_product(m, k, n, normal(n))
+
+
+def onednn_model(name, make, data):
+    """Inference: layers that oneDNN has are replaced; the input goes in its layout where all layers take that."""
+    def inference(batch, *sizes):
+        network = mkldnn.to_mkldnn(make(*sizes).eval())
+        x, _ = data(batch, *sizes)
+
+        def run_with(inputs):
+            with torch.inference_mode():
+                return network(inputs)
+        forms = ([x.to_mkldnn()] if x.is_floating_point() else []) + [x]
+        problem = None
+        for inputs in forms:
+            try:
+                run_with(inputs)
+                return ready(lambda: run_with(inputs))  # pylint: disable=cell-var-from-loop
+            except (RuntimeError, NotImplementedError) as refused:
+                problem = refused
+        raise Cannot(" ".join(str(problem).split())[:160])
+    ONEDNN[name + "_infer"] = inference
+
+
+for model_name, parts in MODELS.items():
+    onednn_model(model_name, *parts)
+
+
 # -- the conversation --------------------------------------------------------------------------------------------------------
 
 WARM_UPS = 15 if ON_GPU else 1
@@ -978,7 +1061,7 @@ def prepared(name, arguments):
     name, _, dtype = name.partition("@")
     dtype_of_case[0] = DTYPES[dtype or "f32"]
     with DEVICE if ON_GPU else contextlib.nullcontext():
-        run = KINDS[name](*arguments)
+        run = (ONEDNN if WAY == "onednn" else KINDS)[name](*arguments)
     if not getattr(run, "is_ready", False):
         run = compiled(run)
     return recorded(run) if WAY == "cudagraph" else run
@@ -987,7 +1070,7 @@ def prepared(name, arguments):
 def let_go():
     """What the case before has left."""
     gc.collect()
-    if WAY != "eager":
+    if WAY in ("compile", "cudagraph"):
         torch._dynamo.reset()  # pylint: disable=protected-access
     if ON_GPU:
         torch.cuda.empty_cache()
@@ -996,7 +1079,7 @@ def let_go():
 
 def begin(words):
     """The reply to "case", and the case. A way that cannot says why; to eager PyTorch that is an error."""
-    if words[1].partition("@")[0] not in KINDS:
+    if words[1].partition("@")[0] not in (ONEDNN if WAY == "onednn" else KINDS):
         return "missing", None
     let_go()
     try:
@@ -1036,6 +1119,9 @@ def main():
         torch.cuda.set_device(DEVICE)
     device = f", {torch.cuda.get_device_name(DEVICE)}" if ON_GPU else ""
     precision = f", precision {PRECISION}" if PRECISION != "default" else ""
+    if WAY == "onednn" and (ON_GPU or not torch.backends.mkldnn.is_available()):
+        print("absent it has no oneDNN for this device", flush=True)
+        return
     print(f"torch {torch.__version__}{device}{precision}", flush=True)
     case = None
     for line in sys.stdin:

@@ -55,6 +55,7 @@ static BurnStatus prepare_inference(Subject *s, const Network *model) {
   BurnDevice *inner = burn_device_inner(s->device);
   burn_drop(s->t[0]);
   s->t[0] = model->inputs(s->args, inner);
+  s->infers = true;
   return burn_tensor_status(s->t[0]);
 }
 
