@@ -22,8 +22,10 @@ the last is read then.
 import contextlib
 import gc
 import math
+import re
 import sys
 import time
+import warnings
 
 try:
     import torch
@@ -956,7 +958,9 @@ def linear(m, k, n):  # pylint: disable=function-redefined
 def onednn_model(name, make, data):
     """Inference: layers that oneDNN has are replaced; the input goes in its layout where all layers take that."""
     def inference(batch, *sizes):
-        network = mkldnn.to_mkldnn(make(*sizes).eval())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its own use of TorchScript
+            network = mkldnn.to_mkldnn(make(*sizes).eval())
         x, _ = data(batch, *sizes)
 
         def run_with(inputs):
@@ -966,7 +970,8 @@ def onednn_model(name, make, data):
         problem = None
         for inputs in forms:
             try:
-                run_with(inputs)
+                for _ in range(4):  # what TorchScript compiles, it compiles within these
+                    run_with(inputs)
                 return ready(lambda: run_with(inputs))  # pylint: disable=cell-var-from-loop
             except (RuntimeError, NotImplementedError) as refused:
                 problem = refused
@@ -1122,7 +1127,9 @@ def main():
     if WAY == "onednn" and (ON_GPU or not torch.backends.mkldnn.is_available()):
         print("absent it has no oneDNN for this device", flush=True)
         return
-    print(f"torch {torch.__version__}{device}{precision}", flush=True)
+    version = re.search(r"MKL-DNN v([0-9.]+)", torch.__config__.show()) if WAY == "onednn" else None
+    inner = f"oneDNN {version.group(1)} of " if version else ""
+    print(f"{inner}torch {torch.__version__}{device}{precision}", flush=True)
     case = None
     for line in sys.stdin:
         try:
