@@ -4,7 +4,10 @@
  * metric beside the loss, and the learner as it is, with the accuracy and its on_batch callbacks. Compared is the
  * processor time of the fastest epoch of each, since other programs move the clock on the wall. The losses of the sides are compared too: they must be the same bits.
  *
- *   learner_bench [--steps N] [--rounds N] [--batch-size N] [--backend STACK] [--limit PERCENT] [--json] */
+ *   learner_bench [--steps N] [--rounds N] [--batch-size N] [--backend STACK] [--limit PERCENT] [--json] [--side SIDE]
+ *
+ * With --side an epoch of that side alone runs, and nothing is printed: ./dev bench learner --instructions counts what two
+ * epochs of different lengths execute. */
 #include "bench_time.h"
 #include "../../sdk/examples/mnist/model.h"
 
@@ -21,7 +24,7 @@ enum { MAX_ROUNDS = 101 };
 typedef struct Options {
   size_t steps, rounds, batch_size;
   double limit;
-  const char *backend;
+  const char *backend, *side;
   bool json;
 } Options;
 
@@ -41,6 +44,7 @@ static double processor_seconds(void) {
 
 enum { BARE, LOSS_ONLY, USUAL, SIDES };
 static const char *const side_names[SIDES] = {"bare loop", "learner, loss alone", "learner, loss and accuracy"};
+static const char *const side_options[SIDES] = {"bare", "loss", "usual"};
 
 /* What the epochs of a side came to. */
 typedef struct Side {
@@ -173,14 +177,28 @@ static BurnLoader *digits(const Options *options) {
   return loader;
 }
 
-static bool run(const Options *options) {
+/* The side that --side names; SIDES if it is none. */
+static size_t side_of(const char *name) {
+  size_t which = 0;
+  while (which < SIDES && strcmp(name, side_options[which]) != 0) which++;
+  return which;
+}
+
+static bool all_sides(const Options *options, BurnDevice *device, BurnLoader *loader) {
   static Side sides[SIDES];
+  one_round(sides, 0, device, loader); /* warm-up, measured anew below */
+  for (size_t round = 0; round < options->rounds; round++) one_round(sides, round, device, loader);
+  return report(options, sides);
+}
+
+static bool run(const Options *options) {
+  static Side alone;
   BurnLoader *loader = digits(options);
   BurnDevice *device = burn_device_open_training(options->backend);
   check(burn_device_status(device));
-  one_round(sides, 0, device, loader); /* warm-up, measured anew below */
-  for (size_t round = 0; round < options->rounds; round++) one_round(sides, round, device, loader);
-  const bool good = report(options, sides);
+  bool good = true;
+  if (options->side) one_epoch(&alone, side_of(options->side), 0, device, loader);
+  if (!options->side) good = all_sides(options, device, loader);
   burn_device_close(device);
   burn_loader_destroy(loader);
   return good;
@@ -195,12 +213,17 @@ int main(int argc, char **argv) {
       {"limit", ARGUMENT_NUMBER, &options.limit, "PERCENT", "status 1 if the learner costs more; 0: any"},
       {"backend", ARGUMENT_TEXT, &options.backend, "STACK", "such as ndarray; default: BURN_BACKEND or the best"},
       {"json", ARGUMENT_FLAG, &options.json, NULL, "every line a JSON object"},
+      {"side", ARGUMENT_TEXT, &options.side, "SIDE", "one epoch of bare, loss or usual; no report"},
   };
   const int parsed = arguments_parse(argc, argv, "usage: learner_bench [options]", arguments,
                                      sizeof arguments / sizeof arguments[0], NULL, 0);
   if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
   if (options.steps < 1 || options.batch_size < 1 || options.rounds < 1 || options.rounds > MAX_ROUNDS) {
     fprintf(stderr, "learner_bench: --steps and --batch-size are at least 1, --rounds is within 1..%d\n", MAX_ROUNDS);
+    return 2;
+  }
+  if (options.side && side_of(options.side) == SIDES) {
+    fprintf(stderr, "learner_bench: --side is bare, loss or usual, not '%s'\n", options.side);
     return 2;
   }
   return run(&options) ? 0 : 1;

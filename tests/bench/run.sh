@@ -20,7 +20,9 @@ usage: ./dev bench [suite] [options]     every case beside PyTorch and beside th
        ./dev bench loader [options]      pictures per second from a folder, beside PyTorch's DataLoader where there is torchvision
        ./dev bench waits [options]       waits of the host in a training run
        ./dev bench checkpoint [options]  memory and time of a transformer's step with checkpoints
-       ./dev bench learner [options]     what the learner costs over a loop by hand
+       ./dev bench learner [options]     what the learner costs over a loop by hand, in time
+       ./dev bench learner --instructions [options]
+                                         the same in instructions, counted by valgrind: whatever else runs
        ./dev bench mlp [options]         a network of 1,072 parameters beside plain C loops
        ./dev bench neighbour [options]   the suite alone, then beside processes that compute (--neighbours N): who slows down more
        ./dev bench onnx [options]        ONNX models beside ONNX Runtime, where a python has it: time, memory, load time
@@ -223,6 +225,40 @@ neighbour() {
   exec python3 "$here/neighbour.py" "$build/bin/burn" "$@"
 }
 
+# instructions SIDE STEPS [options]: of a whole process with one thread, where no time decides which kernel runs.
+instructions() {
+  side=$1 steps=$2
+  shift 2
+  BURN_THREADS=1 BURN_AUTOTUNE=off valgrind --tool=callgrind --callgrind-out-file=/dev/null "$build/tests/learner_bench" "$@" --side "$side" \
+    --steps "$steps" 2>&1 | sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p'
+}
+
+# Two lengths of an epoch tell what a step costs, without start and end of the process. All run at once, since no time is
+# taken. Fails above --limit percent.
+learner_instructions() {
+  command -v valgrind >/dev/null 2>&1 || die "valgrind is missing: it counts the instructions (Debian: valgrind)"
+  limit=$(option_value --limit "$@")
+  counts=$(mktemp -d)
+  for side in bare loss usual; do
+    for steps in 2 4; do instructions $side $steps "$@" >"$counts/$side-$steps" & done
+  done
+  wait
+  for side in bare loss usual; do echo "$side $(cat "$counts/$side-2") $(cat "$counts/$side-4")"; done >"$counts/all"
+  awk -v limit="${limit:-0}" '
+    NF != 3 { print "bench: learner_bench --side " $1 " has not run under valgrind" > "/dev/stderr"; failed = 1; exit }
+    { step = ($3 - $2) / 2; if (NR == 1) bare = step; cost = 100 * (step / bare - 1) }
+    { printf "%-6s %12.0f instructions a step  %+6.2f %%\n", $1, step, cost }
+    END { exit failed || (limit > 0 && cost > limit) }' "$counts/all" || status=1
+  rm -rf "$counts"
+  return "${status:-0}"
+}
+
+learner() {
+  [ "${1:-}" = --instructions ] || exec "$build/tests/learner_bench" "$@"
+  shift
+  learner_instructions "$@"
+}
+
 # The time of 20 processes, one after the other.
 cold() {
   "$build/tests/cold_start" --phases "$@"
@@ -249,7 +285,7 @@ case "${1:-}" in
   op) shift; exec "$build/tests/op_bench" "$@" ;;
   epoch) shift; epoch "$@" ;;
   checkpoint) shift; exec "$build/tests/checkpoint_bench" "$@" ;;
-  learner) shift; exec "$build/tests/learner_bench" "$@" ;;
+  learner) shift; learner "$@" ;;
   mlp) shift; exec "$build/tests/small_mlp_bench" "$@" ;;
   neighbour) shift; neighbour "$@" ;;
   onnx) shift; onnx "$@" ;;
