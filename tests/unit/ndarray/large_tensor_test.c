@@ -188,6 +188,44 @@ static void test_scans(void **state) {
   }
 }
 
+/* -- extremes of long runs -------------------------------------------------------------------- */
+
+/* The largest of n numbers below 0, of which that at `place` is another one; and the smallest of their opposites. */
+static void expect_extremes(BurnDevice *device, int64_t n, int64_t place, float other) {
+  float *x = malloc((size_t)n * sizeof *x), largest = 0, smallest = 0;
+  assert_non_null(x);
+  for (int64_t i = 0; i < n; i++) x[i] = -1.0f - (float)(i * 7919 % 1009);
+  x[place] = other;
+  BurnTensor *tensor = burn_tensor_f32(device, x, BURN_SHAPE(n));
+  float *max = bytes_of(burn_max(C(tensor)), sizeof *max), *min = bytes_of(burn_min(burn_neg(tensor)), sizeof *min);
+  largest = *max, smallest = *min;
+  free(x);
+  free(max);
+  free(min);
+  if (isnan(other) ? isnan(largest) && isnan(smallest) : largest == other && smallest == -other) return;
+  fail_msg("%lld elements, %g at %lld: the largest is %g, the smallest of their opposites %g", (long long)n,
+           (double)other, (long long)place, (double)largest, (double)smallest);
+}
+
+/* Runs that are read from one place and from several, and what is left over after these. */
+static void test_extremes(void **state) {
+  (void)state;
+  static const int64_t counts[] = {8191, 8192, 8229, 65536, 200003};
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = burn_device_open(stacks[s]);
+    if (burn_device_status(device) != BURN_OK) continue;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+      for (int64_t part = 0; part <= 16; part++) {
+        const int64_t place = part < 16 ? counts[i] / 16 * part : counts[i] - 1;
+        expect_extremes(device, counts[i], place, -0.5f);
+        expect_extremes(device, counts[i], place, NAN);
+        expect_extremes(device, counts[i], place, 0.0f);
+      }
+    }
+    burn_device_close(device);
+  }
+}
+
 /* -- softmax along columns -------------------------------------------------------------------- */
 
 enum { SOFTMAX_COLUMNS = 70 };
@@ -469,6 +507,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_elementwise),
       cmocka_unit_test(test_scans),
+      cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_softmax_columns),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_narrow),
