@@ -2,8 +2,8 @@
  *
  * Tensors are seen as row-major [outer, count, inner] around the axis. Columns are independent: threads share groups of
  * neighbouring ones, and walk a group row by row. Along the last axis, where a column is a row of memory, a group is
- * transposed piece by piece, so that its rows lie side by side there, too. Sums and products of f32 are carried in f64,
- * integers wrap. */
+ * transposed piece by piece, so that its rows lie side by side there, too; with AVX2 sums of f32 have a loop that does
+ * so in registers. Sums and products of f32 are carried in f64, integers wrap. */
 #include "ndarray_moves.h"
 #include "ndarray_scans.h"
 #include "reduce/ndarray_reduce.h"
@@ -73,7 +73,31 @@ static void BURN_API_CALL scan_row_groups(void *context, int64_t begin, int64_t 
   if (scan->streams) scan->moves->stream_end();
 }
 
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+/* Groups of four rows; the last one may have fewer. */
+static void BURN_API_CALL sum_row_groups(void *context, int64_t begin, int64_t end) {
+  const Scan *scan = (const Scan *)context;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t row = 4 * i, offset = row * scan->count * scan->bytes;
+    if (row + 4 <= scan->outer) {
+      nd_sum_rows_avx2((const float *)(const void *)(scan->from + offset), (float *)(void *)(scan->to + offset),
+                       scan->count, scan->streams);
+    } else {
+      scan_rows(scan, offset, scan->outer - row);
+    }
+  }
+  if (scan->streams) scan->moves->stream_end();
+}
+#endif
+
 static void run_groups(Ndarray *nd, Scan *scan) {
+#if defined(BURN_NDARRAY_X86_VARIANTS)
+  const bool sums_f32 = scan->columns == nd_scans_avx2[BURN_DTYPE_F32][ND_SCAN_SUM];
+  if (sums_f32 && scan->inner == 1 && scan->outer >= 4) {
+    nd_parallel_for(nd, (scan->outer + 3) / 4, nd_grain(scan->count * 4), sum_row_groups, scan);
+    return;
+  }
+#endif
   if (scan->inner == 1 && scan->outer >= ND_SCAN_FEWEST) {
     scan->rows = scan->outer < 16 * ND_SCAN_MOST ? ND_SCAN_FEWEST : ND_SCAN_MOST;
     scan->groups = (scan->outer + scan->rows - 1) / scan->rows;

@@ -19,6 +19,9 @@ typedef NdScanColumns NdScans[BURN_DTYPE_LIMIT][ND_SCAN_COUNT];
 extern const NdScans nd_scans_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
 extern const NdScans nd_scans_avx2, nd_scans_avx512;
+
+/* cumsum of four rows of memory that follow each other; to may be from. */
+void nd_sum_rows_avx2(const float *from, float *to, int64_t count, bool streams);
 #endif
 
 /* The loop for nd->isa, or NULL if there is none for this dtype. */
