@@ -9,9 +9,11 @@
 
 #include <string.h>
 
-#define ND_OFFSETS 256  /* places computed at a time */
-#define ND_ROWS_AHEAD 4 /* rows that are asked for before they are needed: nothing else can guess where they lie */
-#define ND_FETCHED 4096 /* bytes of such a row at most; of longer ones the processor guesses the rest */
+#define ND_OFFSETS 256       /* places computed at a time */
+#define ND_ROWS_AHEAD 4      /* rows that are asked for before they are needed: nothing else can guess where they lie */
+#define ND_FETCHED 4096      /* bytes of such a row at most; of longer ones the processor guesses the rest */
+#define ND_FETCHED_ROW 16384 /* bytes of an axis that is asked for as a whole, at most */
+#define ND_FETCHED_PER_PICK 64 /* and as many bytes for each position that looks into it, at most */
 
 /* -- indices ---------------------------------------------------------------------------------- */
 
@@ -271,6 +273,14 @@ static void read_at(const Access *access, int64_t first, int64_t n, const int64_
   }
 }
 
+/* Where an axis of few bytes is looked into about once per line, most lines of it are needed, in an order that the
+ * processor cannot foresee: as positions move through it, the axis after it is asked for. */
+static void fetch_ahead(const Access *access, int64_t first, int64_t n) {
+  const int64_t row_bytes = access->size * access->element_bytes;
+  if (access->inner > 1 || row_bytes > ND_FETCHED_ROW || access->picks * ND_FETCHED_PER_PICK < row_bytes) return;
+  access->moves->fetch(access->from + first * row_bytes / access->picks + row_bytes, n * row_bytes / access->picks);
+}
+
 /* Positions begin .. end-1 of the result. */
 static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
@@ -278,6 +288,7 @@ static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t
   for (int64_t first = begin; first < end; first += ND_OFFSETS) {
     const int64_t n = end - first < ND_OFFSETS ? end - first : ND_OFFSETS;
     find_offsets(access, first, n, offsets);
+    fetch_ahead(access, first, n);
     read_at(access, first, n, offsets);
   }
 }
