@@ -104,9 +104,9 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
     return;
   }
   if (plan->way == ND_CONV_PANELS) {
-    /* A vector over several rows of a copy is a permutation of two, which only vectors of so many lanes have. */
-    const bool permutes = plan->loops->lanes == ND_CONV_LANES && plan->x.grid % ND_CONV_LANES != 0;
-    if (permutes && plan->x.grid < plan->x.in) plan->in_place = false;
+    /* A vector over several rows of a copy is a permutation of two, which only wide vectors of f32 have. */
+    const bool permutes = plan->element_bytes == 4 && plan->loops->lanes >= 8;
+    if (permutes && plan->x.grid % plan->loops->lanes != 0 && plan->x.grid < plan->x.in) plan->in_place = false;
     settle_packed(plan, PANEL_PIXELS);
     return;
   }
