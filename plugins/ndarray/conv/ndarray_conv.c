@@ -6,6 +6,7 @@
 #include "ndarray_conv.h"
 
 enum {
+  PACKED_PIXELS = 512, /* from which on a copy of the weights costs next to nothing */
   PANEL_DEPTH = 192,   /* taps at once: what they see of a tile of pixels stays in the first-level cache */
   DIRECT_DEPTH = 1024, /* the same for few output channels, which hardly come back to it */
   COPY_GRAIN = 16384,  /* elements of a copy that are worth a chunk of a parallel loop */
@@ -18,6 +19,8 @@ typedef struct Conv {
   const char *x, *weights;
   const char *bias; /* or NULL */
   char *out;
+  char *packed; /* weights, by phase, group and `rows` output channels, or NULL */
+  uint64_t packed_bytes;
   char *copies;          /* of all items, where shares would make them anew, or NULL */
   int64_t copy_bytes;    /* of one */
   int64_t items;         /* of pixels */
@@ -106,14 +109,31 @@ static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t firs
   work->plan.loops->product(product);
 }
 
-/* All tiles and channels for some of the taps; `product` says which. */
-static void multiply_tiles(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
+/* All tiles and some channels for some of the taps; `product` says which. */
+static void multiply_channels(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
   const int64_t tiles = nd_ceil_div(grid->vector_count, ND_CONV_VECTORS),
                 columns = work->depth * tile_lanes(&work->plan);
   for (int64_t number = 0; number < tiles; number++) {
     const int64_t first = tile_start(grid, tiles, number);
     product->vector_count = tile_start(grid, tiles, number + 1) - first;
     multiply_tile(work, grid, first, number * columns, product);
+  }
+}
+
+/* All tiles and channels for some of the taps. Where the loops want it, a block of channels meets all tiles before the
+ * next one: its weights then stay in the first-level cache, and lines of the output, which are pages apart from channel
+ * to channel, in the second. */
+static void multiply_tiles(const Conv *work, const NdConvGrid *grid, const NdConvProduct *product) {
+  const int64_t bytes = work->plan.element_bytes, block = work->plan.loops->block;
+  const int64_t most = grid->needs_gather && block > 0 ? block : product->channels;
+  for (int64_t first = 0; first < product->channels; first += most) {
+    NdConvProduct part = *product;
+    part.channels = nd_min(most, product->channels - first);
+    part.weights = (const char *)product->weights + first * product->weights_row * bytes;
+    if (part.bias) part.bias = (const char *)product->bias + first * bytes;
+    part.partial = (char *)product->partial + first * product->partial_row * bytes;
+    part.output = (char *)product->output + first * product->plane * bytes;
+    multiply_channels(work, grid, &part);
   }
 }
 
@@ -127,15 +147,61 @@ static void multiply_images(const Conv *work, const NdConvGrid *grid, NdConvProd
   }
 }
 
+/* Output channels of a group, in whole tiles. */
+static int64_t padded_channels(const NdConvPlan *plan) { return nd_round_up(plan->channels_out, plan->loops->rows); }
+
+/* The packed weights of a group in one phase. */
+static char *packed_of(const Conv *work, const NdConvPhase *phase, int64_t group) {
+  const NdConvPlan *plan = &work->plan;
+  int64_t taps = 0;
+  for (const NdConvPhase *before = plan->phases; before < phase; before++) taps += before->tap_count;
+  return work->packed + (taps * plan->groups + phase->tap_count * group) * padded_channels(plan) * plan->element_bytes;
+}
+
+/* Items are triples of phase, group and `rows` output channels. */
+static void BURN_API_CALL pack_body(void *context, int64_t begin, int64_t end) {
+  const Conv *work = (const Conv *)context;
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, rows = plan->loops->rows, tiles = padded_channels(plan) / rows;
+  for (int64_t i = begin; i < end; i++) {
+    const NdConvPhase *phase = &plan->phases[i / tiles / plan->groups];
+    const int64_t group = i / tiles % plan->groups, channel = i % tiles * rows;
+    const char *from = work->weights + (group * plan->weights_group + channel * plan->weights_row) * bytes;
+    plan->loops->pack(from, plan->weights_row, phase->taps, phase->tap_count,
+                      nd_min(rows, plan->channels_out - channel),
+                      packed_of(work, phase, group) + channel * phase->tap_count * bytes);
+  }
+}
+
+/* Packs the weights where many pixels use them; false when out of memory. */
+static bool pack_weights(Conv *work) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t tiles = padded_channels(plan) / plan->loops->rows, pixels = plan->y.grid * plan->x.grid * plan->batch;
+  int64_t taps = 0;
+  if (plan->way != ND_CONV_PANELS || !nd_conv_gathers_all(plan) || pixels < PACKED_PIXELS) return true;
+  for (int64_t p = 0; p < plan->phase_count; p++) taps += plan->phases[p].tap_count;
+  work->packed_bytes = (uint64_t)(taps * plan->groups * padded_channels(plan) * plan->element_bytes);
+  if (work->packed_bytes == 0) return true;
+  work->packed = (char *)nd_pool_allocate(plan->nd->pool, work->packed_bytes);
+  if (!work->packed) return false;
+  nd_parallel_for(plan->nd, plan->phase_count * plan->groups * tiles, 1 + 4096 / (taps + 1), pack_body, work);
+  return true;
+}
+
 /* What all products of a phase of an item have in common. */
-static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const NdConvItem *item,
-                                int64_t first_channel) {
+static NdConvProduct product_of(const Conv *work, const Scratch *scratch, const NdConvPhase *phase,
+                                const NdConvItem *item, int64_t first_channel) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, channel = item->group * plan->channels_out + first_channel;
   NdConvProduct product = {.plane = plan->y.out * plan->x.out, .step = plan->x.out_step, .rounds = 1};
   product.channels = nd_min(work->share, plan->channels_out - first_channel);
   product.weights = work->weights + (item->group * plan->weights_group + first_channel * plan->weights_row) * bytes;
   product.weights_row = plan->weights_row;
+  if (work->packed) {
+    product.packed = true;
+    product.weights = packed_of(work, phase, item->group) + first_channel * phase->tap_count * bytes;
+    product.weights_row = phase->tap_count;
+  }
   product.bias = work->bias ? work->bias + channel * bytes : NULL;
   product.partial = scratch->copy + scratch->partial_at;
   product.partial_row = partial_row(plan);
@@ -179,7 +245,7 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
                       int64_t first_channel, const void *input, char *output) {
   const NdConvPlan *plan = &work->plan;
   const NdConvGrid *grid = item->last ? &phase->last : &phase->whole;
-  NdConvProduct product = product_of(work, scratch, item, first_channel);
+  NdConvProduct product = product_of(work, scratch, phase, item, first_channel);
   if (plan->way == ND_CONV_IMAGES) {
     sum_images(work, phase, grid, (const char *)input, &product);
     return;
@@ -198,6 +264,8 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
     product.taps = grid->needs_gather ? scratch_taps(scratch) : phase->taps + done;
     if (grid->needs_gather) gather_tiles(work, scratch, phase, grid, input, done, product.depth);
     multiply_tiles(work, grid, &product);
+    if (work->packed)
+      product.weights = (const char *)product.weights + product.depth * plan->loops->rows * plan->element_bytes;
   }
 }
 
@@ -299,9 +367,10 @@ static bool conv_run(Conv *work) {
   flops *= (double)(plan->images * plan->band * work->share);
   work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, nd_max(work->max_taps, 1));
   atomic_init(&work->out_of_memory, false);
-  if (!copy_items(work)) return false;
+  if (!copy_items(work) || !pack_weights(work)) return false;
   nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());
   nd_parallel_for_flushed(plan->nd, work->items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  if (work->packed) nd_pool_free(plan->nd->pool, work->packed, work->packed_bytes);
   if (work->copies) nd_pool_free(plan->nd->pool, work->copies, (uint64_t)(work->items * work->copy_bytes));
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }

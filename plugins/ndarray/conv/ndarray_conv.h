@@ -118,6 +118,8 @@ void nd_conv_plan_close(NdConvPlan *plan);
 void nd_conv_cut(NdConvPlan *plan, uint32_t threads);
 /* The same for the gradient of a weight, where sums follow the cut: it depends on shapes alone. */
 void nd_conv_cut_gradient(NdConvPlan *plan);
+/* True if packed vectors are gathered even where their pixels are neighbours. */
+bool nd_conv_gathers_all(const NdConvPlan *plan);
 /* Makes the grids of all phases; false when out of memory. */
 bool nd_conv_make_grids(NdConvPlan *plan);
 /* Item `number` of all groups: those of a group follow each other. */

@@ -220,11 +220,16 @@ static void make_running(const NdConvPlan *plan, int64_t rows, int64_t columns, 
   }
 }
 
+bool nd_conv_gathers_all(const NdConvPlan *plan) {
+  return plan->loops->block > 0 && plan->channels_out >= plan->loops->block;
+}
+
 static void make_packed(const NdConvPlan *plan, int64_t images, int64_t rows, int64_t columns, NdConvGrid *grid) {
   const int64_t lanes = plan->loops->lanes, total = images * rows * columns;
   Pixel at = {0, 0, 0};
   for (int64_t first = 0; first < total; first += lanes)
     make_vector(plan, grid, &at, total - first, rows, columns, columns);
+  grid->needs_gather = nd_conv_gathers_all(plan);
   for (int64_t v = 0; v < grid->vector_count; v++) grid->needs_gather |= grid->vectors[v].kind != ND_CONV_NEIGHBOURS;
 }
 

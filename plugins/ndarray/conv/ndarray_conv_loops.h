@@ -67,6 +67,7 @@ typedef struct NdConvProduct {
   int64_t input_step, weights_step; /* from round to round */
   const void *weights;              /* of the first channel, where the op has them */
   int64_t weights_row;              /* elements from channel to channel */
+  bool packed; /* weights lie as `pack` leaves them, and the input is gathered: [depth, ND_CONV_VECTORS * lanes] */
   int64_t channels;
   const void *bias; /* [channels] or NULL; used by the first chunk */
   void *partial;    /* sums between the chunks of depth: [channels], `partial_row` elements apart, .. */
@@ -132,12 +133,16 @@ typedef struct NdConvLoops {
   int64_t rows;        /* output channels of a tile */
   int64_t max_vectors; /* of channels in a panel of NdConvOuter: 1, 2 or 4, each twice the one before */
   int64_t tile_taps;   /* of the narrowest panel; a panel of v vectors has tile_taps / v */
-  bool reads_within;   /* correlate reads no input after the last column */
+  int64_t block;     /* output channels that meet all gathered tiles before the next ones; 0: all, nothing is packed */
+  bool reads_within; /* correlate reads no input after the last column */
   void (*copy)(const NdConvCopy *copy);
   void (*gather)(const NdConvGather *gather);
   /* to[j][lane] = from[index[lane] + j * step] for j < count */
   void (*interleave)(const void *from, const int32_t *index, int64_t step, int64_t count, void *to);
   void (*product)(const NdConvProduct *product);
+  /* to[k][channel] = weights[channel * row + taps[k].weight] for channel < channels, else 0; NULL where block is
+   * 0. */
+  void (*pack)(const void *weights, int64_t row, const NdConvTap *taps, int64_t depth, int64_t channels, void *to);
   void (*plane)(const NdConvPlane *plane);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);

@@ -1,6 +1,6 @@
-/* ops_conv_planes_test.c - conv2d of groups of one channel, and of few channels with stride 2, against plain loops: every
- * height of a plane around the tiles of the CPU backend, on every instruction set. Values are small integers, so that
- * all sums are exact in any order. */
+/* ops_conv_planes_test.c - conv2d of groups of one channel, of few channels with stride 2, and of many, against
+ * plain loops: every height of a plane around the tiles of the CPU backend, on every instruction set. Values are small
+ * integers, so that all sums are exact in any order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,6 +81,19 @@ static void check_case(const Case *c) {
   free(found);
 }
 
+/* Many output channels and pixels: weights are packed, also an incomplete tile of them, and in more than one chunk. */
+static void check_many_channels(void) {
+  static const int64_t widths[] = {24, 23, 30};
+  for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+    check_case(&(Case){25, 30, 1, 24, widths[w], 3, 1, 1, 1});
+    check_case(&(Case){10, 36, 2, 27, widths[w], 3, 1, 0, 1});
+    check_case(&(Case){7, 17, 1, 51, 2 * widths[w] + 1, 3, 2, 1, 1});
+    check_case(&(Case){40, 64, 1, 24, widths[w], 1, 1, 0, 1});
+    check_case(&(Case){5, 65, 1, 49, 2 * widths[w], 1, 2, 0, 1});
+    check_case(&(Case){3, 18, 1, 30, widths[w], 3, 1, 2, 2});
+  }
+}
+
 static void check_planes(void **state) {
   (void)state;
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64};
@@ -100,6 +113,7 @@ static void check_planes(void **state) {
     check_case(&(Case){3, 50, 1, 25, 40, 3, 1, 0, 1});
     check_case(&(Case){2, 50, 1, 9, 13, 2, 1, 0, 2});
     check_case(&(Case){2, 2, 2, 12, 40, 7, 1, 3, 1});
+    check_many_channels();
   }
 }
 
