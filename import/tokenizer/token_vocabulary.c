@@ -1,7 +1,8 @@
 /* token_vocabulary.c - texts and their numbers.
  *
- * The trie is made level by level from the sorted texts; where only one text is left, a leaf names it, and the rest is
- * compared with the text itself. So nodes are few, and children of a node lie side by side. */
+ * The trie is made level by level from the sorted texts. A node is where texts part or one ends; the bytes on the way
+ * to it are compared with a text below it. So there are at most two nodes for a text, however long what texts share is,
+ * and children of a node lie side by side. */
 #include "token_vocabulary.h"
 
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static Entry *sorted_entries(const TokenVocabulary *vocabulary, size_t *count) {
   return entries;
 }
 
-/* The entries below a node, which have its first `depth` bytes. */
+/* The entries below a node, of which `depth` bytes are known to be the same. */
 typedef struct Range {
   uint32_t begin, end, depth;
 } Range;
@@ -113,22 +114,34 @@ static bool add_node(Build *build, uint8_t byte, Range range) {
     build->ranges = ranges;
     build->room = room;
   }
-  vocabulary->nodes[vocabulary->node_count] = (TokenTrieNode){0, 0, byte, -1};
+  vocabulary->nodes[vocabulary->node_count] = (TokenTrieNode){.byte = byte, .below = -1, .id = -1};
   build->ranges[vocabulary->node_count++] = range;
   return true;
 }
 
-/* The children of a node, a range of entries per next byte. */
+/* Bytes that two texts, of which `depth` are known to be the same, begin with. */
+static uint32_t common_bytes(const Entry *first, const Entry *last, uint32_t depth) {
+  const uint32_t both = first->length < last->length ? first->length : last->length;
+  while (depth < both && first->text[depth] == last->text[depth]) depth++;
+  return depth;
+}
+
+/* The children of a node, a range of entries per next byte. All begin as the first and the last of them do. */
 static bool expand(Build *build, size_t index, const Entry *entries) {
   TokenVocabulary *vocabulary = build->vocabulary;
   Range range = build->ranges[index];
-  if (index > 0 && range.end - range.begin == 1) {
-    vocabulary->nodes[index].id = entries[range.begin].id;
-    return true;
+  TokenTrieNode *node = &vocabulary->nodes[index];
+  if (index > 0) {
+    const Entry *first = &entries[range.begin];
+    range.depth = common_bytes(first, &entries[range.end - 1], range.depth);
+    node->depth = range.depth;
+    node->below = first->id;
+    if (first->length == range.depth) {
+      node->id = first->id;
+      range.begin++;
+    }
   }
-  if (range.begin < range.end && entries[range.begin].length == range.depth)
-    vocabulary->nodes[index].id = entries[range.begin++].id;
-  vocabulary->nodes[index].children = (uint32_t)vocabulary->node_count;
+  node->children = (uint32_t)vocabulary->node_count;
   for (uint32_t i = range.begin; i < range.end;) {
     const uint8_t byte = (uint8_t)entries[i].text[range.depth];
     uint32_t end = i + 1;
@@ -175,23 +188,27 @@ static uint32_t child_of(const TokenVocabulary *vocabulary, const TokenTrieNode 
   return low < end && vocabulary->nodes[low].byte == byte ? low : 0;
 }
 
+/* Whether the text has all bytes of the node, of which `depth` are known. */
+static bool has_bytes(const TokenVocabulary *vocabulary, const TokenTrieNode *node, const char *text, size_t length,
+                      size_t depth) {
+  if (node->depth > length) return false;
+  if (node->depth == depth) return true;
+  const char *below = vocabulary->bytes + vocabulary->begins[node->below];
+  return memcmp(text + depth, below + depth, node->depth - depth) == 0;
+}
+
 size_t burn__vocabulary_next(const TokenVocabulary *vocabulary, TokenSearch *search, const char *text, size_t length,
                              int32_t *id) {
   while (!search->is_over && search->depth < length && vocabulary->node_count > 0) {
     search->node = child_of(vocabulary, &vocabulary->nodes[search->node], (uint8_t)text[search->depth]);
     if (search->node == 0) break;
-    const size_t depth = ++search->depth;
     const TokenTrieNode *node = &vocabulary->nodes[search->node];
-    if (node->count == 0) {
-      const size_t all = vocabulary->lengths[node->id];
-      search->is_over = true;
-      if (all > length) return 0;
-      *id = node->id;
-      return memcmp(text + depth, vocabulary->bytes + vocabulary->begins[node->id] + depth, all - depth) == 0 ? all : 0;
-    }
+    if (!has_bytes(vocabulary, node, text, length, search->depth + 1)) break;
+    search->depth = node->depth;
+    search->is_over = node->count == 0;
     if (node->id < 0) continue;
     *id = node->id;
-    return depth;
+    return node->depth;
   }
   search->is_over = true;
   return 0;

@@ -12,9 +12,11 @@ enum { TOKEN_LIMIT = 1 << 21 };
 
 typedef struct TokenTrieNode {
   uint32_t children; /* index of the first; they are in order of their bytes */
-  uint16_t count;    /* 0: the rest of the text of `id` is compared with it */
+  uint32_t depth;    /* bytes that all texts below it begin with */
+  int32_t below;     /* one of those texts, which has these bytes */
+  int32_t id;        /* that ends here; -1: none does */
+  uint16_t count;    /* of children */
   uint8_t byte;      /* that leads here */
-  int32_t id;        /* -1: none ends here */
 } TokenTrieNode;
 
 typedef struct TokenVocabulary {

@@ -228,7 +228,7 @@ BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length, c
   if (burn__entry_status(status) != BURN_OK) return NULL;
   const BurnStatus wrong = config_check(config);
   if (wrong != BURN_OK) return burn__tokenizer_refused(status, wrong);
-  BurnPairMap counts = {NULL, NULL, 0, 0};
+  BurnPairMap counts = {NULL, NULL, 0, 0, 0};
   Training training = {.pairs = burn__byte_pairs_create(), .counts = &counts};
   const bool good = training.pairs != NULL && alphabet_make(training.pairs, &config->specials) &&
                     vocabulary_learn(&training, text, length, config);

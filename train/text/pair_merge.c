@@ -7,32 +7,45 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ROOM = 256 };
+enum {
+  FIRST_ROOM = 256,
+  MOST_STEPS = 128, /* from the place of a key: half of the places are free, so that a dozen is much by chance */
+  MOST_SALTS = 16
+};
 
 /* -- maps ------------------------------------------------------------------------------------- */
 
-static size_t slot_of(const BurnPairMap *map, uint64_t key) {
-  uint64_t mixed = key * UINT64_C(0x9e3779b97f4a7c15);
-  size_t slot = (size_t)(mixed >> 32) & (map->room - 1);
-  while (map->values[slot] >= 0 && map->keys[slot] != key) slot = (slot + 1) & (map->room - 1);
+/* The last steps of MurmurHash3: every bit of the key changes half of those of the place. */
+static size_t place_of(const BurnPairMap *map, uint64_t key) {
+  key += UINT64_C(0x9e3779b97f4a7c15) * (map->salt + UINT64_C(1));
+  key = (key ^ key >> 33) * UINT64_C(0xff51afd7ed558ccd);
+  key = (key ^ key >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return (size_t)(key ^ key >> 33) & (map->room - 1);
+}
+
+static size_t slot_of(const BurnPairMap *map, uint64_t key, size_t *steps) {
+  size_t slot = place_of(map, key);
+  for (*steps = 0; map->values[slot] >= 0 && map->keys[slot] != key; ++*steps) slot = (slot + 1) & (map->room - 1);
   return slot;
 }
 
 int64_t *burn__pair_find(const BurnPairMap *map, uint64_t key) {
   if (map->count == 0) return NULL;
-  const size_t slot = slot_of(map, key);
+  size_t steps;
+  const size_t slot = slot_of(map, key, &steps);
   return map->values[slot] >= 0 ? &map->values[slot] : NULL;
 }
 
 void burn__pair_release(BurnPairMap *map) {
   free(map->keys);
   free(map->values);
-  *map = (BurnPairMap){NULL, NULL, 0, 0};
+  *map = (BurnPairMap){NULL, NULL, 0, 0, 0};
 }
 
-static bool map_grow(BurnPairMap *map) {
+/* All keys in arrays of that room, in the order of a salt. */
+static bool map_move(BurnPairMap *map, size_t room, uint32_t salt) {
   const BurnPairMap old = *map;
-  const size_t room = old.room > 0 ? 2 * old.room : FIRST_ROOM;
+  size_t steps;
   uint64_t *keys = calloc(room, sizeof *keys);
   int64_t *values = malloc(room * sizeof *values);
   if (keys == NULL || values == NULL) {
@@ -44,9 +57,10 @@ static bool map_grow(BurnPairMap *map) {
   map->keys = keys;
   map->values = values;
   map->room = room;
+  map->salt = salt;
   for (size_t i = 0; i < old.room; i++) {
     if (old.values[i] < 0) continue;
-    const size_t slot = slot_of(map, old.keys[i]);
+    const size_t slot = slot_of(map, old.keys[i], &steps);
     keys[slot] = old.keys[i];
     values[slot] = old.values[i];
   }
@@ -55,9 +69,16 @@ static bool map_grow(BurnPairMap *map) {
   return true;
 }
 
+/* A file may list keys that have one place. They do not have it in the orders of other salts, too. */
 bool burn__pair_put(BurnPairMap *map, uint64_t key, int64_t value) {
-  if (2 * (map->count + 1) > map->room && !map_grow(map)) return false;
-  const size_t slot = slot_of(map, key);
+  size_t steps;
+  const size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
+  if (2 * (map->count + 1) > map->room && !map_move(map, room, map->salt)) return false;
+  size_t slot = slot_of(map, key, &steps);
+  while (steps > MOST_STEPS && map->salt < MOST_SALTS) {
+    if (!map_move(map, map->room, map->salt + 1)) return false;
+    slot = slot_of(map, key, &steps);
+  }
   map->keys[slot] = key;
   map->values[slot] = value;
   map->count++;

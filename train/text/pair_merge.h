@@ -13,6 +13,7 @@ typedef struct BurnPairMap {
   uint64_t *keys;
   int64_t *values; /* -1: nothing here */
   size_t count, room;
+  uint32_t salt; /* which of several orders of the keys; another one where many keys had the same place */
 } BurnPairMap;
 
 /* The value of a key; NULL if there is none. It may be changed until the next key is put in. */
