@@ -367,12 +367,14 @@ static bool conv_run(Conv *work) {
   flops *= (double)(plan->images * plan->band * work->share);
   work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, nd_max(work->max_taps, 1));
   atomic_init(&work->out_of_memory, false);
-  if (!copy_items(work) || !pack_weights(work)) return false;
-  nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());
-  nd_parallel_for_flushed(plan->nd, work->items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  const bool is_ready = copy_items(work) && pack_weights(work);
+  if (is_ready) {
+    nd_pool_reserve(plan->nd->pool, scratch_measure(work).bytes, plan->nd->host->thread_count());
+    nd_parallel_for_flushed(plan->nd, work->items * work->shares, 1 + (int64_t)(5e5 / (flops + 1)), conv_body, work);
+  }
   if (work->packed) nd_pool_free(plan->nd->pool, work->packed, work->packed_bytes);
   if (work->copies) nd_pool_free(plan->nd->pool, work->copies, (uint64_t)(work->items * work->copy_bytes));
-  return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
+  return is_ready && !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
 /* Both ops: x, weight, bias -> output. */
