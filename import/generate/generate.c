@@ -144,9 +144,9 @@ static BurnStatus make_outputs(Generator *g, GenerateScope *scope) {
     g->output_names[i] = generate_name(g, 0, scope->body->slots[scope->body->outputs[i]], "output");
   }
   for (uint32_t i = 0; i < all.input_count; i++) {
-    if (generate_is_sequence(s->inputs[i])) generate_refuse(s, "it is a sequence");
+    if (!s->inputs[i] || generate_is_sequence(s->inputs[i])) generate_refuse(s, "it is a sequence or nothing");
     g->outputs[i] = generate_use(s, i);
-    if (s->inputs[i]->left > 0) s->inputs[i]->left--; /* the last one takes the variable */
+    if (s->inputs[i] && s->inputs[i]->left > 0) s->inputs[i]->left--; /* the last one takes the variable */
   }
   for (uint32_t i = 0; i < all.input_count && g->uses_status; i++) {
     generate_support(g, GENERATE_SUPPORT_checked);

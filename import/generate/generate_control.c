@@ -141,7 +141,7 @@ BurnStatus generate_if(GenerateStep *s) {
     generate_used(s->g, condition);
     if (body) return write_branch(s, body);
   }
-  if (!condition || condition->kind != GENERATE_VARIABLE) {
+  if (!condition || condition->kind != GENERATE_VARIABLE || generate_is_sequence(condition)) {
     generate_refuse(s, "its condition is another for other sizes; give sizes");
     return BURN_OK;
   }

@@ -403,6 +403,7 @@ static const char *loop_condition(Loop *l, const char *round, const char **more,
   Generator *g = s->g;
   const bool limited = generate_has(s, 0), starts = !generate_has(s, 1) || is_true(s->inputs[1]);
   const bool conditional = is_conditional(l);
+  if (generate_has(s, 1) && !s->inputs[1]->probes[0].tensor) generate_refuse(s, "a condition that is no tensor");
   const char *limit = generate_int(s, 0, "INT64_MAX");
   int64_t values[GENERATE_PROBES][ONNX_INTS] = {{0}};
   *known =

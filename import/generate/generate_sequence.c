@@ -29,6 +29,12 @@ static bool is_sequence(GenerateStep *s) {
   return false;
 }
 
+static bool is_tensor(GenerateStep *s, uint32_t i) {
+  if (generate_has(s, i) && s->inputs[i]->probes[0].tensor) return true;
+  generate_refuse(s, "input %u is no tensor", i);
+  return false;
+}
+
 static void add(GenerateStep *s, const char *sequence, const char *x) {
   const char *status = status_of(s, GENERATE_SUPPORT_sequence_add);
   generate_line(s->g, "sequence_add(&%s, %s, %s);", sequence, x, status);
@@ -38,11 +44,13 @@ WRITE(SequenceEmpty) { generate_line(s->g, "%s = {NULL, 0};", generate_declare(s
 
 WRITE(SequenceConstruct) {
   generate_line(s->g, "%s = {NULL, 0};", generate_declare(s, 0));
-  for (uint32_t i = 0; i < s->step->input_count; i++) add(s, s->outputs[0]->variable, generate_use(s, i));
+  for (uint32_t i = 0; i < s->step->input_count; i++) {
+    if (is_tensor(s, i)) add(s, s->outputs[0]->variable, generate_use(s, i));
+  }
 }
 
 WRITE(SequenceInsert) {
-  if (!is_sequence(s)) return;
+  if (!is_sequence(s) || !is_tensor(s, 1)) return;
   const char *place = generate_has(s, 2) ? generate_int(s, 2, "") : NULL;
   const char *item = generate_use(s, 1), *sequence = taken(s);
   if (!place) {

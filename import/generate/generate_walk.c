@@ -131,10 +131,10 @@ static bool repeats(const OnnxStep *step) {
 static bool is_large(const GenerateStep *s) {
   int64_t in = GENERATE_SHAPE_MOST, out = 0;
   for (uint32_t i = 0; i < s->step->input_count; i++) {
-    if (s->inputs[i]) in += burn_element_count(s->inputs[i]->probes[0].tensor);
+    if (s->inputs[i] && s->inputs[i]->probes[0].tensor) in += burn_element_count(s->inputs[i]->probes[0].tensor);
   }
   for (uint32_t i = 0; i < s->step->output_count; i++) {
-    if (s->outputs[i]) out += burn_element_count(s->outputs[i]->probes[0].tensor);
+    if (s->outputs[i] && s->outputs[i]->probes[0].tensor) out += burn_element_count(s->outputs[i]->probes[0].tensor);
   }
   return out > in;
 }
