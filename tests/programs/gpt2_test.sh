@@ -38,7 +38,7 @@ for wrong in "--heads 5" "--heads 0" "--steps 0" "--batch 0" "--length 0" "--wid
 done
 # shellcheck disable=SC2086
 "$gpt2" --data text --vocabulary 50 $tiny --stack ndarray >out 2>&1 && fail "tokens beyond the vocabulary pass"
-grep -q "error: .*index" out || fail "$(cat out)"
+grep -q "^gpt2: .*index" out || fail "$(cat out)"
 "$gpt2" --data nowhere --stack ndarray --layers 1 --width 8 --heads 1 --vocabulary 256 >out 2>&1 && fail "a file that is not there passes"
 grep -q "nowhere: cannot open" out || fail "$(cat out)"
 "$gpt2" --data text --length 4000 --stack ndarray --layers 1 --width 8 --heads 1 --vocabulary 256 >out 2>&1 && fail "a short text passes"
