@@ -144,6 +144,35 @@ static Value rounding(Emitter *emitter, const Node *call, uint32_t number, const
   return burn__emit_id(type, glsl(emitter, type, number, &id, 1));
 }
 
+/* rint and trunc of f64 by additions, which are right everywhere: llvmpipe makes rint(-7.5) -7 and loses the sign of -0
+ * on processors without AVX-512. From 2^52 on all numbers are integers. */
+static Value rounding_f64(Emitter *emitter, const Node *call, bool is_trunc) {
+  const Type *f64 = emitter->floats[1], *w64 = emitter->integers[0][3], *is = emitter->bool_type;
+  const Value x = burn__emit_input(emitter, call, 0, f64), shift = burn__emit_real(f64, 0x1p52);
+  const Value one = burn__emit_real(f64, 1), zero = burn__emit_real(f64, 0);
+  const Value sign_bit = burn__emit_integer(w64, UINT64_C(1) << 63);
+  const uint32_t number = burn__emit_id_of(emitter, &x), large = burn__emit_id_of(emitter, &shift);
+  const uint32_t size = glsl(emitter, f64, GLSL_FABS, &number, 1);
+  const uint32_t shifted = burn__emit_op(emitter, SpirvFAdd, f64, size, large);
+  uint32_t rounded = burn__emit_op(emitter, SpirvFSub, f64, shifted, large);
+  if (is_trunc) {
+    const uint32_t is_above = burn__emit_op(emitter, SpirvFOrdLessThan, is, size, rounded);
+    const uint32_t above =
+        SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvSelect, burn__emit_type_id(emitter, f64), is_above,
+                     burn__emit_id_of(emitter, &one), burn__emit_id_of(emitter, &zero));
+    rounded = burn__emit_op(emitter, SpirvFSub, f64, rounded, above);
+  }
+  const uint32_t is_small = burn__emit_op(emitter, SpirvFOrdLessThan, is, size, large); /* NaN is not */
+  const uint32_t result = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvSelect, burn__emit_type_id(emitter, f64),
+                                       is_small, rounded, size);
+  const uint32_t sign =
+      burn__emit_op(emitter, SpirvBitwiseAnd, w64, burn__emit_op(emitter, SpirvBitcast, w64, number, 0),
+                    burn__emit_id_of(emitter, &sign_bit));
+  const uint32_t bits =
+      burn__emit_op(emitter, SpirvBitwiseOr, w64, burn__emit_op(emitter, SpirvBitcast, w64, result, 0), sign);
+  return burn__emit_id(f64, burn__emit_op(emitter, SpirvBitcast, f64, bits, 0));
+}
+
 /* A root that is rounded right: of f32 by way of f64 where the device's own is not. */
 static Value root(Emitter *emitter, const Node *call, const Type *type) {
   const Type *within = type->bits == 32 && !emitter->target.exact_f32 ? emitter->floats[1] : type;
@@ -275,15 +304,17 @@ static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *
     uint32_t number;
   } roundings[] = {{WORD_floor, WORD_floorf, GLSL_FLOOR},
                    {WORD_ceil, WORD_ceilf, GLSL_CEIL},
-                   {WORD_rint, WORD_rintf, GLSL_ROUND_EVEN},
-                   {WORD_trunc, WORD_truncf, GLSL_TRUNC},
+                   {WORD_COUNT, WORD_rintf, GLSL_ROUND_EVEN},
+                   {WORD_COUNT, WORD_truncf, GLSL_TRUNC},
                    {WORD_fabs, WORD_fabsf, GLSL_FABS}};
   for (size_t i = 0; i < sizeof roundings / sizeof roundings[0]; i++) {
     if (word != roundings[i].f64 && word != roundings[i].f32) continue;
     *out = rounding(emitter, call, roundings[i].number, word == roundings[i].f64 ? f64 : f32);
     return true;
   }
-  if (word == WORD_burn_bitcast_u32)
+  if (word == WORD_rint || word == WORD_trunc)
+    *out = rounding_f64(emitter, call, word == WORD_trunc);
+  else if (word == WORD_burn_bitcast_u32)
     *out = bitcast(emitter, call, f32, w32);
   else if (word == WORD_burn_bitcast_f32)
     *out = bitcast(emitter, call, w32, f32);
