@@ -165,8 +165,8 @@ static BurnStatus train_network(const Options *options, BurnDevice *device,
   adamw.clipping = (BurnGradientClipping)BURN_CLIP_GLOBAL_NORM(10);
   BurnOptimizer *optimizer = burn_adamw_create(&adamw);
   BurnStatus status = burn_folder_make(options->artifact);
-  BurnOffPolicyResult result;
-  BurnPolicyEvaluation verdict;
+  BurnOffPolicyResult result = {0};
+  BurnPolicyEvaluation verdict = {0};
   BurnDqn *dqn = agent_of(options, module, optimizer, device, &status);
   if (status == BURN_OK) status = learn(options, device, dqn, module, &result);
   burn_dqn_destroy(dqn);
