@@ -134,7 +134,7 @@ pipes() {
     done
     # A device takes what is written.
     rm -rf run && cp -r base run
-    if [ $kind = pipe ]; then
+    if [ "$kind" = pipe ]; then
       pipe run/experiment.log
       refused experiment.log 1 "$programs/mnist" --resume --epochs 4 --show 0 --json --artifact run
     fi
