@@ -9,6 +9,8 @@
 
 #include <burn/burn.h>
 
+#include "isa_device.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +24,9 @@ static const char *stack;
 static void on_all(void (*test)(void)) {
   for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
     stack = stacks[i];
-    device = burn_device_open(stack);
-    if (burn_device_status(device) == BURN_OK)
-      test();
-    else
-      printf("skipped: this CPU has no %s: %s\n", stack, burn_status_message(burn_device_status(device)));
+    device = isa_device_open(stack);
+    if (!device) continue;
+    test();
     burn_device_close(device);
   }
 }

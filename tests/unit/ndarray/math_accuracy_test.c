@@ -11,6 +11,8 @@
 #include <burn/activation.h>
 #include <burn/burn.h>
 
+#include "isa_device.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -101,8 +103,8 @@ static void test_errors(void **state) {
   float *x = malloc(CHUNK * sizeof *x), *y = malloc(CHUNK * sizeof *y);
   bool all_fine = true;
   for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
-    BurnDevice *device = burn_device_open(stacks[s]);
-    if (burn_device_status(device) != BURN_OK) continue; /* the processor has not got it */
+    BurnDevice *device = isa_device_open(stacks[s]);
+    if (!device) continue;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
       const Worst worst = sweep(device, i, x, y);
       const bool fine = worst.ulps <= functions[i].ulps;

@@ -4,6 +4,7 @@
 #include <burn/nn.h>
 #include <burn/train.h>
 
+#include "isa_device.h"
 #include "ops_value.h"
 
 #include <math.h>
@@ -21,17 +22,6 @@ static void check(BurnStatus status) {
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
 }
 
-/* NULL where the stack cannot run here. */
-static BurnDevice *open_device(const char *text) {
-  BurnDevice *device = burn_device_open(text);
-  if (burn_status_code(burn_device_status(device)) == BURN_STATUS_FAILED_PRECONDITION) {
-    burn_device_close(device);
-    return NULL;
-  }
-  check(burn_device_status(device));
-  return device;
-}
-
 static void close_device(BurnDevice *device) {
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
   burn_device_close(device);
@@ -40,7 +30,7 @@ static void close_device(BurnDevice *device) {
 /* Runs `test` on every stack in both dtypes. */
 static void everywhere(void (*test)(BurnDevice *device, BurnDType dtype)) {
   for (size_t s = 0; s < STACKS; s++) {
-    BurnDevice *device = open_device(stacks[s]);
+    BurnDevice *device = isa_device_open(stacks[s]);
     if (!device) continue;
     for (size_t h = 0; h < HALVES; h++) test(device, halves[h]);
     close_device(device);
@@ -231,7 +221,7 @@ static void test_scalars_are_converted_first(void **state) {
   (void)state;
   everywhere(half_scalars);
   for (size_t s = 0; s < STACKS; s++) {
-    BurnDevice *device = open_device(stacks[s]);
+    BurnDevice *device = isa_device_open(stacks[s]);
     if (!device) continue;
     integer_scalars(device, BURN_DTYPE_I8);
     integer_scalars(device, BURN_DTYPE_I16);
