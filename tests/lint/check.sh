@@ -12,8 +12,6 @@ public_headers=$(find core/include nn/include train/include train/sources/includ
 common_headers=$(find plugins/common/include -name '*.h' | sort)
 includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include -Itrain/dashboard/include -Iimport/include"
 
-cxx_of() { [ "$1" = gcc ] && echo g++ || echo clang++; }
-
 case "$*" in
   "" | compilers | "compilers gcc" | "compilers clang") ;;
   *) die "'$*' is no part: it is compilers, compilers gcc, compilers clang, or nothing for all" ;;
@@ -21,46 +19,39 @@ esac
 
 # 1. Both compilers, all warnings, as errors.
 for compiler in ${2:-gcc clang}; do
-  # shellcheck disable=SC2086
-  if ! { cmake -S . -B "build-$compiler" -G Ninja -DCMAKE_C_COMPILER=$compiler "-DCMAKE_CXX_COMPILER=$(cxx_of $compiler)" -DBURN_WERROR=ON -DBURN_TESTS=ON &&
-    cmake --build "build-$compiler" -j "$jobs"; } >"/tmp/check-$$.log" 2>&1; then
-    grep -E 'error|warning' "/tmp/check-$$.log" >&2 || tail -n 30 "/tmp/check-$$.log" >&2
-    rm -f "/tmp/check-$$.log"
-    die "$compiler has something to say"
-  fi
-  rm -f "/tmp/check-$$.log"
+  JOBS=$jobs ./dev build-strict "$compiler" || die "$compiler has something to say"
   say "$compiler: no warnings"
 done
 
 # 2. Every public header alone: those of the plugin ABI and of plugins/common as C99, the first without padding that two compilers could lay out differently, the others as
-#    C11; all of them as C++17 and C++20, and so what the C++ tests make of their macros. The ABI as C++11, too.
-# syntax COMPILER LANGUAGE STANDARD: /tmp/check-$$.c, with $flags.
-syntax() {
-  # shellcheck disable=SC2086
-  "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Wshadow -Werror $flags -fsyntax-only "/tmp/check-$$.c" || die "$header as $3 by $1"
+#    C11; all of them as C++17, those for C++ and what the C++ tests make of their macros as C++20, too. The ABI as C++11, too.
+# Lines "compiler standard header flags..".
+header_programs() {
+  for header in $api_headers $common_headers $public_headers tests/cpp/*_test.cpp; do
+    case "$header" in
+      plugin-api/*) flags="-Wpadded -Iplugin-api/include" standards="c99 c++11 c++17" ;;
+      plugins/common/*) flags=$includes standards="c99 c++11 c++17" ;;
+      *.h) flags=$includes standards="c11 c++17" ;;
+      *.hpp) flags=$includes standards="c++17 c++20" ;;
+      *) flags="$includes -Itests/cpp" standards="c++17 c++20" ;;
+    esac
+    for compiler in gcc clang; do
+      for standard in $standards; do echo "$compiler $standard $header $flags"; done
+    done
+  done
 }
-for header in $api_headers $common_headers $public_headers tests/cpp/*_test.cpp; do
-  printf '#include <%s>\n' "${header#*/include/}" >"/tmp/check-$$.c"
-  case "$header" in
-    plugin-api/*) flags="-Wpadded -Iplugin-api/include" c=c99 cxx="c++11 c++17 c++20" ;;
-    plugins/common/*) flags=$includes c=c99 cxx="c++11 c++17 c++20" ;;
-    *.h) flags=$includes c=c11 cxx="c++17 c++20" ;;
-    *.hpp) flags=$includes c="" cxx="c++17 c++20" ;;
-    *) flags="$includes -Itests/cpp" c="" cxx="c++17 c++20" && cp "$header" "/tmp/check-$$.c" ;;
-  esac
-  for compiler in gcc clang; do
-    for standard in $c; do syntax $compiler c "$standard"; done
-    for standard in $cxx; do syntax "$(cxx_of $compiler)" c++ "$standard"; done
+header_programs | xargs -L 1 -P "$jobs" sh tests/lint/header_alone.sh || die "headers alone"
+# Together, as a C++ program has them; as C++20, too.
+for together in $public_headers; do printf '#include <%s>\n' "${together#*/include/}"; done >"/tmp/check-$$.c"
+for compiler in g++ clang++; do
+  for standard in c++17 c++20; do
+    # shellcheck disable=SC2086
+    "$compiler" -x c++ "-std=$standard" -Wall -Wextra -Wpedantic -Wshadow -Werror $includes -fsyntax-only "/tmp/check-$$.c" ||
+      die "all public headers as $standard by $compiler"
   done
 done
-# Together, too, as a C++ program has them.
-for together in $public_headers; do printf '#include <%s>\n' "${together#*/include/}"; done >"/tmp/check-$$.c"
-header="all public headers" flags=$includes
-for compiler in gcc clang; do
-  for standard in c++17 c++20; do syntax "$(cxx_of $compiler)" c++ "$standard"; done
-done
 rm -f "/tmp/check-$$.c"
-say "headers alone: plugin-api and plugins/common as C99 and C++11, the others as C11, all as C++17 and C++20, and together"
+say "headers alone: plugin-api and plugins/common as C99 and C++11, the others as C11, all as C++17, and together as C++20"
 [ $# = 0 ] || exit 0
 
 # 3. Plugins export their entry symbol and nothing else; libraries export burn_ and Burn names only.
@@ -100,18 +91,13 @@ say "size: libburn $library_bytes + ndarray $ndarray_bytes = $((library_bytes + 
 [ $((library_bytes + ndarray_bytes)) -le $size_limit ] || die "libburn and ndarray have grown too large"
 
 # 6. Use after take, double drop and leaks of tensors, found by clang's analyzer in code that is written as users write it.
-misused=
-for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
-  case "$source" in *_windows.c | train/sources/absent.c) continue ;; esac
-  # shellcheck disable=SC2086
-  output=$(clang --analyze -std=c11 -D_GNU_SOURCE $includes -Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer -Itrain/report -Itrain/text \
-    -Xclang -analyzer-config -Xclang unix.DynamicMemoryModeling:Optimistic=true -Xclang -analyzer-output=text \
-    -Werror "$source" -o /dev/null 2>&1) && [ -z "$output" ] && continue
-  misused="$misused $source"
-  say "$source
-$output"
-done
-[ -z "$misused" ] || die "misuse of tensors or memory in$misused"
+analyzed() {
+  for source in sdk/examples/*/*.c nn/*.c train/*/*.c; do
+    case "$source" in *_windows.c | train/sources/absent.c) ;; *) echo "$source $includes $private_includes" ;; esac
+  done
+}
+private_includes="-Icore/base -Itrain/data -Itrain/learner -Itrain/logger -Itrain/metric -Itrain/optimizer -Itrain/report -Itrain/text"
+analyzed | xargs -L 1 -P "$jobs" sh tests/lint/analyze.sh || die "misuse of tensors or memory"
 # Programs with scopes: what is right is silent, every line that is marked wrong is reported, and no other.
 analyze_scopes() {
   # shellcheck disable=SC2086
