@@ -17,8 +17,9 @@ jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 
 # The time that all files get: that of the commit, unless SOURCE_DATE_EPOCH says another. An unpacked archive has it in its files.
 is_clone() { [ -e .git ] && git rev-parse HEAD >/dev/null 2>&1; }
+commit=$(is_clone && git rev-parse HEAD) || commit="" # read once: a commit that is made during the builds is in none of them
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-  if is_clone; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct); else SOURCE_DATE_EPOCH=$(stat -c %Y CMakeLists.txt); fi
+  if is_clone; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit"); else SOURCE_DATE_EPOCH=$(stat -c %Y CMakeLists.txt); fi
 fi
 export SOURCE_DATE_EPOCH
 maintainer="${DEBFULLNAME:-The Burn in C authors} <${DEBEMAIL:-burn@packages.example.org}>"
@@ -28,8 +29,8 @@ source_archive() {
   is_clone || die "the source archive is made by git from a commit, and this is no clone"
   [ -z "$(git status --porcelain)" ] || say "changes that are not committed are not in it"
   mkdir -p "$1"
-  git archive --format=tar --prefix="$name/" --mtime="@$SOURCE_DATE_EPOCH" HEAD 2>/dev/null >"$1/$name.tar" ||
-    git archive --format=tar --prefix="$name/" HEAD >"$1/$name.tar" # before git 2.40: the time of the commit
+  git archive --format=tar --prefix="$name/" --mtime="@$SOURCE_DATE_EPOCH" "$commit" 2>/dev/null >"$1/$name.tar" ||
+    git archive --format=tar --prefix="$name/" "$commit" >"$1/$name.tar" # before git 2.40: the time of the commit
   xz -6 -T1 -f "$1/$name.tar"
 }
 
@@ -84,14 +85,19 @@ look_at() {
   say "lintian finds no error and no warning"
 }
 
+# give_out FOLDER: the packages of it become those of out/deb, which ./dev package try takes.
+give_out() {
+  rm -rf "$out/deb"
+  mkdir -p "$out/deb"
+  find "$1" -maxdepth 1 -type f ! -name build.log -exec cp -p {} "$out/deb" \;
+  say "see $out/deb"
+}
+
 make_debs() {
   need dpkg-buildpackage dh
   build_packages "$work/deb"
   look_at "$work/deb"
-  rm -rf "$out/deb"
-  mkdir -p "$out/deb"
-  find "$work/deb" -maxdepth 1 -type f ! -name build.log -exec cp -p {} "$out/deb" \;
-  say "see $out/deb"
+  give_out "$work/deb"
 }
 
 make_source() {
@@ -100,11 +106,12 @@ make_source() {
   say "see $out/$name.tar.xz"
 }
 
-# Two builds that share nothing: other folders, names of users' homes, languages, time zones and masks of files.
+# Two builds that share nothing: other folders, names of users' homes, languages, time zones, masks of files, and caches of a compiler.
+# shellcheck disable=SC2030,SC2031 # each in a subshell of its own
 check() {
   need dpkg-buildpackage dh
-  (umask 022 && LC_ALL=C TZ=UTC build_packages "$work/one")
-  (umask 002 && export LC_ALL=C.UTF-8 TZ=Asia/Kathmandu HOME=/nonexistent && build_packages "$work/another/deeper")
+  (umask 022 && export LC_ALL=C TZ=UTC CCACHE_NAMESPACE=one && build_packages "$work/one")
+  (umask 002 && export LC_ALL=C.UTF-8 TZ=Asia/Kathmandu HOME=/nonexistent CCACHE_NAMESPACE=another && build_packages "$work/another/deeper")
   differ=""
   for file in "$work"/one/*.deb "$work"/one/*.tar.xz "$work"/one/*.dsc; do
     same="$work/another/deeper/${file##*/}"
@@ -119,6 +126,7 @@ check() {
   done
   rm -rf "$work/unpacked"
   say "two builds in two folders are the same, byte for byte, and name neither folder: $(find "$work/one" -maxdepth 1 -name '*.deb' | wc -l) packages, the archive, the .dsc"
+  give_out "$work/one"
 }
 
 # The programs and libraries for 64-bit Windows, by mingw-w64: an archive, and an installer where there is makensis.
