@@ -25,5 +25,24 @@ cp cnn.mpk artifacts/mnist/model.mpk || fail "mnist left no folder"
 first=$(sed -n 's/^step 0  loss //p' text) last=$(sed -n 's/^step 59  loss //p' text)
 awk "BEGIN { exit !($first > 4 && $last > 0 && $last < 1) }" || fail "the loss of cpp_gpt goes from $first to $last"
 [ "$(tail -n 1 text | wc -c)" = 81 ] || fail "cpp_gpt writes no 80 letters"
+
+# wrong MESSAGE PROGRAM ARGUMENT...: refused with exit status 1 and this line, and nothing else on either stream.
+wrong() {
+  expected=$1
+  shift
+  "$@" >out 2>err
+  [ $? = 1 ] || fail "$*: not exit status 1: $(cat out err)"
+  [ "$(cat out err)" = "$expected" ] || fail "$*: $(cat out err)"
+}
+wrong "cpp_gpt: steps: an integer of at least 1 expected, not 'WORD'" "$gpt" WORD
+wrong "cpp_gpt: steps: an integer of at least 1 expected, not '12x'" "$gpt" 12x
+wrong "cpp_gpt: steps: an integer of at least 1 expected, not '-1'" "$gpt" -1
+wrong "cpp_gpt: steps: an integer of at least 1 expected, not '0'" "$gpt" 0
+wrong "cpp_gpt: steps: 99999999999999999999 is too large" "$gpt" 99999999999999999999
+wrong "cpp_cnn: training digits: an integer of at least 1 expected, not '512x'" "$cnn" 512x
+wrong "cpp_cnn: test digits: an integer of at least 1 expected, not 'few'" "$cnn" 512 few
+wrong "cpp_cnn: epochs: an integer of at least 1 expected, not '0'" "$cnn" 512 128 0
+wrong "cpp_cnn: nothing expected after the epochs, not 'more'" "$cnn" 512 128 2 more
+
 lines=$(sed 's|/\*.*\*/||; /\/\*/,/\*\//d; /^[[:space:]]*$/d' "$source" | wc -l)
 [ "$lines" -le 80 ] || fail "cpp_gpt.cpp has $lines lines without comments, 80 at most"

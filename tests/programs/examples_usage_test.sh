@@ -7,6 +7,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 export BURN_THREADS=1 BURN_BACKEND=ndarray
 echo short >short.txt
+seq 100 >long.txt
 failed=0
 wrong() { printf 'WRONG: %s\n' "$*" >&2; failed=1; }
 
@@ -59,6 +60,9 @@ done <<'END'
 1|text_generation --data short.txt|too short for windows
 1|text_classification --data nowhere|nowhere/train_subset.csv.gz: cannot open
 2|text_classification infer|give the text with --text
+2|gpt|usage: gpt TEXT [STEPS]
+2|gpt long.txt WORD|gpt: STEPS is an integer of at least 1, not 'WORD'
+2|gpt long.txt 0|gpt: STEPS is an integer of at least 1, not '0'
 2|gpt2|give --data FILE or --synthetic, one of them
 1|gpt2 --data nowhere|gpt2: nowhere: cannot open
 2|quantize|digits or text expected

@@ -192,6 +192,8 @@ app_part() {
   fi
   if b/reader walk 2>err; then fail "an unknown command passes"; fi
   grep -q '^usage: ' err || fail "$(cat err)"
+  if b/reader --epochs many 2>err; then fail "--epochs many passes"; fi
+  grep -q ": --epochs needs an integer of at least 1, not 'many'$" err || fail "$(cat err)"
 }
 
 # What `burn import` writes, as it stands: it is built against the installation, which is found by the path alone or by the prefix, and gives

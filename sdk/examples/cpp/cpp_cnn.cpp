@@ -2,14 +2,18 @@
  * Adam, the learner, a record. The same numbers as sdk/examples/mnist in C.
  *
  *   cpp_cnn [training digits] [test digits] [epochs]   generated digits
- *   cpp_cnn FOLDER [..]                                of MNIST's files */
+ *   cpp_cnn FOLDER [..]                                of MNIST's files
+ *
+ * A folder whose name begins with a digit is written as ./2026. */
 #include <burn/nn.hpp>
 #include <burn/train.hpp>
 
+#include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <string>
+
+#include "arguments.hpp"
 
 namespace nn = burn::nn;
 namespace train = burn::train;
@@ -49,13 +53,25 @@ struct Options {
   std::size_t train_items = 20000, test_items = 4000, epochs = 4;
 };
 
+static bool is_number(const char *text) {
+  return std::isdigit(static_cast<unsigned char>(*text)) != 0;
+}
+
 static Options options_of(int argc, char **argv) {
   Options options;
   int next = 1;
-  if (next < argc && std::atoi(argv[next]) == 0) options.folder = argv[next++];
-  for (std::size_t *number :
-       {&options.train_items, &options.test_items, &options.epochs})
-    if (next < argc) *number = std::strtoul(argv[next++], nullptr, 10);
+  if (next < argc && !is_number(argv[next])) options.folder = argv[next++];
+  const struct {
+    const char *what;
+    std::size_t *count;
+  } numbers[] = {{"training digits", &options.train_items},
+                 {"test digits", &options.test_items},
+                 {"epochs", &options.epochs}};
+  for (const auto &number : numbers)
+    if (next < argc) *number.count = count_of(number.what, argv[next++]);
+  if (next < argc)
+    throw std::runtime_error("nothing expected after the epochs, not '" +
+                             std::string(argv[next]) + "'");
   return options;
 }
 

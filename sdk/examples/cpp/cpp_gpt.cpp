@@ -7,6 +7,8 @@
 
 #include <iostream>
 
+#include "arguments.hpp"
+
 using burn::Device, burn::Tensor;
 namespace nn = burn::nn;
 namespace train = burn::train;
@@ -58,20 +60,19 @@ struct Gpt {
   BURN_CPP_MODULE(Gpt, tokens, positions, blocks, norm, head)
 };
 
-/* Goes on after `seen`, [1, window], at a temperature of a half. */
-static std::string sample(const Gpt &model, Tensor seen, std::size_t count) {
-  std::string text;
-  while (text.size() < count) {
+/* Writes on after `seen`, [1, window], at a temperature of a half. */
+static void sample(const Gpt &model, Tensor seen, std::size_t count) {
+  for (std::size_t i = 0; i < count; i++) {
     const Tensor logits = model(seen).narrow(1, window - 1, 1).flatten(0, 1);
     const Tensor next = (logits / 0.5).softmax(1).categorical(1);
-    text += next.item<char>();
+    std::cout << next.item<char>();
     seen = Tensor::cat({seen.narrow(1, 1, window - 1), next}, 1);
   }
-  return text;
+  std::cout << "\n";
 }
 
 int main(int argc, char **argv) try {
-  const std::size_t steps = argc > 1 ? std::stoul(argv[1]) : 300;
+  const std::size_t steps = argc > 1 ? count_of("steps", argv[1]) : 300;
   Device device = Device::training();
   device.seed(42);
   const std::vector<std::int64_t> text(rhyme.begin(), rhyme.end());
@@ -91,7 +92,7 @@ int main(int argc, char **argv) try {
     adam.step(model, loss, rate(step));
   }
   const Tensor start = all.narrow(0, 0, 1).narrow(1, 0, window).inner();
-  std::cout << sample(model.valid(), start, 80) << "\n";
+  sample(model.valid(), start, 80);
 } catch (const std::exception &error) {
   std::cerr << "cpp_gpt: " << error.what() << "\n";
   return 1;

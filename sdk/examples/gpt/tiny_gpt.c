@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHARACTERS = 128, BATCH = 16, STEPS = 128, MODEL = 128, SAMPLE = 300 };
 
@@ -102,7 +103,14 @@ static BurnStatus gpt_sample(const Gpt *trained, BurnDevice *device) {
   return status;
 }
 
+/* 0 for what is no number. */
+static size_t count_of(const char *word) {
+  const bool digits = strspn(word, "0123456789") == strlen(word);
+  return digits ? strtoul(word, NULL, 10) : 0;
+}
+
 int main(int argc, char **argv) {
+  const size_t steps = argc > 2 ? count_of(argv[2]) : 500;
   const char *path = argc > 1 ? argv[1] : "";
   BurnStatus status = burn_file_read(path, 1 << 26, &text, &text_count);
   if (status != BURN_OK || text_count <= STEPS) {
@@ -111,10 +119,16 @@ int main(int argc, char **argv) {
             (int)STEPS, burn_status_message(status));
     return 2;
   }
+  if (steps == 0) {
+    fprintf(stderr, "gpt: STEPS is an integer of at least 1, not '%s'\n",
+            argv[2]);
+    free(text);
+    return 2;
+  }
   BurnDevice *device = burn_device_open_training(NULL);
   burn_device_seed(device, 1);
   Gpt m = gpt_init(device);
-  status = gpt_train(&m, device, argc > 2 ? strtoul(argv[2], NULL, 10) : 500);
+  status = gpt_train(&m, device, steps);
   if (status == BURN_OK) status = gpt_sample(&m, burn_device_inner(device));
   if (status != BURN_OK) fprintf(stderr, "%s\n", burn_status_message(status));
   Gpt_release(&m);

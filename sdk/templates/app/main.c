@@ -249,6 +249,12 @@ static int usage(const char *program) {
   return 2;
 }
 
+/* 0 for what is no number. */
+static size_t count_of(const char *text) {
+  const bool digits = strspn(text, "0123456789") == strlen(text);
+  return digits ? strtoul(text, NULL, 10) : 0;
+}
+
 int main(int argc, char **argv) {
   Options options = {"artifacts", MyAppConfig_defaults(), false};
   const char *command = "train";
@@ -257,7 +263,11 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--resume") == 0) {
       options.resume = true;
     } else if (strcmp(argv[i], "--epochs") == 0 && has_value) {
-      options.config.epochs = strtoul(argv[++i], NULL, 10);
+      options.config.epochs = count_of(argv[++i]);
+      if (options.config.epochs > 0) continue;
+      fprintf(stderr, "%s: --epochs needs an integer of at least 1, not '%s'\n",
+              argv[0], argv[i]);
+      return 2;
     } else if (strcmp(argv[i], "--artifact") == 0 && has_value) {
       options.artifact = argv[++i];
     } else if (i == 1 && argv[i][0] != '-') {

@@ -1,0 +1,23 @@
+/* arguments.hpp - numbers on the command line of the examples in C++. */
+#ifndef BURN_EXAMPLES_CPP_ARGUMENTS_HPP
+#define BURN_EXAMPLES_CPP_ARGUMENTS_HPP
+
+#include <charconv>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+/* The number of `what` ("steps"), 1 or more; throws a text with what is wrong. */
+inline std::size_t count_of(const std::string &what, const std::string &text) {
+  std::size_t count = 0;
+  const char *const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, count);
+  if (result.ec == std::errc::result_out_of_range)
+    throw std::runtime_error(what + ": " + text + " is too large");
+  if (result.ec != std::errc() || result.ptr != end || count == 0)
+    throw std::runtime_error(
+        what + ": an integer of at least 1 expected, not '" + text + "'");
+  return count;
+}
+
+#endif
