@@ -7,6 +7,7 @@
 #include <burn/train/learner.h>
 
 #include <stdio.h>
+#include <time.h>
 
 #include "metric_pass.h"
 
@@ -93,6 +94,8 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 double burn__seconds(void);
 /* Since 1970, UTC. */
 double burn__train_wall_seconds(void);
+/* Year, month, .. of a time since 1970, UTC. false: the system has none. */
+bool burn__utc_parts(time_t seconds, struct tm *parts);
 /* What all processors have done since the system began: in use, and in all, in one unit. false: it is not known. */
 bool burn__cpu_times(double *busy, double *all);
 /* The bytes of the machine's memory in use. false: it is not known. */

@@ -24,6 +24,8 @@ double burn__train_wall_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+bool burn__utc_parts(time_t seconds, struct tm *parts) { return gmtime_r(&seconds, parts) != NULL; }
+
 /* Linux tells by /proc; elsewhere the file is not there. The first line: cpu user nice system idle iowait irq softirq
  * steal, of which guests are a part of user. */
 bool burn__cpu_times(double *busy, double *all) {

@@ -26,6 +26,8 @@ double burn__train_wall_seconds(void) {
   return 1e-7 * (double)ticks - 11644473600.0;
 }
 
+bool burn__utc_parts(time_t seconds, struct tm *parts) { return gmtime_s(parts, &seconds) == 0; }
+
 static double ticks_of(const FILETIME *time) {
   return 4294967296.0 * (double)time->dwHighDateTime + (double)time->dwLowDateTime;
 }

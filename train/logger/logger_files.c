@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "learner_internal.h"
 
@@ -65,17 +66,9 @@ void burn__json_add_number(BurnTextBuilder *out, double value) {
   }
 }
 
-/* gmtime has one result for all threads. The civil date of a day count is by H. Hinnant, "chrono-compatible low-level
- * date algorithms". */
 const char *burn__utc_text(double seconds, char text[BURN_UTC_BYTES]) {
-  const int64_t total = (int64_t)seconds, second_of_day = total % 86400, days = total / 86400 + 719468;
-  const int64_t era = days / 146097, day_of_era = days - era * 146097;
-  const int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t shifted = (5 * day_of_year + 2) / 153, month = shifted < 10 ? shifted + 3 : shifted - 9;
-  (void)snprintf(text, BURN_UTC_BYTES, "%04d-%02d-%02d %02d:%02d:%02d UTC",
-                 (int)(year_of_era + era * 400 + (month <= 2)), (int)month,
-                 (int)(day_of_year - (153 * shifted + 2) / 5 + 1), (int)(second_of_day / 3600),
-                 (int)(second_of_day / 60 % 60), (int)(second_of_day % 60));
+  struct tm parts;
+  const bool known = burn__utc_parts((time_t)seconds, &parts);
+  if (!known || strftime(text, BURN_UTC_BYTES, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) text[0] = '\0';
   return text;
 }

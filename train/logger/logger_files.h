@@ -18,8 +18,8 @@ void burn__json_add_text(BurnTextBuilder *out, const char *text);
 /* A number as JSON: it reads back as the same double; null for NaN, "inf" and "-inf" in quotes. */
 void burn__json_add_number(BurnTextBuilder *out, double value);
 
-/* Seconds since 1970 as "2026-01-31 16:20:05 UTC", until the year 9999. */
-enum { BURN_UTC_BYTES = 48 };
+/* Seconds since 1970 as "2026-01-31 16:20:05 UTC"; "" for what the system has no date for. */
+enum { BURN_UTC_BYTES = 32 };
 const char *burn__utc_text(double seconds, char text[BURN_UTC_BYTES]);
 
 #endif
