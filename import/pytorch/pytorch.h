@@ -106,6 +106,8 @@ BurnStatus burn__pytorch_walk(BurnStore *store, Pytorch *file, PickleRef root);
 
 /* True for "data.pkl", in whatever folder. */
 bool burn__pytorch_is_pickle_name(const char *name);
+/* True for a member that every archive of torch.export.save has, and none of torch.save. */
+bool burn__pytorch_is_program_name(const char *name);
 /* The containers: each reads its pickles, finds the storages' bytes and gives the object. */
 BurnStatus burn__pytorch_zip(BurnStore *store, Pytorch *file, PickleRef *root);
 BurnStatus burn__pytorch_legacy(BurnStore *store, Pytorch *file, PickleRef *root);

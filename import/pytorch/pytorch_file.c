@@ -13,9 +13,29 @@
 
 static const char pickle_name[] = "data.pkl";
 
-bool burn__pytorch_is_pickle_name(const char *name) {
+static const char *after_folder(const char *name) {
   const char *slash = strrchr(name, '/');
-  return strcmp(slash != NULL ? slash + 1 : name, pickle_name) == 0;
+  return slash != NULL ? slash + 1 : name;
+}
+
+bool burn__pytorch_is_pickle_name(const char *name) { return strcmp(after_folder(name), pickle_name) == 0; }
+
+/* The first is a member of the archives of today, the second of those before. */
+bool burn__pytorch_is_program_name(const char *name) {
+  return strcmp(after_folder(name), "archive_format") == 0 ||
+         strcmp(after_folder(name), "serialized_exported_program.json") == 0;
+}
+
+/* Of an archive that has no pickle. */
+static BurnStatus not_saved(const BurnZip *zip) {
+  for (size_t i = 0; i < burn_zip_count(zip); i++) {
+    if (burn__pytorch_is_program_name(burn_zip_member(zip, i)->name))
+      return burn_status_make(
+          BURN_STATUS_INCOMPATIBLE,
+          "an exported program (torch.export), which is more than weights. Save these in Python, and open what that "
+          "writes: torch.save(torch.export.load(\"model.pt2\").state_dict, \"model.pt\")");
+  }
+  return burn_status_make(BURN_STATUS_INCOMPATIBLE, "a zip archive without data.pkl, so that it is none of PyTorch");
 }
 
 /* The bytes of a small member; those of a deflated one are new, and *unpacked then. */
@@ -97,8 +117,7 @@ BurnStatus burn__pytorch_zip(BurnStore *store, Pytorch *file, PickleRef *root) {
   size_t index = 0;
   while (index < burn_zip_count(file->zip) && !burn__pytorch_is_pickle_name(burn_zip_member(file->zip, index)->name))
     index++;
-  if (index == burn_zip_count(file->zip))
-    return burn_status_make(BURN_STATUS_INCOMPATIBLE, "a zip archive without data.pkl, so that it is none of PyTorch");
+  if (index == burn_zip_count(file->zip)) return not_saved(file->zip);
   const char *name = burn_zip_member(file->zip, index)->name;
   const size_t folder_length = strlen(name) - strlen(pickle_name);
   status = zip_byte_order(file, name, folder_length);

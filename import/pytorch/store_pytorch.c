@@ -31,17 +31,19 @@ static bool first_is_pickle(const uint8_t *bytes, size_t count) {
 }
 
 /* A zip archive is one of PyTorch if it has a data.pkl: NumPy's are zip archives, too. One that is cut is still known
- * by its first member. */
+ * by its first member. An exported program is PyTorch's, too, and refused with the way out. */
 static bool is_pytorch(const uint8_t *bytes, size_t count) {
   BurnStatus status = BURN_OK;
-  bool has_pickle = false;
+  bool is_known = false;
   if (!is_zip(bytes, count)) return is_pickle(bytes, count) || burn__pytorch_is_tar(bytes, count);
   if (first_is_pickle(bytes, count)) return true;
   BurnZip *zip = burn_zip_open(bytes, count, &status);
-  for (size_t i = 0; zip != NULL && i < burn_zip_count(zip) && !has_pickle; i++)
-    has_pickle = burn__pytorch_is_pickle_name(burn_zip_member(zip, i)->name);
+  for (size_t i = 0; zip != NULL && i < burn_zip_count(zip) && !is_known; i++) {
+    const char *name = burn_zip_member(zip, i)->name;
+    is_known = burn__pytorch_is_pickle_name(name) || burn__pytorch_is_program_name(name);
+  }
   burn_zip_close(zip);
-  return has_pickle;
+  return is_known;
 }
 
 static void close_pytorch(BurnStore *store) {

@@ -1,6 +1,8 @@
 /* store_formats_test.c - every format by files that somebody else's program wrote, and cut at every offset. */
 #include "store_testing.h"
 
+#include <burn/zip.h>
+
 #include <math.h>
 
 static const struct {
@@ -112,6 +114,41 @@ static void test_npz(void **state) {
   }
 }
 
+/* The members of an archive by torch.export.save of PyTorch 2.15, and by that of earlier ones: weights are found in neither, and
+ * the message says how to get them. */
+static void test_exported_program(void **state) {
+  const Fixture *fixture = *state;
+  static const char *const newer[] = {"m/data/weights/weight_0", "m/data/weights/model_weights_config.json",
+                                      "m/models/model.json",     "m/data/sample_inputs/model.pt",
+                                      "m/archive_format",        "m/archive_version"};
+  static const char *const older[] = {"version", "serialized_exported_program.json", "serialized_state_dict.pt",
+                                      "serialized_constants.pt"};
+  const struct {
+    const char *const *names;
+    size_t count;
+  } archives[] = {{newer, 6}, {older, 4}};
+  for (size_t i = 0; i < 2; i++) {
+    BurnZipEntry entries[6];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    char expected[1024];
+    BurnStatus status = BURN_OK;
+    const Path path = path_in(fixture, "model.pt2");
+    for (size_t k = 0; k < archives[i].count; k++)
+      entries[k] = (BurnZipEntry){archives[i].names[k], (const uint8_t *)"pt2", 3};
+    assert_ok(burn_zip_make(entries, archives[i].count, false, &bytes, &count));
+    assert_ok(burn_file_write(path.text, bytes, count));
+    free(bytes);
+    assert_null(burn_store_open(path.text, &status));
+    (void)snprintf(expected, sizeof expected,
+                   "store: %s: pytorch: an exported program (torch.export), which is more than weights. Save these in "
+                   "Python, and open what that writes: torch.save(torch.export.load(\"model.pt2\").state_dict, "
+                   "\"model.pt\")",
+                   path.text);
+    assert_string_equal(burn_status_message(status), expected);
+  }
+}
+
 static void test_npy(void **state) {
   const Fixture *fixture = *state;
   BurnStore *store = open_data("burn/mnist_pt_logsoftmax_test0-15.npy");
@@ -175,8 +212,13 @@ static void test_cuts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_real_files), cmocka_unit_test(test_half_dtypes), cmocka_unit_test(test_burn),
-      cmocka_unit_test(test_npz),        cmocka_unit_test(test_npy),         cmocka_unit_test(test_cuts),
+      cmocka_unit_test(test_real_files),
+      cmocka_unit_test(test_half_dtypes),
+      cmocka_unit_test(test_burn),
+      cmocka_unit_test(test_npz),
+      cmocka_unit_test(test_npy),
+      cmocka_unit_test(test_cuts),
+      cmocka_unit_test(test_exported_program),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

@@ -129,6 +129,15 @@ refused("sparse", {"s": torch.eye(3).to_sparse()}, "sparse")
 refused("sparse rows", {"s": torch.eye(3).to_sparse_csr()}, "sparse")
 refused("nested tensor", {"n": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])}, "nested")
 
+# An exported program is refused, and the way to its weights that the message tells is one.
+if hasattr(torch, "export"):
+    archive = FOLDER / "exported_program.pt2"
+    torch.export.save(torch.export.export(torch.nn.Linear(3, 2), (torch.ones(1, 3),)), archive)
+    message = convert(archive, FOLDER / "out.safetensors").stderr
+    call = "torch.save(torch.export.load(\"model.pt2\").state_dict, \"model.pt\")"
+    check("exported program: refused", "an exported program" in message and call in message, message)
+    saved("weights of an exported program", torch.export.load(archive).state_dict)
+
 
 class Evil:
     def __reduce__(self):
