@@ -11,6 +11,15 @@ static int fail(BurnStatus status) {
   return COMMAND_FAILED;
 }
 
+static int print(const BurnReportConfig *config, bool summary) {
+  BurnStatus status = BURN_OK;
+  char *text = summary ? burn_report_summary(config, &status) : burn_report_json(config, &status);
+  if (!text) return fail(status);
+  printf("%s%s", text, summary ? "" : "\n");
+  free(text);
+  return COMMAND_OK;
+}
+
 int command_report(int argc, char **argv) {
   static const char usage[] =
       "usage: burn report DIR [options]\n\n"
@@ -21,10 +30,11 @@ int command_report(int argc, char **argv) {
       "nothing else: no network, no scripts.";
   const char *folder = NULL;
   BurnReportConfig config = {.artifact_dir = NULL};
-  bool json = false;
+  bool json = false, summary = false;
   const Argument arguments[] = {
       {"out", ARGUMENT_TEXT, &config.path, "FILE", "where to; default: report.html in the folder"},
       {"title", ARGUMENT_TEXT, &config.title, "TEXT", "of the page; default: the name of the folder"},
+      {"summary", ARGUMENT_FLAG, &summary, NULL, "print the summary as a table, and write no file"},
       {"json", ARGUMENT_FLAG, &json, NULL, "print what is known as one JSON document, and write no file"}};
   int exit_status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof *arguments, &folder, 1, &exit_status)) {
@@ -34,16 +44,13 @@ int command_report(int argc, char **argv) {
     fprintf(stderr, "burn report: a folder is missing; 'burn report --help' tells more\n");
     return COMMAND_USAGE;
   }
-  config.artifact_dir = folder;
-  BurnStatus status = BURN_OK;
-  if (json) {
-    char *text = burn_report_json(&config, &status);
-    if (!text) return fail(status);
-    puts(text);
-    free(text);
-    return COMMAND_OK;
+  if (json && summary) {
+    fprintf(stderr, "burn report: it is --summary or --json\n");
+    return COMMAND_USAGE;
   }
-  status = burn_report_write(&config);
+  config.artifact_dir = folder;
+  if (json || summary) return print(&config, summary);
+  const BurnStatus status = burn_report_write(&config);
   if (status != BURN_OK) return fail(status);
   printf("%s%s\n", config.path ? config.path : folder, config.path ? "" : "/report.html");
   return COMMAND_OK;

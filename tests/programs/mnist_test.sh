@@ -54,6 +54,13 @@ for log in "$folder"/closed/*/epoch-1/*.log; do
   ! grep -vE '^[-+.0-9e]+,([0-9]+|final)$' "$log" || fail "$log has lines of others"
 done
 
+# The summary of the whole run has a row of each metric and split.
+"$burn" report --summary "$folder/whole" >"$folder/out" 2>"$folder/err" || fail "$(cat "$folder/err")"
+[ "$(awk 'NR > 3 { print $1, $2 }' "$folder/out" | tr '\n' ' ')" = "Loss train Loss valid Accuracy train Accuracy valid " ] || fail "$(cat "$folder/out")"
+[ ! -e "$folder/whole/report.html" ] || fail "the summary leaves a page"
+"$burn" report --summary --json "$folder/whole" >"$folder/out" 2>"$folder/err" && fail "both --summary and --json are accepted"
+grep -qx 'burn report: it is --summary or --json' "$folder/err" || fail "$(cat "$folder/err")"
+
 # Options of another run are refused, with both values; a config that was changed, too.
 "$mnist" --artifact "$folder/whole" "$@" --seed 7 --resume >"$folder/out" 2>"$folder/err" && fail "another seed is accepted"
 grep -q -- '--seed is 7, the run of .* has 42' "$folder/err" || fail "$(cat "$folder/err")"

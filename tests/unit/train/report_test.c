@@ -94,6 +94,31 @@ static void a_report_has_what_the_run_had(void **state) {
   folder_remove(folder.path);
 }
 
+/* The table of Burn's summary, and the last values beside it. */
+static void the_summary_is_a_table(void **state) {
+  (void)state;
+  const Folder folder = folder_make();
+  const BurnReportConfig config = {.artifact_dir = folder.path, .title = "a \x1b[2J title"};
+  BurnStatus status = BURN_OK;
+  write_text(&folder, "train/epoch-1/Loss.log", "0.75,8\n0.25,8\n0.5,final\n");
+  write_text(&folder, "train/epoch-2/Loss.log", "1.25e-7,8\n1.25e-7,final\n");
+  write_text(&folder, "train/epoch-3/Loss.log", "0.375,8\n");
+  write_text(&folder, "valid/epoch-2/Accuracy.log", "91.506,8\n91.506,final\n");
+  write_text(&folder, "valid/epoch-3/Accuracy.log", "75,8\n75,final\n");
+  char *text = burn_report_summary(&config, &status);
+  check_status(status);
+  assert_string_equal(text,
+                      "a ?[2J title: 3 epochs\n\n"
+                      "metric            split      lowest  epoch     highest  epoch        last  epoch\n"
+                      "Loss              train    1.25e-07      2         0.5      1       0.375      3\n"
+                      "Accuracy          valid          75      3      91.506      2          75      3\n");
+  free(text);
+  write_text(&folder, "train/epoch-1/Loss.log", "no number\n");
+  assert_null(burn_report_summary(&config, &status));
+  check_refused(status, BURN_STATUS_CORRUPT_DATA, "epoch-1/Loss.log: line 1");
+  folder_remove(folder.path);
+}
+
 /* -- pictures and counts ---------------------------------------------------------------------- */
 
 static void pictures_and_counts_are_shown(void **state) {
@@ -183,6 +208,7 @@ static void what_a_run_may_leave_is_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_report_has_what_the_run_had), cmocka_unit_test(pictures_and_counts_are_shown),
-      cmocka_unit_test(folders_of_others_are_refused), cmocka_unit_test(what_a_run_may_leave_is_read)};
+      cmocka_unit_test(folders_of_others_are_refused), cmocka_unit_test(what_a_run_may_leave_is_read),
+      cmocka_unit_test(the_summary_is_a_table)};
   return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

@@ -33,6 +33,11 @@ BURN_API BURN_USE_RESULT BurnStatus burn_report_write(const BurnReportConfig *co
  * with the reason in *status. */
 BURN_API BURN_CHAINS(2) BURN_USE_RESULT char *burn_report_json(const BurnReportConfig *config, BurnStatus *status);
 
+/* The lowest, highest and last value of each metric with the epochs that had them, as a table of 80 columns for a
+ * terminal; for free(). Values are as the logs have them, an accuracy is a percentage. NULL on failure, with the reason
+ * in *status. */
+BURN_API BURN_CHAINS(2) BURN_USE_RESULT char *burn_report_summary(const BurnReportConfig *config, BurnStatus *status);
+
 /* An on_epoch of a learner that writes the report after each epoch; `context` is a BurnReportConfig. */
 BURN_API BURN_USE_RESULT BurnStatus burn_report_on_epoch(void *context, const BurnEpochResult *result);
 
