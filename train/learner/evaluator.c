@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiment_log.h"
 #include "learner_internal.h"
 #include "learner_step.h"
 
@@ -67,6 +68,29 @@ static BurnStatus measure(const BurnEvaluatorConfig *config, const BurnTask *tas
   return status != BURN_OK ? status : closed;
 }
 
+/* evaluation.log has all evaluations of a folder, one after the other. */
+static BurnStatus begin_log(BurnExperimentLog *log, const char *artifact_dir, const char *name, BurnDevice *device,
+                            const BurnLoader *data) {
+  if (!artifact_dir) return BURN_OK;
+  BurnStatus status = burn_folder_make(artifact_dir);
+  if (status == BURN_OK) status = burn__experiment_log_open(log, artifact_dir, "evaluation.log", true);
+  burn__experiment_log_add(log, "INFO", "%s: %zu items in %zu batches on %s", name, burn_loader_item_count(data),
+                           burn_loader_batch_count(data), burn_device_name(device));
+  return status;
+}
+
+static BurnStatus end_log(BurnExperimentLog *log, const char *name, const BurnEpochResult *result, double seconds,
+                          BurnStatus status) {
+  if (status == BURN_OK) {
+    burn__experiment_log_evaluation(log, name, result, seconds);
+  } else {
+    const bool interrupted = burn_status_code(status) == BURN_STATUS_CANCELLED;
+    burn__experiment_log_add(log, interrupted ? "WARN" : "ERROR", "%s", burn_status_message(status));
+  }
+  const BurnStatus closed = burn__experiment_log_close(log);
+  return status != BURN_OK ? status : closed;
+}
+
 /* Values of a split, by a set of metrics in use. */
 static BurnStatus run(const BurnEvaluatorConfig *config, const BurnTask *task, BurnDevice *device, BurnModule module,
                       BurnLoader *data, const char *name, BurnSplit split, BurnEpochResult *result) {
@@ -77,11 +101,14 @@ static BurnStatus run(const BurnEvaluatorConfig *config, const BurnTask *task, B
   if (status != BURN_OK) return status;
   BurnMetricState states[BURN_MAX_METRICS] = {{0}};
   BurnMetricPass pass = {.set = &set, .states = states, .split = split, .epoch = 1, .logger = config->logger};
+  BurnExperimentLog log = {.file = NULL};
+  const double begun = burn__seconds();
   burn__result_begin(result, &set, 0);
-  status = measure(config, task, device, module, data, name, &pass);
+  status = begin_log(&log, config->artifact_dir, name, device, data);
+  if (status == BURN_OK) status = measure(config, task, device, module, data, name, &pass);
   burn__metrics_result(&pass, result, true);
   burn__metric_states_release(states);
-  return status;
+  return end_log(&log, name, result, burn__seconds() - begun, status);
 }
 
 BurnStatus burn_evaluator_eval(const BurnEvaluatorConfig *config, const BurnTask *task, BurnDevice *device,

@@ -481,7 +481,8 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   const size_t next = run->history.count + 1;
   status = burn__file_log_clear(folder, run->partial.batches ? next + 1 : next, next);
   if (status == BURN_OK) status = save_config(config);
-  return status == BURN_OK ? burn__experiment_log_open(&learner->log, folder, config->resume) : status;
+  return status == BURN_OK ? burn__experiment_log_open(&learner->log, folder, "experiment.log", config->resume)
+                           : status;
 }
 
 /* The first line of a run in its log. */

@@ -14,8 +14,8 @@ static void failed(BurnExperimentLog *log, const char *what, int error) {
   if (log->status == BURN_OK) log->status = burn__file_failed(what, log->path, error);
 }
 
-BurnStatus burn__experiment_log_open(BurnExperimentLog *log, const char *artifact_dir, bool resume) {
-  (void)snprintf(log->path, sizeof log->path, "%.*s/experiment.log", BURN_ARTIFACT_BYTES, artifact_dir);
+BurnStatus burn__experiment_log_open(BurnExperimentLog *log, const char *artifact_dir, const char *name, bool resume) {
+  (void)snprintf(log->path, sizeof log->path, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, name);
   errno = 0;
   log->file = burn__log_open(log->path, resume ? UINT64_MAX : 0);
   return log->file ? BURN_OK : burn__file_failed("cannot open", log->path, errno);
@@ -56,18 +56,32 @@ static void add_split(BurnTextBuilder *line, const BurnEpochResult *result, Burn
   if (before[0] == ',') burn__text_add(line, "; ");
 }
 
+/* Takes the line, which ends with the time that what it tells has taken. */
+static void add_values(BurnExperimentLog *log, BurnTextBuilder *line, double seconds) {
+  char number[BURN_NUMBER_BYTES];
+  burn__text_addf(line, "%s s", burn_number_text(seconds, 4, number));
+  char *text = burn__text_finish(line);
+  if (text) add_line(log, "INFO", text);
+  if (!text) failed(log, "cannot write", ENOMEM);
+  free(text);
+}
+
 void burn__experiment_log_epoch(BurnExperimentLog *log, const BurnEpochResult *result, size_t epochs) {
   BurnTextBuilder line = BURN_TEXT_BUILDER;
-  char seconds[BURN_NUMBER_BYTES];
   if (!log->file) return;
   burn__text_addf(&line, "epoch %zu/%zu: ", result->epoch, epochs);
   add_split(&line, result, BURN_SPLIT_TRAIN);
   add_split(&line, result, BURN_SPLIT_VALID);
-  burn__text_addf(&line, "%s s", burn_number_text(result->seconds, 4, seconds));
-  char *text = burn__text_finish(&line);
-  if (text) add_line(log, "INFO", text);
-  if (!text) failed(log, "cannot write", ENOMEM);
-  free(text);
+  add_values(log, &line, result->seconds);
+}
+
+void burn__experiment_log_evaluation(BurnExperimentLog *log, const char *name, const BurnEpochResult *result,
+                                     double seconds) {
+  BurnTextBuilder line = BURN_TEXT_BUILDER;
+  if (!log->file) return;
+  burn__text_addf(&line, "%s: ", name);
+  add_split(&line, result, BURN_SPLIT_TEST);
+  add_values(log, &line, seconds);
 }
 
 BurnStatus burn__experiment_log_close(BurnExperimentLog *log) {

@@ -130,6 +130,45 @@ static void wrong_evaluations_are_refused(void **state) {
   check_refused(evaluate(&config, "test").status, BURN_STATUS_CANCELLED, "test: interrupted after batch 0 of 3");
 }
 
+/* -- evaluation.log --------------------------------------------------------------------------- */
+
+/* A line begins with its time, which experiment_log_test looks at; then comes its level. */
+static const char *line_after_time(char **rest) {
+  char *line = *rest, *end = line ? strchr(line, '\n') : NULL;
+  assert_non_null(end);
+  *end = '\0';
+  *rest = end + 1;
+  const char *time = strstr(line, " UTC  ");
+  assert_non_null(time);
+  return time + strlen(" UTC  ");
+}
+
+static void all_evaluations_are_in_one_log(void **state) {
+  (void)state;
+  Folder folder = folder_make();
+  BurnInterrupter interrupter = {0};
+  BurnEvaluatorConfig config = {.artifact_dir = folder.path, .metrics = BURN_METRICS(burn_metric_accuracy())};
+  const Evaluation done = evaluate(&config, "Held Out");
+  check_status(done.status);
+  config.interrupter = &interrupter;
+  burn_interrupter_stop(&interrupter);
+  check_refused(evaluate(&config, "other").status, BURN_STATUS_CANCELLED, "other: interrupted after batch 0 of 3");
+  char *log = text_of(&folder, "evaluation.log"), *rest = log;
+  double loss = 0, accuracy = 0, seconds = -1;
+  assert_string_equal(line_after_time(&rest), "INFO  Held Out: 20 items in 3 batches on ndarray");
+  assert_int_equal(sscanf(line_after_time(&rest), "INFO  Held Out: test Loss %lf, Accuracy %lf %%; %lf s", &loss,
+                          &accuracy, &seconds),
+                   3);
+  assert_true(fabs(loss - test_of(&done, "Loss")) < 1e-5 * loss);
+  assert_true(fabs(accuracy - 100 * test_of(&done, "Accuracy")) < 1e-3);
+  assert_true(seconds >= 0);
+  assert_string_equal(line_after_time(&rest), "INFO  other: 20 items in 3 batches on ndarray");
+  assert_string_equal(line_after_time(&rest), "WARN  other: interrupted after batch 0 of 3");
+  assert_string_equal(rest, "");
+  free(log);
+  folder_remove(folder.path);
+}
+
 /* -- on_batch --------------------------------------------------------------------------------- */
 
 typedef struct Around {
@@ -217,11 +256,9 @@ int main(int argc, char **argv) {
   int exit_status = 0;
   if (train_as_told(argc, argv, &exit_status)) return exit_status;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(values_are_those_of_the_definition),
-      cmocka_unit_test(logs_lie_below_the_name),
-      cmocka_unit_test(wrong_evaluations_are_refused),
-      cmocka_unit_test(callbacks_go_around_each_batch),
-      cmocka_unit_test(a_callback_ends_the_run),
+      cmocka_unit_test(values_are_those_of_the_definition), cmocka_unit_test(logs_lie_below_the_name),
+      cmocka_unit_test(wrong_evaluations_are_refused),      cmocka_unit_test(all_evaluations_are_in_one_log),
+      cmocka_unit_test(callbacks_go_around_each_batch),     cmocka_unit_test(a_callback_ends_the_run),
       cmocka_unit_test(callbacks_may_change_the_module),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

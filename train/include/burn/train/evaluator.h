@@ -4,7 +4,8 @@
  *   status = burn_evaluator_eval(&config, &task, inner, module, test, "Held out", &result);
  *   burn_epoch_metric(&result, "Loss", BURN_SPLIT_TEST)
  *
- * The logs are {artifact_dir}/test/held-out/Loss.log and so on, a line per batch and a final one, as Burn's. */
+ * The logs are {artifact_dir}/test/held-out/Loss.log and so on, a line per batch and a final one, and evaluation.log,
+ * which tells in words of all evaluations of the folder, with times, as Burn's. */
 #ifndef BURN_TRAIN_EVALUATOR_H
 #define BURN_TRAIN_EVALUATOR_H
 
