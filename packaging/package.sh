@@ -34,9 +34,9 @@ source_archive() {
   xz -6 -T1 -f "$1/$name.tar"
 }
 
-# debian_folder TREE: packaging/debian as dpkg wants it, in the unpacked archive TREE.
+# debian_folder TREE: packaging/debian as dpkg wants it, in the unpacked archive TREE, of whose commit it is.
 debian_folder() {
-  cp -r packaging/debian "$1/debian"
+  cp -r "$1/packaging/debian" "$1/debian"
   date=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
   for file in control changelog; do
     sed -e "s/@VERSION@/$version/g" -e "s/@MAINTAINER@/$maintainer/g" -e "s/@DATE@/$date/g" "$1/debian/$file.in" >"$1/debian/$file"
