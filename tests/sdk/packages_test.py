@@ -30,6 +30,34 @@ def files_in_no_package(prefix, debian):
     return [path for path in found if not any(has(pattern, path) for pattern in listed)]
 
 
+def package_of(path, debian):
+    return next((file.stem for file in debian.glob("*.install") if any(has(pattern, path) for pattern in patterns(file))), None)
+
+
+def needed_by(package, control):
+    """The package and those of ours that apt installs with it."""
+    needed, waiting = set(), [package]
+    while waiting:
+        name = waiting.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        paragraph = control.partition(f"\nPackage: {name}\n")[2].partition("\n\n")[0]
+        depends = re.search(r"^Depends:(.*(?:\n .*)*)", paragraph, re.M)
+        waiting += re.findall(r"(?:lib)?burn[a-z0-9-]*", depends.group(1)) if depends else []
+    return needed
+
+
+def missing_for_cmake(prefix, debian, control):
+    """find_package(Burn) fails where a file of any target is missing, so whoever has the development files needs them all."""
+    texts = [file.read_text() for file in prefix.glob("lib*/**/cmake/Burn/BurnTargets-*.cmake")]
+    assert texts, f"{prefix} has no files for CMake"
+    files = {path for text in texts for path in re.findall(r'"\$\{_IMPORT_PREFIX\}/([^"]+)"', text)}
+    assert any(path.startswith("lib") for path in files), "the files of targets are not found in CMake's"
+    needed = needed_by("libburn0-dev", control)
+    return [path for path in sorted(files) if package_of(path, debian) not in needed]
+
+
 def wanted_to_build(source):
     """What ./dev setup installs to build the libraries, the command and the datasets."""
     lists = re.findall(r'^(?:run|test|datasets)_packages="(.*?)"', (source / "dev").read_text(), re.M)
@@ -48,6 +76,7 @@ def main():
     findings = [f"{path}: in no file packaging/debian/*.install, and not in not-installed" for path in files_in_no_package(prefix, debian)]
     findings += [f"{name}: has either no paragraph in control.in or no .install" for name in sorted(described ^ with_files)]
     findings += [f"{name}: ./dev setup installs it, Build-Depends in control.in lacks it" for name in sorted(wanted_to_build(source) - build_depends)]
+    findings += [f"{path}: CMake's files name it, and libburn0-dev depends on no package that has it" for path in missing_for_cmake(prefix, debian, control)]
     print("\n".join(findings) or f"{len(described)} packages have all that is installed")
     return 1 if findings else 0
 
