@@ -41,9 +41,9 @@ static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
   plan->bands = nd_ceil_div(plan->y.grid, plan->band);
   plan->pixel = plan->way == ND_CONV_IMAGES ? plan->loops->lanes : 1;
   plan->row_width = (plan->x.grid - 1 + plan->x.span) * plan->pixel;
-  plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width;
+  plan->plane = (plan->band - 1 + plan->y.span) * plan->row_width + plan->loops->lanes; /* copied by whole vectors */
   plan->image = plan->y.phases * plan->x.phases * plan->plane;
-  plan->channel = plan->images / plan->pixel * plan->image + plan->loops->lanes; /* rows are copied by whole vectors */
+  plan->channel = plan->images / plan->pixel * plan->image;
   if (!plan->in_place) return;
   plan->row_width = plan->x.in;
   plan->channel = plan->y.in * plan->x.in;
@@ -372,11 +372,14 @@ static void copy_plane(const NdConvPlan *plan, const NdConvItem *item, const cha
                      .column_step = plan->x.step,
                      .columns = plan->row_width,
                      .ahead = plan->y.in * plan->x.in};
+  const int64_t bytes = plan->plane * plan->element_bytes;
+  const bool pairs = plan->x.step == 2 && plan->x.phases == 2;
   for (int64_t y = 0; y < plan->y.phases; y++)
-    for (int64_t x = 0; x < plan->x.phases; x++) {
+    for (int64_t x = 0; x < (pairs ? 1 : plan->x.phases); x++) {
       copy.first_row = item->first_row * plan->y.step + y * plan->y.dilation % plan->y.step - plan->y.pad;
       copy.first_column = x * plan->x.dilation % plan->x.step - plan->x.pad;
-      copy.to = to + (y * plan->x.phases + x) * plan->plane * plan->element_bytes;
+      copy.to = to + (y * plan->x.phases + x) * bytes;
+      copy.odd = pairs ? (char *)copy.to + bytes : NULL;
       plan->loops->copy(&copy);
     }
 }

@@ -14,10 +14,11 @@
 #define ND_CONV_COLUMN (ND_CONV_CHUNK + ND_CONV_LANES) /* from one tap to the next: rows do not meet in the cache */
 
 /* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j
- * * column_step], and 0 outside. Up to a vector is written beyond the last row. */
+ * * column_step], and 0 outside. With a column step of 2, `odd` gets the columns in between, unless it is NULL. Up to a
+ * vector is written beyond the last row. */
 typedef struct NdConvCopy {
   const void *from;
-  void *to;
+  void *to, *odd;
   int64_t height, width;
   int64_t first_row, row_step, rows;
   int64_t first_column, column_step, columns;

@@ -113,6 +113,10 @@ static void check_planes(void **state) {
     check_case(&(Case){3, 50, 1, 25, 40, 3, 1, 0, 1});
     check_case(&(Case){2, 50, 1, 9, 13, 2, 1, 0, 2});
     check_case(&(Case){2, 2, 2, 12, 40, 7, 1, 3, 1});
+    check_case(&(Case){3, 10, 1, 30, 150, 7, 2, 3, 1});
+    check_case(&(Case){2, 2, 2, 41, 149, 3, 2, 1, 1});
+    check_case(&(Case){2, 2, 2, 21, 40, 3, 2, 3, 3});
+    check_case(&(Case){2, 2, 2, 21, 39, 3, 2, 2, 2});
     check_many_channels();
   }
 }
