@@ -148,7 +148,7 @@ static void remove_files(const Files *files) {
 
 static int compile(const Files *files, int count, const char *const *options) {
   static const char *const flags[] = {EMULATED_FLAGS, "-include", EMULATED_PRELUDE};
-  const char *arguments[sizeof flags / sizeof flags[0] + MOST_DEFINITIONS + 8] = {0};
+  const char *arguments[sizeof flags / sizeof flags[0] + MOST_DEFINITIONS + 9] = {0};
   char architecture[64];
   size_t used = 0;
   arguments[used++] = compiler();
@@ -161,7 +161,8 @@ static int compile(const Files *files, int count, const char *const *options) {
   arguments[used++] = "-o";
   arguments[used++] = files->image;
   arguments[used++] = files->source;
-  arguments[used] = "-lm";
+  arguments[used++] = "-lm";
+  arguments[used] = "-lgcc";
   return run(arguments, files->log);
 }
 
