@@ -3,6 +3,7 @@
  * operand of products (kernels/implicit_conv.cu); groups, planes that fill no block and several. Numbers are small
  * integers, so that sums are exact in every order. */
 #include "conv_compare.h"
+#include "sampled.h"
 
 #include <dlfcn.h>
 
@@ -15,6 +16,7 @@ static BurnDevice *open_device(const char *stack) {
   return device;
 }
 
+/* Without BURN_LONG=1 each number of taps has one of the strides. */
 static void compare_taps(void *context) {
   (void)context;
   BurnDevice *device = open_device("cuda"), *other = open_device("ndarray");
@@ -22,6 +24,7 @@ static void compare_taps(void *context) {
     for (int64_t x = y; x <= 5; x += 2)
       for (int64_t stride = 1; stride <= 2; stride++) {
         const ConvCase c = {2, 3, 5, 1, 11, 10, y, x, stride, y / 2, 1};
+        if ((x + y) / 2 % 2 != stride % 2 && !runs_all()) continue;
         if (y * x > 1) compare_conv(device, other, &c, BURN_DTYPE_F32);
       }
   CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");

@@ -2,8 +2,8 @@
  * the same backend. Element-wise bodies must give the very bits (any NaN is like any other), whatever the strides, what
  * is donated, the number of threads and where the work is cut. Other backends are tested by a file that names their
  * stacks in FUSED_STACKS, prepares them in FUSED_PREPARE, defines FUSED_F64 and FUSED_INTEGERS if their steps compute in
- * these, too, FUSED_MIDDLE_AXIS if they reduce along any axis, FUSED_COUNT if
- * fewer bodies will do, and includes this one. */
+ * these, too, FUSED_MIDDLE_AXIS if they reduce along any axis, FUSED_COUNT and FUSED_LONG_COUNT if
+ * fewer bodies will do, without and with BURN_LONG=1, and includes this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampled.h"
 #include "sanitized.h"
 
 /* -- devices: every instruction set, with the loops of the host and with loops cut in odd places -- */
@@ -813,7 +814,7 @@ static void test_random_bodies(void **state) {
   const char *one = getenv("FUSED_BODY");         /* the number of a body that failed */
   const char *from = getenv("FUSED_BODIES_FROM"); /* others than the first ones */
 #if defined(FUSED_COUNT)
-  const uint64_t count = FUSED_COUNT;
+  const uint64_t count = runs_all() ? FUSED_LONG_COUNT : FUSED_COUNT;
 #elif defined(SANITIZED)
   const uint64_t count = 300;
 #else

@@ -1,6 +1,7 @@
 /* vulkan_conv_test.c - convolutions by the kernels that GPUs have, on whatever device there is: those that gather an operand of
  * products (kernels/implicit_conv.cu), beside ndarray. */
 #include "conv_compare.h"
+#include "sampled.h"
 #include "vulkan_driver.h"
 
 static const char plugin_path[] = BURN_BUILD_DIR "/lib/burn/plugins/burn_vulkan" BURN_PLUGIN_SUFFIX;
@@ -15,7 +16,9 @@ static BurnDevice *open_device(const char *stack) {
   return device;
 }
 
-enum { CASES = 6 }; /* of those that CUDA's test has: each has kernels of its own, which take seconds to compile */
+/* Of those that CUDA's test has, with BURN_LONG=1 and without: each has kernels of its own, which take seconds to
+ * compile. */
+enum { CASES = 6, FEW_CASES = 3 };
 
 static void compare_gathered(void *context) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
@@ -23,7 +26,8 @@ static void compare_gathered(void *context) {
   use_processor();
   setenv("XDG_CACHE_HOME", BURN_BUILD_DIR "/cache", 1); /* as tests/plugins/vulkan/run: compiled kernels are kept */
   BurnDevice *device = open_device("vulkan:kernels=gpu"), *other = open_device("ndarray");
-  for (size_t i = 0; i < CASES; i++) compare_conv(device, other, &gathered_cases[i], dtypes[i < 3 ? i : 0]);
+  const size_t count = runs_all() ? CASES : FEW_CASES;
+  for (size_t i = 0; i < count; i++) compare_conv(device, other, &gathered_cases[i], dtypes[i < 3 ? i : 0]);
   CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
   burn_device_close(device);
   burn_device_close(other);

@@ -28,6 +28,7 @@ static void skip_without_a_device(void) {
   { .text = "vulkan:kernels=gpu" }
 #define FUSED_PREPARE skip_without_a_device();
 #define FUSED_COUNT 40
+#define FUSED_LONG_COUNT 40
 #define FUSED_F64
 #define FUSED_INTEGERS
 #define FUSED_MIDDLE_AXIS
