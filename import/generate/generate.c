@@ -175,6 +175,14 @@ static BurnStatus refusal(const Generator *g) {
   return status;
 }
 
+static BurnStatus refuse_strings(const OnnxProgram *program) {
+  for (uint32_t i = 0; i < program->weight_count; i++) {
+    if (!program->weights[i].strings || program->weights[i].unused) continue;
+    return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "'%s': strings are not written as C", program->weights[i].name);
+  }
+  return BURN_OK;
+}
+
 static BurnStatus write_graph(Generator *g, GenerateScope *scope) {
   const OnnxBody *body = scope->body;
   g->input_names = onnx_arena_take(&g->arena, body->input_count + 1, sizeof *g->input_names);
@@ -190,7 +198,8 @@ static BurnStatus write_graph(Generator *g, GenerateScope *scope) {
   if (body->input_count == 0)
     return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: a model without inputs is a constant", g->program->label);
   g->total = body->step_count;
-  BurnStatus status = generate_inputs(g, scope);
+  BurnStatus status = refuse_strings(g->program);
+  if (status == BURN_OK) status = generate_inputs(g, scope);
   if (status == BURN_OK) status = generate_body(g, scope);
   if (g->refused_count > 0) return refusal(g);
   return status == BURN_OK ? make_outputs(g, scope) : status;

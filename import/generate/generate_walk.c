@@ -90,6 +90,7 @@ static BurnStatus run_probe(GenerateStep *s, uint32_t probe) {
                          .list = node->output_lists[i]};
     node->outputs[i] = NULL;
     node->output_lists[i] = NULL;
+    if (node->output_strings[i]) generate_refuse(s, "strings are not written as C");
     if (!value->tensor && !value->list) generate_refuse(s, "a result is nothing");
     if (node->output_types[i]) generate_refuse(s, "there is no dtype %s", onnx_dtype_name(node->output_types[i]));
   }

@@ -1,5 +1,6 @@
 /* onnx_build.c - from the messages of a model to bodies: names become slots, nodes steps in an order that can run. */
 #include "onnx_program.h"
+#include "onnx_strings.h"
 
 #include <burn/guess.h>
 
@@ -461,15 +462,19 @@ static BurnStatus build_initializer(Scope *scope, const Onnx__TensorProto *proto
   uint32_t slot;
   BurnStatus status = define(scope, proto->name, "initializer", &slot);
   if (status != BURN_OK) return status;
-  BurnTensor *x = onnx_weight_tensor(program, proto);
-  status = burn_tensor_status(x);
+  OnnxStrings *strings = proto->data_type == ONNX_STRING ? onnx_strings_of(proto, &status) : NULL;
+  BurnTensor *x = proto->data_type == ONNX_STRING ? NULL : onnx_weight_tensor(program, proto);
+  if (x) status = burn_tensor_status(x);
   if (status != BURN_OK) {
     burn_drop(x);
     return burn_status_annotate(status, "%s", program->label);
   }
-  const bool narrow = onnx_dtype(proto->data_type) == BURN_DTYPE_DEFAULT;
-  const OnnxWeight weight = {
-      .name = proto->name, .scalar = proto->n_dims == 0, .type = narrow ? proto->data_type : 0, .initializer = true};
+  const bool narrow = !strings && onnx_dtype(proto->data_type) == BURN_DTYPE_DEFAULT;
+  const OnnxWeight weight = {.name = proto->name,
+                             .scalar = proto->n_dims == 0,
+                             .type = narrow ? proto->data_type : 0,
+                             .strings = strings,
+                             .initializer = true};
   scope->body->weights[slot] = onnx_add_weight(program, &weight, x);
   return scope->body->weights[slot] == ONNX_NONE ? no_memory() : BURN_OK;
 }

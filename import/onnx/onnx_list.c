@@ -1,5 +1,5 @@
-/* onnx_list.c - sequences of tensors. */
-#include "onnx_node.h"
+/* onnx_list.c - sequences of tensors or strings. */
+#include "onnx_strings.h"
 
 #include <stdlib.h>
 
@@ -9,8 +9,9 @@ OnnxList *onnx_list_new(size_t count) {
   *list = (OnnxList){.references = 1,
                      .count = count,
                      .items = calloc(count + 1, sizeof *list->items),
+                     .strings = calloc(count + 1, sizeof *list->strings),
                      .scalar = calloc(count + 1, sizeof *list->scalar)};
-  if (list->items && list->scalar) return list;
+  if (list->items && list->strings && list->scalar) return list;
   list->count = 0;
   onnx_list_release(list);
   return NULL;
@@ -23,8 +24,12 @@ OnnxList *onnx_list_retain(OnnxList *list) {
 
 void onnx_list_release(OnnxList *list) {
   if (!list || --list->references > 0) return;
-  for (size_t i = 0; i < list->count; i++) burn_drop(list->items[i]);
+  for (size_t i = 0; i < list->count; i++) {
+    burn_drop(list->items[i]);
+    onnx_strings_release(list->strings[i]);
+  }
   free(list->items);
+  free(list->strings);
   free(list->scalar);
   free(list);
 }
@@ -40,5 +45,6 @@ void onnx_give_list(OnnxNode *node, size_t i, OnnxList *list) {
 void onnx_value_release(OnnxValue *value) {
   burn_drop(value->tensor);
   onnx_list_release(value->list);
+  onnx_strings_release(value->strings);
   *value = (OnnxValue){0};
 }

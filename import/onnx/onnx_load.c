@@ -2,6 +2,7 @@
 #include "onnx_program.h"
 
 #include "onnx_graph.h"
+#include "onnx_strings.h"
 #include "status_chain.h"
 
 #include <burn/burn.h>
@@ -34,6 +35,7 @@ static void drop_tensors(OnnxProgram *program) {
 void onnx_program_release(OnnxProgram *program) {
   if (!program || --program->references > 0) return;
   drop_tensors(program);
+  for (uint32_t i = 0; i < program->weight_count; i++) onnx_strings_release(program->weights[i].strings);
   release_bodies(program->bodies);
   free(program->weights);
   onnx_free_model(program->model);
@@ -41,12 +43,16 @@ void onnx_program_release(OnnxProgram *program) {
   free(program);
 }
 
-/* Data that are tensors now are not needed twice. */
+/* Data that are tensors or strings now are not needed twice. */
 static void free_raw_data(Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_initializer; i++) {
     Onnx__TensorProto *proto = graph->initializer[i];
     free(proto->raw_data.data);
     proto->raw_data = (ProtobufCBinaryData){0, NULL};
+    for (size_t k = 0; k < proto->n_string_data; k++) free(proto->string_data[k].data);
+    free(proto->string_data);
+    proto->string_data = NULL;
+    proto->n_string_data = 0;
   }
 }
 

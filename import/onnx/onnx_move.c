@@ -1,8 +1,9 @@
 /* onnx_move.c - ONNX operators on shapes, and those that cut, join, repeat, pad and create. */
-#include "onnx_node.h"
+#include "onnx_strings.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -- shape ------------------------------------------------------------------------------------ */
 
@@ -272,9 +273,35 @@ static bool constant_of_numbers(OnnxNode *node) {
   return i || is || f || fs;
 }
 
+/* The same of strings. */
+static bool constant_of_strings(OnnxNode *node) {
+  const Onnx__AttributeProto *value = onnx_attribute(node, "value"), *list = onnx_attribute(node, "value_strings");
+  BurnStatus status = BURN_OK;
+  OnnxStrings *strings = NULL;
+  OnnxRank rank = ONNX_RANK_MORE;
+  if (value && value->t && value->t->data_type == ONNX_STRING) {
+    strings = onnx_strings_of(value->t, &status);
+    rank = value->t->n_dims ? ONNX_RANK_MORE : ONNX_RANK_0;
+  } else if (list) {
+    strings = onnx_strings_of_list(list, &status);
+  } else if (onnx_attribute(node, "value_string")) {
+    OnnxStringsBuilder builder = ONNX_STRINGS_BUILDER;
+    char *text = onnx_string_attribute(node, "value_string");
+    if (text) onnx_add_string(&builder, text, strlen(text));
+    if (text) strings = onnx_build_strings(&builder, BURN_SHAPE(1));
+    rank = ONNX_RANK_0;
+    free(text);
+  } else {
+    return false;
+  }
+  if (status != BURN_OK) onnx_fail(node, status);
+  if (node->status == BURN_OK) onnx_give_strings(node, 0, strings, rank);
+  return true;
+}
+
 MAP(Constant) {
   const Onnx__AttributeProto *value = onnx_attribute(node, "value");
-  if (constant_of_numbers(node)) return;
+  if (constant_of_numbers(node) || constant_of_strings(node)) return;
   if (value && value->t) {
     onnx_give_rank(node, 0, onnx_tensor(node->device, value->t), value->t->n_dims ? ONNX_RANK_MORE : ONNX_RANK_0);
   } else {

@@ -7,6 +7,8 @@
  * Of u64, i64 has the bits and not the values: only operators for which these are the same take it. */
 #include "onnx_narrow.h"
 
+#include "onnx_strings.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +220,10 @@ void onnx_give_type(OnnxNode *node, size_t i, BurnTensor *x, int64_t type) {
 static bool saturates(const OnnxNode *node) { return onnx_int(node, "saturate", 1) != 0; }
 
 static void cast(OnnxNode *node, int64_t type) {
+  if (node->strings[0] || type == ONNX_STRING) {
+    onnx_cast_strings(node, type);
+    return;
+  }
   if (onnx_narrow_dtype(type) == BURN_DTYPE_DEFAULT || type == ONNX_UINT64) {
     onnx_not_mapped(node, "there is no dtype %s here", onnx_dtype_name(type));
     return;
@@ -225,7 +231,7 @@ static void cast(OnnxNode *node, int64_t type) {
   onnx_give_type(node, 0, onnx_cast_to(onnx_input(node, 0), type, saturates(node)), type);
 }
 MAP(Cast) { cast(node, onnx_int(node, "to", 0)); }
-MAP(CastLike) { cast(node, onnx_input_type(node, 1)); }
+MAP(CastLike) { cast(node, node->strings[1] ? ONNX_STRING : onnx_input_type(node, 1)); }
 
 /* What an operator does with inputs of such dtypes. */
 typedef enum Use {
@@ -255,6 +261,10 @@ static Use use_of(const char *name) {
 
 void onnx_apply_operator(const OnnxOperator *op, OnnxNode *node) {
   int32_t type = 0;
+  if (onnx_has_strings(node)) {
+    onnx_apply_to_strings(op, node);
+    return;
+  }
   for (size_t i = 0; i < node->proto->n_input && !type; i++) type = node->types[i];
   const Use use = type ? use_of(op->name) : USE_VALUES;
   const Narrow *n = find(type);

@@ -8,24 +8,36 @@
 
 #include <burn/burn.h>
 
+#include <stdatomic.h>
+
 #include "onnx.pb-c.h"
 
 enum { ONNX_MAX_VALUES = 256, ONNX_REASON = 160, ONNX_INTS = 64 };
 
-/* A sequence of ONNX: tensors that several values may share. */
+/* Elements that are strings, which no tensor holds. They never change; several values may share them. */
+typedef struct OnnxStrings {
+  atomic_size_t references; /* also of threads that run clones of a graph */
+  BurnShape shape;
+  size_t count;
+  const char *items[]; /* [count] row-major, UTF-8; their bytes stand after them */
+} OnnxStrings;
+
+/* A sequence of ONNX: tensors or strings that several values may share. */
 typedef struct OnnxList {
   size_t references;
   size_t count;
-  BurnTensor **items; /* [count] */
-  bool *scalar;       /* [count] rank 0 in ONNX */
+  BurnTensor **items;    /* [count] NULL: strings */
+  OnnxStrings **strings; /* [count] NULL: a tensor */
+  bool *scalar;          /* [count] rank 0 in ONNX */
 } OnnxList;
 
-/* What a name of a graph stands for: a tensor, a list, or nothing (an optional that is empty). */
+/* What a name of a graph stands for: a tensor, strings, a list, or nothing (an optional that is empty). */
 typedef struct OnnxValue {
   BurnTensor *tensor;
   bool scalar;  /* rank 0 in ONNX */
   int32_t type; /* what ONNX calls a dtype that we do not have (onnx_narrow.h); 0: the tensor's own */
   OnnxList *list;
+  OnnxStrings *strings;
 } OnnxValue;
 
 /* Whether a result of one element is rank 0 in ONNX: said by the mapping (onnx_give_rank), or as its inputs are. */
@@ -37,12 +49,14 @@ typedef struct OnnxNode {
   BurnDevice *device;
   const Onnx__NodeProto *proto;
   int64_t opset;                       /* of the node's domain */
-  BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent, or a list */
+  BurnTensor *inputs[ONNX_MAX_VALUES]; /* NULL: absent, a list, or strings */
   bool scalar[ONNX_MAX_VALUES];        /* rank 0 in ONNX */
   int32_t types[ONNX_MAX_VALUES];      /* of OnnxValue */
   OnnxList *lists[ONNX_MAX_VALUES];    /* inputs that are sequences */
+  OnnxStrings *strings[ONNX_MAX_VALUES];
   BurnTensor *outputs[ONNX_MAX_VALUES];
   OnnxList *output_lists[ONNX_MAX_VALUES];
+  OnnxStrings *output_strings[ONNX_MAX_VALUES];
   OnnxRank output_rank[ONNX_MAX_VALUES];
   int32_t output_types[ONNX_MAX_VALUES];
   bool prepared;            /* its inputs are as a pass has put them: see onnx_pass_*.c */
@@ -112,13 +126,13 @@ void onnx_not_mapped(OnnxNode *node, const char *format, ...) BURN_PRINTF(2, 3);
 
 /* -- lists ------------------------------------------------------------------------------------- */
 
-/* A list with room for `count` items, which are NULL, and one reference; NULL without memory. */
+/* A list with room for `count` items, which are nothing, and one reference; NULL without memory. */
 OnnxList *onnx_list_new(size_t count);
 /* Another reference, or one less; NULL is allowed. */
 OnnxList *onnx_list_retain(OnnxList *list);
 void onnx_list_release(OnnxList *list);
 void onnx_give_list(OnnxNode *node, size_t i, OnnxList *list); /* takes the reference */
-void onnx_value_release(OnnxValue *value);                     /* the tensor and the list */
+void onnx_value_release(OnnxValue *value);                     /* whatever it is */
 
 /* -- subgraphs --------------------------------------------------------------------------------- */
 

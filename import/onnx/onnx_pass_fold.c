@@ -1,5 +1,6 @@
 /* onnx_pass_fold.c - computes steps whose inputs are all known. */
 #include "onnx_program.h"
+#include "onnx_strings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,17 @@ static bool foldable(const OnnxProgram *program, const OnnxStep *step, OnnxMerge
     const uint32_t slot = step->inputs[i];
     if (slot == ONNX_NONE) continue;
     const uint32_t weight = program->body->weights[slot];
-    if (weight == ONNX_NONE) return false;
+    if (weight == ONNX_NONE || program->weights[weight].strings) return false;
     if (merge == ONNX_KEEP_WEIGHTS && program->weights[weight].kind != ONNX_CONSTANT) return false;
   }
   return true;
 }
 
-static bool small(const OnnxNode *node, uint32_t outputs) {
-  for (uint32_t i = 0; i < outputs; i++) {
+/* Of strings only those that stand in the file, which others are made of at a run. */
+static bool small(const OnnxStep *step, const OnnxNode *node) {
+  for (uint32_t i = 0; i < step->output_count; i++) {
     if (node->output_lists[i]) return false;
+    if (node->output_strings[i] && strcmp(step->op->name, "Constant") != 0) return false;
     if (burn_element_count(node->outputs[i]) > MOST_BYTES / 8) return false;
   }
   return true;
@@ -69,12 +72,14 @@ static bool fold(OnnxProgram *program, const OnnxStep *step, OnnxNode *node) {
     node->scalar[i] = program->weights[weight].scalar;
     node->types[i] = program->weights[weight].type;
   }
-  bool done = onnx_run_step(program, step, node) == BURN_OK && small(node, step->output_count);
+  bool done = onnx_run_step(program, step, node) == BURN_OK && small(step, node);
   for (uint32_t i = 0; i < step->output_count && done; i++) {
     const uint32_t slot = step->outputs[i];
-    if (slot == ONNX_NONE || !node->outputs[i]) continue;
-    const OnnxWeight weight = {
-        .name = body->slots[slot], .scalar = node->output_rank[i] == ONNX_RANK_0, .type = node->output_types[i]};
+    if (slot == ONNX_NONE || (!node->outputs[i] && !node->output_strings[i])) continue;
+    const OnnxWeight weight = {.name = body->slots[slot],
+                               .scalar = node->output_rank[i] == ONNX_RANK_0,
+                               .type = node->output_types[i],
+                               .strings = onnx_strings_retain(node->output_strings[i])};
     BurnTensor *x = strcmp(step->op->name, "Transpose") == 0 ? onnx_dense(node->outputs[i]) : node->outputs[i];
     body->weights[slot] = onnx_add_weight(program, &weight, x);
     node->outputs[i] = NULL;

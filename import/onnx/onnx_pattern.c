@@ -36,7 +36,8 @@ OnnxStep *onnx_only_giver(const OnnxGivers *givers, uint32_t slot, const char *o
 bool onnx_is_number(const OnnxGivers *givers, uint32_t slot, double *value) {
   const OnnxProgram *program = givers->program;
   const uint32_t weight = slot == ONNX_NONE ? ONNX_NONE : program->body->weights[slot];
-  if (weight == ONNX_NONE || burn_element_count(program->tensors[weight]) != 1) return false;
+  if (weight == ONNX_NONE || program->weights[weight].strings || burn_element_count(program->tensors[weight]) != 1)
+    return false;
   if (givers->merge == ONNX_KEEP_WEIGHTS && program->weights[weight].kind != ONNX_CONSTANT) return false;
   return program->weights[weight].type == 0 && burn_read_scalar(burn_clone(program->tensors[weight]), value) == BURN_OK;
 }

@@ -59,9 +59,10 @@ typedef struct OnnxWeight {
   const char *name;
   OnnxWeightKind kind;
   bool scalar;
-  int32_t type;     /* of OnnxValue */
-  bool initializer; /* stands in the file, else it is computed */
-  bool unused;      /* no step reads it any more */
+  int32_t type;         /* of OnnxValue */
+  OnnxStrings *strings; /* NULL: a tensor */
+  bool initializer;     /* stands in the file, else it is computed */
+  bool unused;          /* no step reads it any more */
 } OnnxWeight;
 
 /* A graph or subgraph. */
@@ -126,7 +127,7 @@ BURN_USE_RESULT BurnStatus onnx_external(const char *folder, const char *locatio
 void onnx_external_release(OnnxMapping *mapping);
 
 uint32_t onnx_add_slot(OnnxBody *body, const char *name); /* ONNX_NONE without memory */
-/* Takes the tensor. ONNX_NONE without memory. */
+/* Takes the tensor and the strings, of which there is one. ONNX_NONE without memory. */
 uint32_t onnx_add_weight(OnnxProgram *program, const OnnxWeight *weight, BurnTensor *tensor);
 /* Counts uses again. */
 void onnx_count_uses(OnnxBody *body);

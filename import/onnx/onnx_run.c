@@ -1,6 +1,7 @@
 /* onnx_run.c - runs bodies: step after step, every value freed at its last use. */
 #include "onnx_narrow.h"
 #include "onnx_program.h"
+#include "onnx_strings.h"
 
 #include <burn/burn.h>
 
@@ -68,6 +69,7 @@ static OnnxValue get(const OnnxFrame *frame, uint32_t slot) {
   const uint32_t weight = slot == ONNX_NONE ? ONNX_NONE : frame->body->weights[slot];
   if (weight != ONNX_NONE) {
     const OnnxWeight *is = &frame->program->weights[weight];
+    if (is->strings) return (OnnxValue){.scalar = is->scalar, .strings = onnx_strings_retain(is->strings)};
     return (OnnxValue){.tensor = onnx_weight_value(frame, weight), .scalar = is->scalar, .type = is->type};
   }
   if (slot == ONNX_NONE) return (OnnxValue){0};
@@ -75,6 +77,7 @@ static OnnxValue get(const OnnxFrame *frame, uint32_t slot) {
   OnnxValue copy = *value;
   copy.tensor = value->tensor ? burn_clone(value->tensor) : NULL;
   onnx_list_retain(value->list);
+  onnx_strings_retain(value->strings);
   return copy;
 }
 
@@ -94,16 +97,20 @@ void onnx_node_release(OnnxNode *node) {
   for (size_t i = 0; i < node->proto->n_input && i < ONNX_MAX_VALUES; i++) {
     burn_drop(node->inputs[i]);
     onnx_list_release(node->lists[i]);
+    onnx_strings_release(node->strings[i]);
     node->inputs[i] = NULL;
     node->lists[i] = NULL;
+    node->strings[i] = NULL;
     node->scalar[i] = false;
     node->types[i] = 0;
   }
   for (size_t i = 0; i < node->proto->n_output && i < ONNX_MAX_VALUES; i++) {
     burn_drop(node->outputs[i]);
     onnx_list_release(node->output_lists[i]);
+    onnx_strings_release(node->output_strings[i]);
     node->outputs[i] = NULL;
     node->output_lists[i] = NULL;
+    node->output_strings[i] = NULL;
     node->output_rank[i] = ONNX_RANK_OF_INPUTS;
     node->output_types[i] = 0;
   }
@@ -115,17 +122,17 @@ void onnx_node_release(OnnxNode *node) {
 static BurnStatus check_inputs(const OnnxStep *step, const OnnxNode *node) {
   const uint32_t least = step->least;
   for (uint32_t i = 0; i < least; i++) {
-    if (i < step->input_count && (node->inputs[i] || node->lists[i])) continue;
+    if (i < step->input_count && (node->inputs[i] || node->lists[i] || node->strings[i])) continue;
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "input %u of at least %u is absent", i, least);
   }
   return BURN_OK;
 }
 
-/* Whether there are tensors among the inputs, and all are rank 0. */
+/* Whether there are tensors or strings among the inputs, and all are rank 0. */
 static bool all_scalar(const OnnxStep *step, const OnnxNode *node) {
   bool any = false;
   for (uint32_t k = 0; k < step->input_count; k++) {
-    if (!node->inputs[k]) continue;
+    if (!node->inputs[k] && !node->strings[k]) continue;
     if (!node->scalar[k]) return false;
     any = true;
   }
@@ -136,6 +143,8 @@ static bool all_scalar(const OnnxStep *step, const OnnxNode *node) {
 static bool is_scalar(const OnnxNode *node, size_t i, bool inputs_are) {
   if (node->output_rank[i] != ONNX_RANK_OF_INPUTS) return node->output_rank[i] == ONNX_RANK_0;
   const BurnTensor *x = node->outputs[i];
+  const OnnxStrings *strings = node->output_strings[i];
+  if (strings) return inputs_are && strings->shape.rank == 1 && strings->count == 1;
   return inputs_are && x && burn_rank(x) == 1 && burn_element_count(x) == 1;
 }
 
@@ -163,6 +172,7 @@ static BurnStatus run_step(OnnxFrame *frame, const OnnxStep *step, OnnxNode *nod
     node->inputs[i] = value.tensor;
     node->scalar[i] = value.scalar;
     node->lists[i] = value.list;
+    node->strings[i] = value.strings;
     node->types[i] = value.type;
   }
   node->device = frame->device;
@@ -175,9 +185,11 @@ static BurnStatus run_step(OnnxFrame *frame, const OnnxStep *step, OnnxNode *nod
     const OnnxValue value = {.tensor = node->outputs[i],
                              .scalar = node->output_rank[i] == ONNX_RANK_0,
                              .type = node->output_types[i],
-                             .list = node->output_lists[i]};
+                             .list = node->output_lists[i],
+                             .strings = node->output_strings[i]};
     node->outputs[i] = NULL;
     node->output_lists[i] = NULL;
+    node->output_strings[i] = NULL;
     put(frame, step->outputs[i], value);
   }
   onnx_node_release(node);

@@ -1,4 +1,6 @@
-/* onnx_sequence.c - ONNX operators on sequences of tensors, and on optionals: a tensor, a sequence or nothing. */
+/* onnx_sequence.c - ONNX operators on sequences of tensors or strings, and on optionals: one of these, a sequence or
+ * nothing. */
+#include "onnx_strings.h"
 #include "onnx_value.h"
 
 /* -- values -------------------------------------------------------------------------------------- */
@@ -8,28 +10,33 @@ OnnxValue onnx_input_value(const OnnxNode *node, size_t i) {
   return (OnnxValue){.tensor = onnx_input(node, i),
                      .scalar = node->scalar[i],
                      .type = node->types[i],
-                     .list = onnx_list_retain(node->lists[i])};
+                     .list = onnx_list_retain(node->lists[i]),
+                     .strings = onnx_strings_retain(node->strings[i])};
 }
 
 void onnx_give_value(OnnxNode *node, size_t i, OnnxValue value) {
   if (value.list) onnx_give_list(node, i, value.list);
+  if (value.strings) onnx_give_strings(node, i, value.strings, value.scalar ? ONNX_RANK_0 : ONNX_RANK_MORE);
   if (!value.tensor) return;
   onnx_give_rank(node, i, value.tensor, value.scalar ? ONNX_RANK_0 : ONNX_RANK_MORE);
   if (onnx_wants_output(node, i)) node->output_types[i] = value.type;
 }
 
 OnnxValue onnx_item(const OnnxList *list, size_t i) {
-  return (OnnxValue){.tensor = burn_clone(list->items[i]), .scalar = list->scalar[i]};
+  return (OnnxValue){.tensor = list->items[i] ? burn_clone(list->items[i]) : NULL,
+                     .scalar = list->scalar[i],
+                     .strings = onnx_strings_retain(list->strings[i])};
 }
 
 void onnx_put_item(OnnxList *list, size_t i, OnnxValue value) {
   list->items[i] = value.tensor;
+  list->strings[i] = value.strings;
   list->scalar[i] = value.scalar;
 }
 
 OnnxList *onnx_new_list(OnnxNode *node, size_t count) {
   OnnxList *list = onnx_list_new(count);
-  if (!list) onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "a sequence of %zu tensors", count));
+  if (!list) onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "a sequence of %zu items", count));
   return list;
 }
 
@@ -154,16 +161,16 @@ MAP(ConcatFromSequence) {
 MAP(Optional) { onnx_give_value(node, 0, onnx_input_value(node, 0)); }
 
 MAP(OptionalHasElement) {
-  const bool has = node->inputs[0] || node->lists[0];
+  const bool has = node->inputs[0] || node->lists[0] || node->strings[0];
   onnx_give_rank(node, 0, burn_tensor_bool(node->device, &has, BURN_SHAPE(1)), ONNX_RANK_0);
 }
 
 MAP(OptionalGetElement) {
-  if (!node->inputs[0] && !node->lists[0]) {
+  if (!node->inputs[0] && !node->lists[0] && !node->strings[0]) {
     onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "OptionalGetElement: the optional is empty"));
   }
   onnx_give_value(node, 0, onnx_input_value(node, 0));
 }
 
-/* Of a tensor, a sequence or nothing. */
+/* Of a tensor, strings, a sequence or nothing. */
 MAP(Identity) { onnx_give_value(node, 0, onnx_input_value(node, 0)); }

@@ -1,6 +1,7 @@
 /* onnx_weight.c - tensors that stand in a model: their data, and what the module calls them. */
 #include "onnx_narrow.h"
 #include "onnx_program.h"
+#include "onnx_strings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static bool grow(OnnxProgram *program) {
 uint32_t onnx_add_weight(OnnxProgram *program, const OnnxWeight *weight, BurnTensor *tensor) {
   if (program->weight_count == program->weight_capacity && !grow(program)) {
     burn_drop(tensor);
+    onnx_strings_release(weight->strings);
     return ONNX_NONE;
   }
   program->weights[program->weight_count] = *weight;
@@ -128,7 +130,8 @@ static void mark(OnnxProgram *program, const OnnxBody *body, const OnnxStep *ste
   const uint32_t slot = step->inputs[i], weight = slot == ONNX_NONE ? ONNX_NONE : body->weights[slot];
   if (weight == ONNX_NONE || i >= 32) return;
   OnnxWeight *to = &program->weights[weight];
-  if (!to->initializer || !is_float(burn_dtype(program->tensors[weight])) || to->kind == ONNX_PARAMETER) return;
+  if (!to->initializer || to->strings || !is_float(burn_dtype(program->tensors[weight])) || to->kind == ONNX_PARAMETER)
+    return;
   to->kind = ONNX_BUFFER;
   for (size_t k = 0; k < sizeof roles / sizeof roles[0]; k++) {
     if (strcmp(step->op->name, roles[k].op) != 0) continue;

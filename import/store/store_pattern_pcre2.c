@@ -23,7 +23,7 @@ static BurnStatus failure(const char *pattern, int code) {
 
 static BurnStatus no_memory(void) { return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a pattern"); }
 
-BurnStorePattern *burn__store_pattern(const char *text, BurnStatus *status) {
+static BurnStorePattern *compiled(const char *text, uint32_t options, BurnStatus *status) {
   int code = 0;
   PCRE2_SIZE at = 0;
   const size_t length = strlen(text);
@@ -34,7 +34,7 @@ BurnStorePattern *burn__store_pattern(const char *text, BurnStatus *status) {
   }
   memcpy(pattern->text, text, length);
   pattern->limits = pcre2_match_context_create(NULL);
-  pattern->code = pcre2_compile((PCRE2_SPTR)text, length, 0, &code, &at, NULL);
+  pattern->code = pcre2_compile((PCRE2_SPTR)text, length, options, &code, &at, NULL);
   if (pattern->code && pattern->limits) {
     (void)pcre2_set_match_limit(pattern->limits, MATCH_LIMIT);
     (void)pcre2_set_depth_limit(pattern->limits, DEPTH_LIMIT);
@@ -46,6 +46,13 @@ BurnStorePattern *burn__store_pattern(const char *text, BurnStatus *status) {
     *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s, at character %zu", burn_status_message(*status), at);
   burn__store_pattern_end(pattern);
   return NULL;
+}
+
+BurnStorePattern *burn__store_pattern(const char *text, BurnStatus *status) { return compiled(text, 0, status); }
+
+BurnStorePattern *burn__store_pattern_of_all(const char *text, BurnStatus *status) {
+  const uint32_t options = PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY;
+  return compiled(text, options | PCRE2_NEVER_BACKSLASH_C, status);
 }
 
 void burn__store_pattern_end(BurnStorePattern *pattern) {

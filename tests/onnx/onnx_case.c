@@ -3,6 +3,7 @@
 
 #include "onnx_graph.h"
 #include "onnx_narrow.h"
+#include "onnx_strings.h"
 #include "onnx_value.h"
 
 #include <math.h>
@@ -63,7 +64,16 @@ static bool read_model(Case *c) {
   return true;
 }
 
+/* A failed tensor where the strings cannot be read. */
+static OnnxValue strings_value(const Onnx__TensorProto *proto) {
+  BurnStatus status = BURN_OK;
+  OnnxValue value = {.strings = onnx_strings_of(proto, &status), .scalar = proto->n_dims == 0};
+  if (!value.strings) value.tensor = burn_tensor_failed(status);
+  return value;
+}
+
 static OnnxValue tensor_value(BurnDevice *device, const Onnx__TensorProto *proto) {
+  if (proto->data_type == ONNX_STRING) return strings_value(proto);
   return (OnnxValue){.tensor = onnx_narrow_tensor(device, proto),
                      .scalar = proto->n_dims == 0,
                      .type = onnx_dtype(proto->data_type) == BURN_DTYPE_DEFAULT ? proto->data_type : 0};
@@ -122,6 +132,7 @@ static bool read_value(Case *c, BurnDevice *device, const char *kind, size_t i, 
 static bool values_exist(Case *c, Onnx__ValueInfoProto *const *values, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const Onnx__TypeProto *type = values[i]->type;
+    if (type && type->tensor_type && type->tensor_type->elem_type == ONNX_STRING) continue;
     if (type && type->tensor_type && onnx_narrow_dtype(type->tensor_type->elem_type) == BURN_DTYPE_DEFAULT) {
       end(c, ONNX_NOT_MAPPED, "there is no dtype %s here", onnx_dtype_name(type->tensor_type->elem_type));
       return false;
@@ -241,12 +252,26 @@ static void read_inputs(Case *c, OnnxNode *node) {
     if (!read_value(c, node->device, "input", at, &value)) continue;
     node->inputs[i] = value.tensor;
     node->lists[i] = value.list;
+    node->strings[i] = value.strings;
     node->scalar[i] = value.scalar;
     node->types[i] = value.type;
   }
 }
 
-/* Tensors, sequences of them, or nothing. */
+static void compare_strings(Case *c, size_t output, const OnnxStrings *got, const OnnxStrings *expected) {
+  if (!got) {
+    end(c, ONNX_FAILED, "the mapping gives no strings as output %zu", output);
+  } else if (!same_shape(got->shape, expected->shape)) {
+    end(c, ONNX_FAILED, "output %zu has shape %s, expected %s", output, burn_shape_text(got->shape).text,
+        burn_shape_text(expected->shape).text);
+  }
+  for (size_t i = 0; i < expected->count && c->outcome.result == ONNX_PASSED; i++) {
+    if (strcmp(got->items[i], expected->items[i]) == 0) continue;
+    end(c, ONNX_FAILED, "output %zu[%zu] is '%s', expected '%s'", output, i, got->items[i], expected->items[i]);
+  }
+}
+
+/* Tensors, strings, sequences of them, or nothing. */
 static void compare_values(Case *c, size_t output, const OnnxValue *got, const OnnxValue *expected, bool random) {
   const size_t ours = got->list ? got->list->count : 0, theirs = expected->list ? expected->list->count : 0;
   if (!got->list != !expected->list || (got->tensor && !expected->tensor) || ours != theirs) {
@@ -255,11 +280,17 @@ static void compare_values(Case *c, size_t output, const OnnxValue *got, const O
   } else if (got->type != expected->type) {
     end(c, ONNX_FAILED, "output %zu is %s, expected %s", output, onnx_dtype_name(got->type),
         onnx_dtype_name(expected->type));
+  } else if (expected->strings) {
+    compare_strings(c, output, got->strings, expected->strings);
   } else if (expected->tensor) {
     compare(c, output, got->tensor, expected->tensor, random);
   }
   for (size_t i = 0; i < theirs && c->outcome.result == ONNX_PASSED; i++) {
-    compare(c, output, got->list->items[i], expected->list->items[i], random);
+    if (expected->list->strings[i]) {
+      compare_strings(c, output, got->list->strings[i], expected->list->strings[i]);
+    } else {
+      compare(c, output, got->list->items[i], expected->list->items[i], random);
+    }
   }
 }
 
@@ -277,7 +308,10 @@ static void check_outputs(Case *c, OnnxNode *node, const char *name) {
     while (at < c->node->n_output && strcmp(c->node->output[at], graph->output[k]->name) != 0) at++;
     OnnxValue got = {0};
     if (at < c->node->n_output) {
-      got = (OnnxValue){.tensor = node->outputs[at], .type = node->output_types[at], .list = node->output_lists[at]};
+      got = (OnnxValue){.tensor = node->outputs[at],
+                        .type = node->output_types[at],
+                        .list = node->output_lists[at],
+                        .strings = node->output_strings[at]};
     }
     check_output(c, node->device, k, &got, name);
   }
