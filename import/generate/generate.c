@@ -64,6 +64,8 @@ static BurnTensor *probe_input(Generator *g, const BurnGraphValue *input, BurnSh
 static BurnStatus make_input(Generator *g, GenerateScope *scope, uint32_t i) {
   const BurnGraphValue input = burn_graph_input(g->graph, i);
   const uint32_t slot = scope->body->inputs[i];
+  if (input.strings)
+    return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "input '%s': strings are not written as C", input.name);
   if (!input.has_shape || input.dtype == BURN_DTYPE_DEFAULT)
     return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "input '%s' is no tensor of known rank and dtype", input.name);
   GenerateValue *value = generate_value(g, GENERATE_VARIABLE);

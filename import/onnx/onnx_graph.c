@@ -2,6 +2,7 @@
 #include "onnx_graph.h"
 
 #include "onnx_narrow.h"
+#include "onnx_strings.h"
 
 #include <burn/burn.h>
 #include <burn/guess.h>
@@ -19,8 +20,13 @@ static BurnGraph *instance(OnnxProgram *program, BurnDevice *device) {
     free(fields);
     return NULL;
   }
-  program->references++;
   *graph = (BurnGraph){.program = program, .device = device, .fields = fields};
+  if (!onnx_graph_strings_init(graph)) {
+    free(graph);
+    free(fields);
+    return NULL;
+  }
+  program->references++;
   return graph;
 }
 
@@ -59,6 +65,7 @@ BurnGraph *burn_graph_fork(const BurnGraph *graph, BurnDevice *device) {
 void burn_graph_release(BurnGraph *graph) {
   if (!graph) return;
   burn_module_release((BurnModule){&graph->program->type, graph->fields});
+  onnx_graph_strings_release(graph);
   free(graph->fields);
   onnx_program_release(graph->program);
   free(graph);
@@ -105,6 +112,7 @@ BurnGraphValue onnx_describe_value(const Onnx__ValueInfoProto *info) {
   const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
   if (!tensor) return value;
   value.dtype = onnx_narrow_dtype(tensor->elem_type);
+  value.strings = tensor->elem_type == ONNX_STRING;
   if (!tensor->shape || tensor->shape->n_dim > BURN_MAX_RANK) return value;
   value.has_shape = true;
   value.rank = (uint32_t)tensor->shape->n_dim;
@@ -140,18 +148,31 @@ BurnGraphValue burn_graph_output(const BurnGraph *graph, size_t index) {
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
+bool onnx_shape_fits(const BurnGraphValue *value, BurnShape shape, bool free_batch) {
+  if (!value->has_shape) return true;
+  if (value->rank == 0) return shape.rank == 1 && shape.dims[0] == 1;
+  bool same = shape.rank == value->rank;
+  for (uint32_t i = free_batch ? 1 : 0; same && i < value->rank; i++)
+    same = value->dims[i] < 0 || shape.dims[i] == value->dims[i];
+  return same;
+}
+
 static bool fits(const BurnGraphValue *value, const BurnTensor *x, bool free_batch) {
   if (value->dtype != BURN_DTYPE_DEFAULT && burn_dtype(x) != value->dtype) return false;
-  if (!value->has_shape) return true;
-  if (value->rank == 0) return burn_element_count(x) == 1 && burn_rank(x) == 1;
-  bool same = burn_rank(x) == value->rank;
-  for (uint32_t i = free_batch ? 1 : 0; same && i < value->rank; i++)
-    same = value->dims[i] < 0 || burn_dim(x, (int)i) == value->dims[i];
-  return same;
+  return onnx_shape_fits(value, burn_shape(x), free_batch);
+}
+
+/* An input of strings: they are set before, and no tensor is given. */
+static BurnStatus check_strings(const BurnGraph *graph, size_t i, const char *name, const BurnTensor *x) {
+  if (graph->strings[i] && !x) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' has strings: %s", graph->program->label, name,
+                          x ? "NULL is expected in its place, and burn_graph_set_strings before"
+                            : "none are set; see burn_graph_set_strings");
 }
 
 static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor *x) {
   const BurnGraphValue value = burn_graph_input(graph, i);
+  if (value.strings) return check_strings(graph, i, value.name, x);
   if (!x)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is NULL", graph->program->label, value.name);
   const BurnStatus status = burn_tensor_status(x);
@@ -186,7 +207,10 @@ static BurnStatus run(BurnGraph *graph, BurnTensor *const *inputs, OnnxValue *ou
     const BurnGraphValue described = burn_graph_input(graph, i);
     const bool scalar = described.has_shape && described.rank == 0;
     if (values)
-      values[i] = (OnnxValue){.tensor = inputs[i], .scalar = scalar, .type = onnx_input_narrow_type(graph, i)};
+      values[i] = (OnnxValue){.tensor = inputs[i],
+                              .scalar = scalar,
+                              .type = described.strings ? 0 : onnx_input_narrow_type(graph, i),
+                              .strings = onnx_strings_retain(graph->strings[i])};
     if (!values) burn_drop(inputs[i]);
   }
   struct OnnxRun run = {.training = graph->training};
@@ -202,8 +226,13 @@ static BurnStatus run(BurnGraph *graph, BurnTensor *const *inputs, OnnxValue *ou
   return status;
 }
 
-/* Which tensor is output i of the graph: given out, or dropped. */
-static BurnStatus give(const BurnGraph *graph, OnnxValue *value, BurnTensor **to, size_t i, BurnStatus status) {
+/* Which tensor is output i of the graph: given out, or dropped. Strings stay with the graph. */
+static BurnStatus give(BurnGraph *graph, OnnxValue *value, BurnTensor **to, size_t i, BurnStatus status) {
+  if (status == BURN_OK && value->strings) {
+    graph->results[i] = value->strings;
+    value->strings = NULL;
+    return status;
+  }
   if (status == BURN_OK && !value->tensor) {
     status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: output %zu is no tensor", graph->program->label, i);
   }
@@ -218,6 +247,7 @@ BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t in
                           size_t output_count) {
   const OnnxBody *body = graph->program->body;
   for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
+  onnx_graph_forget_strings(graph);
   if (input_count != body->input_count || output_count != body->output_count) {
     for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs and %zu outputs were given, it has %u and %u",
@@ -236,41 +266,42 @@ BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t in
     if (status != BURN_OK) outputs[i] = NULL;
   }
   free(values);
+  if (status != BURN_OK) onnx_graph_forget_strings(graph);
   return status;
 }
 
-/* The place of a name among slots; ONNX_NONE: not there. */
-static uint32_t find(const OnnxBody *body, const uint32_t *slots, uint32_t count, const char *name) {
+uint32_t onnx_find_slot(const OnnxBody *body, const uint32_t *slots, uint32_t count, const char *name) {
   for (uint32_t i = 0; i < count; i++) {
     if (strcmp(body->slots[slots[i]], name) == 0) return i;
   }
   return ONNX_NONE;
 }
 
-static BurnStatus no_such(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t count,
-                          const char *name) {
+BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t count,
+                             const char *name) {
   BurnGuess guess = burn_guess(name);
   for (uint32_t i = 0; i < count; i++) burn_guess_add(&guess, graph->program->body->slots[slots[i]]);
   return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no %s '%s'.%s", graph->program->label, what, name,
                           burn_guess_text(&guess));
 }
 
-/* Puts inputs into the order of the graph; each must be given once. */
+/* Puts inputs into the order of the graph; each must be given once. `given` has room for all. */
 static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, BurnTensor *const *inputs, size_t count,
-                              BurnTensor **sorted) {
+                              BurnTensor **sorted, bool *given) {
   const OnnxBody *body = graph->program->body;
   if (count != body->input_count) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs were given, it has %u", graph->program->label,
                             count, body->input_count);
   }
   for (size_t i = 0; i < count; i++) {
-    const uint32_t at = find(body, body->inputs, body->input_count, names[i]);
-    if (at == ONNX_NONE) return no_such(graph, "input", body->inputs, body->input_count, names[i]);
-    if (sorted[at]) {
+    const uint32_t at = onnx_find_slot(body, body->inputs, body->input_count, names[i]);
+    if (at == ONNX_NONE) return onnx_no_such_slot(graph, "input", body->inputs, body->input_count, names[i]);
+    if (given[at]) {
       return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' was given twice", graph->program->label,
                               names[i]);
     }
     sorted[at] = inputs[i];
+    given[at] = true;
   }
   return BURN_OK;
 }
@@ -281,24 +312,26 @@ BurnStatus burn_graph_run_named(BurnGraph *graph, const char *const *input_names
   const OnnxBody *body = graph->program->body;
   BurnTensor **sorted = calloc(body->input_count + 1, sizeof *sorted),
              **all = calloc(body->output_count + 1, sizeof *all);
-  BurnStatus status = sorted && all ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  bool *given = calloc(body->input_count + 1, sizeof *given);
+  BurnStatus status = sorted && all && given ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
   for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
   for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
-    if (find(body, body->outputs, body->output_count, output_names[i]) == ONNX_NONE) {
-      status = no_such(graph, "output", body->outputs, body->output_count, output_names[i]);
+    if (onnx_find_slot(body, body->outputs, body->output_count, output_names[i]) == ONNX_NONE) {
+      status = onnx_no_such_slot(graph, "output", body->outputs, body->output_count, output_names[i]);
     }
   }
-  if (status == BURN_OK) status = sort_inputs(graph, input_names, inputs, input_count, sorted);
+  if (status == BURN_OK) status = sort_inputs(graph, input_names, inputs, input_count, sorted, given);
   if (status == BURN_OK) {
     status = burn_graph_run(graph, sorted, body->input_count, all, body->output_count);
   } else {
     for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
   }
   for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
-    outputs[i] = burn_clone(all[find(body, body->outputs, body->output_count, output_names[i])]);
+    outputs[i] = burn_clone(all[onnx_find_slot(body, body->outputs, body->output_count, output_names[i])]);
   }
   for (uint32_t i = 0; all && i < body->output_count; i++) burn_drop(all[i]);
   free(sorted);
+  free(given);
   free(all);
   return status;
 }

@@ -7,7 +7,9 @@
 struct BurnGraph {
   OnnxProgram *program;
   BurnDevice *device;
-  OnnxField *fields; /* [weight], as the program's type describes */
+  OnnxField *fields;     /* [weight], as the program's type describes */
+  OnnxStrings **strings; /* [input] of those that have strings; NULL: none are set */
+  OnnxStrings **results; /* [output] of the last run; NULL: a tensor */
   bool training;
   int64_t peak_bytes;
 };
@@ -23,6 +25,20 @@ void onnx_program_release(OnnxProgram *program);
 BURN_USE_RESULT BurnStatus onnx_read_file(const char *path, uint8_t **bytes, size_t *count, char *folder, size_t room);
 /* An input or output as the public header describes it. */
 BurnGraphValue onnx_describe_value(const Onnx__ValueInfoProto *info);
+
+/* The place of a name among slots; ONNX_NONE: not there. And what to say then. */
+uint32_t onnx_find_slot(const OnnxBody *body, const uint32_t *slots, uint32_t count, const char *name);
+BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t count,
+                             const char *name);
+
+/* Room for strings of inputs and outputs; false without memory. And its end, with that of the strings. */
+bool onnx_graph_strings_init(BurnGraph *graph);
+void onnx_graph_strings_release(BurnGraph *graph);
+/* The last run is none any more. */
+void onnx_graph_forget_strings(BurnGraph *graph);
+
+/* Whether an input has this shape, as far as the file says one. */
+bool onnx_shape_fits(const BurnGraphValue *value, BurnShape shape, bool free_batch);
 
 /* ONNX's number of an input's dtype where it is none of ours, else 0. */
 int32_t onnx_input_narrow_type(const BurnGraph *graph, size_t i);

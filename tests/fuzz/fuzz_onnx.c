@@ -22,6 +22,22 @@ static BurnTensor *zeros_for(const BurnGraphValue *value) {
   return value->dtype == BURN_DTYPE_DEFAULT ? NULL : burn_zeros(fuzz_device("ndarray"), shape, value->dtype);
 }
 
+/* The same of strings. False: too large. */
+static bool set_words(BurnGraph *graph, const BurnGraphValue *value) {
+  static const char *const words[] = {"a", "b c", "", "1.5", "\xc3\xa4", "THE", "2", "a"};
+  const char *strings[MOST_ELEMENTS];
+  BurnShape shape = {value->rank ? value->rank : 1, {1}};
+  size_t count = 1;
+  for (uint32_t i = 0; i < value->rank; i++) {
+    shape.dims[i] = value->dims[i] < 0 ? 2 : value->dims[i];
+    if (shape.dims[i] > MOST_ELEMENTS) return false;
+    count *= (size_t)shape.dims[i];
+    if (count > MOST_ELEMENTS) return false;
+  }
+  for (size_t i = 0; i < count; i++) strings[i] = words[i % (sizeof words / sizeof words[0])];
+  return fuzz_ok(burn_graph_set_strings(graph, value->name, strings, shape));
+}
+
 /* False where inputs are too large to run. */
 static bool run(BurnGraph *graph) {
   BurnTensor *inputs[MOST_VALUES] = {NULL}, *outputs[MOST_VALUES] = {NULL};
@@ -31,7 +47,7 @@ static bool run(BurnGraph *graph) {
   for (size_t i = 0; i < wanted; i++) {
     const BurnGraphValue value = burn_graph_input(graph, i);
     inputs[i] = zeros_for(&value);
-    all = all && inputs[i];
+    all = all && (value.strings ? set_words(graph, &value) : inputs[i] != NULL);
   }
   if (!all) {
     for (size_t i = 0; i < wanted; i++) burn_drop(inputs[i]);
@@ -39,7 +55,8 @@ static bool run(BurnGraph *graph) {
   }
   const bool ran = fuzz_ok(burn_graph_run(graph, inputs, wanted, outputs, given));
   for (size_t i = 0; i < given; i++) {
-    FUZZ_REQUIRE((outputs[i] != NULL) == ran, "outputs and a failure, or neither");
+    const bool strings = burn_graph_strings(graph, burn_graph_output(graph, i).name, NULL) != NULL;
+    FUZZ_REQUIRE((outputs[i] != NULL || strings) == ran, "outputs and a failure, or neither");
     burn_drop(outputs[i]);
   }
   return true;

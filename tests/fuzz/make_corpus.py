@@ -572,6 +572,46 @@ def onnx_microsoft():
     yield "microsoft_skip", onnx_model([sums], [onnx_floats("g", [2], 1, 2), onnx_floats("b", [2], 0, 1)])
 
 
+def onnx_texts(name, dims, *values):
+    return message(*[(1, d) for d in dims], (2, 8), *[(6, v) for v in values], (8, name))
+
+
+def onnx_text_list(name, *values):
+    return message((1, name), *[(9, v) for v in values], (20, 8))
+
+
+def onnx_text_model(nodes, initializers=(), inputs="x", outputs="y", more=()):
+    """A graph whose inputs and outputs are strings [n]; outputs that are others say so by their names: i64 in capital I, bool in B, f32 in F."""
+    def kind(name):
+        return message((1, message((1, {"I": 7, "B": 9, "F": 1}.get(name[0], 8)), (2, message((1, message((2, "n"))))))))
+    graph = [(1, n) for n in nodes] + [(2, "g")] + [(5, i) for i in initializers]
+    graph += [(11, message((1, i), (2, kind(i)))) for i in inputs] + [(12, message((1, o), (2, kind(o)))) for o in outputs]
+    return message((1, 10), (7, message(*graph)), (8, message((1, ""), (2, 20))), (8, message((1, "ai.onnx.ml"), (2, 4))), *more)
+
+
+def onnx_strings():
+    """Strings through operators, initializers, sequences and branches; and files whose strings are wrong."""
+    labels = onnx_node("LabelEncoder", "x", "I", onnx_text_list("keys_strings", "a", "b"), onnx_attribute("values_int64s", 10, 20), onnx_attribute("default_int64", 0, of=3))
+    nodes = [onnx_node("StringConcat", "xs", "y"), onnx_node("Equal", "xw", "B"), labels + message((7, "ai.onnx.ml")), onnx_node("Cast", "I", "c", onnx_attribute("to", 8, of=3))]
+    yield "strings", onnx_text_model(nodes, [onnx_texts("s", [1], "!"), onnx_texts("w", [], "b")], outputs="yBIc")
+    numbers = [onnx_node("Cast", "x", "F", onnx_attribute("to", 1, of=3)), onnx_node("Cast", "x", "I", onnx_attribute("to", 7, of=3))]
+    yield "strings_cast", onnx_text_model([*numbers, onnx_node("Cast", "F", "y", onnx_attribute("to", 8, of=3))], outputs="FIy")
+    size, order, first = onnx_ints("r", 2, 2), onnx_attribute("perm", 1, 0), onnx_ints("f", 1)
+    moved = [onnx_node("SequenceConstruct", "xx", "l"), onnx_node("SequenceAt", "lp", "a"), onnx_node("Reshape", "ar", "b"), onnx_node("Transpose", "b", "c", order)]
+    moved += [onnx_node("Gather", "cf", "d"), onnx_node("Concat", "dz", "e", onnx_attribute("axis", 0, of=3)), onnx_node("Unique", "x", ["y", "", "", "I"])]
+    zs = message((2, "z"), (4, "Constant"), (5, message((1, "value"), (5, onnx_texts("", [1, 2], "z", "\u00e4")), (20, 4))))
+    branch = message((1, onnx_node("Identity", "e", "k")), (2, "b"), (12, message((1, "k"), (2, message((1, message((1, 8))))))))
+    choice = onnx_node("If", "t", "o", *[message((1, n), (6, branch), (20, 5)) for n in ("then_branch", "else_branch")])
+    yield "strings_moved", onnx_text_model([zs, *moved, choice], [size, first, message((2, 7), (7, varint(1)), (8, "p")), message((2, 9), (8, "t"), (9, b"\1"))], outputs="oyI")
+    words = [onnx_node("StringNormalizer", "x", "y", onnx_attribute("case_change_action", "UPPER"), onnx_text_list("stopwords", "THE")), onnx_node("StringSplit", "x", ["p", "I"])]
+    yield "strings_words", onnx_text_model([*words, onnx_node("RegexFullMatch", "x", "B", onnx_attribute("pattern", "[a-z ]+"))], outputs="ypIB")
+    for name, tensor in (("zero", onnx_texts("s", [1], b"a\0b")), ("bytes", onnx_texts("s", [2], "a", b"b\xc3")), ("few", onnx_texts("s", [3], "a", "b")),
+                         ("raw", message((1, 1), (2, 8), (8, "s"), (9, b"a"))), ("huge", onnx_texts("s", [2**31, 2**31], "a"))):
+        yield "strings_" + name, onnx_text_model([onnx_node("StringConcat", "xs", "y")], [tensor])
+    yield "strings_relu", onnx_text_model([onnx_node("Relu", "x", "y")])
+    yield "strings_pattern", onnx_text_model([onnx_node("RegexFullMatch", "x", "B", onnx_attribute("pattern", "(a"))], outputs="B")
+
+
 def onnxs():
     w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
     yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
@@ -603,6 +643,7 @@ def onnxs():
     yield from onnx_recurrent()
     yield from onnx_hostile()
     yield from onnx_microsoft()
+    yield from onnx_strings()
     regions = [onnx_ints("a", 0, 1), onnx_floats("r", [2, 5], 0, 0, 0, 1, 1, 0, 1, 0, 2, 1)]
     pooled = onnx_node("MaxRoiPool", "ur", "p", onnx_attribute("pooled_shape", 2, 1))
     yield "regions", onnx_model([onnx_node("Unsqueeze", "xa", "u"), pooled, onnx_node("Squeeze", "p", "y")], regions)

@@ -486,6 +486,12 @@ TINY = base64.b64decode(  # y = relu(x w + b); the model of the guide's page onn
     "AAA/AAAAAAAAgD8qFwgCEAFCB2ZjLmJpYXNKCAAAAD8AAADAWhgKAXgSEwoRCAESDQoHEgViYXRjaAoCCANiGAoBeRITChEIARINCgcSBWJhdGNoCgIIAkIECgAQEQ==")
 
 
+STRINGS = base64.b64decode(  # y = x + "!", B = x == "b", I: the number of x, c: that as a string; strings of tests/fuzz/corpus/onnx
+    "CAo6oAIKFwoBeAoBcxIBeSIMU3RyaW5nQ29uY2F0ChAKAXgKAXcSAUIiBUVxdWFsCmcKAXgSAUkiDExhYmVsRW5jb2RlcioXCgxrZXlzX3N0cmluZ3NKAWFKAWKgAQgqFgoNdmFsdWVz"
+    "X2ludDY0c0AKQBSgAQcqFAoNZGVmYXVsdF9pbnQ2NBgAoAECOgphaS5vbm54Lm1sChcKAUkSAWMiBENhc3QqCQoCdG8YCKABAhIBZyoKCAEQCDIBIUIBcyoIEAgyAWJCAXdaEAoBeBIL"
+    "CgkICBIFCgMSAW5iEAoBeRILCgkICBIFCgMSAW5iEAoBQhILCgkICRIFCgMSAW5iEAoBSRILCgkIBxIFCgMSAW5iEAoBYxILCgkICBIFCgMSAW5CBAoAEBRCDgoKYWkub25ueC5tbBAE")
+
+
 @unittest.skipUnless(hasattr(_c, "burn_onnx_load"), "Burn was built without protobuf-c")
 class Onnx(unittest.TestCase):
     def test_a_graph_runs_on_values_by_name_and_by_place(self):
@@ -505,6 +511,17 @@ class Onnx(unittest.TestCase):
         x = numpy.random.default_rng(1).normal(size=(5, 3)).astype(numpy.float32)
         w, b = numpy.array([[1, -1], [2, 0.5], [0, 1]], numpy.float32), numpy.array([0.5, -2], numpy.float32)
         numpy.testing.assert_allclose(graph(x=x).numpy(), numpy.maximum(x @ w + b, 0), rtol=1e-6)
+
+    def test_a_graph_takes_and_gives_strings(self):
+        graph = burn.onnx.load(STRINGS)
+        self.assertEqual((graph.inputs, [value.dtype for value in graph.outputs]), ([("x", ("n",), str)], [str, burn.bool_, burn.i64, str]))
+        text, hits, numbers, named = graph(["a", "b", "\u00e4"])
+        self.assertEqual((text, hits.tolist(), numbers.tolist(), named), (["a!", "b!", "\u00e4!"], [False, True, False], [10, 20, 0], ["10", "20", "0"]))
+        self.assertEqual(graph.run({"x": []}, ["y"]), {"y": []})
+        with self.assertRaisesRegex(burn.BurnError, r"strings \[1,1\], expected \[-1\]"):
+            graph([["a"]])
+        with self.assertRaisesRegex(ValueError, "unequal lengths"):
+            graph([["a"], []])
 
     def test_mistakes_name_the_input(self):
         graph = burn.onnx.load(TINY)

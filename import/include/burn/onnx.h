@@ -40,6 +40,7 @@ typedef struct BurnGraphValue {
   uint32_t rank;
   int64_t dims[BURN_MAX_RANK];     /* -1: of any size */
   const char *axes[BURN_MAX_RANK]; /* the name of an axis of any size; NULL: it has none */
+  bool strings;                    /* its elements are strings, and dtype is BURN_DTYPE_DEFAULT */
 } BurnGraphValue;
 
 /* Loads a model onto a device. Data beside the model are read where it names them, never outside its folder. NULL on
@@ -75,7 +76,8 @@ BURN_API BurnGraphValue burn_graph_output(const BurnGraph *graph, size_t index);
 /* Runs the graph: takes `input_count` tensors in the order of the inputs, and puts all outputs, which are the caller's,
  * into outputs[0 .. output_count). On failure outputs are NULL. INVALID_ARGUMENT: another number of inputs or outputs,
  * or an input of another dtype or shape; else what an operator says, with node and operator. ONNX tensors of rank 0
- * are [1]. */
+ * are [1]. In the place of an input of strings stands NULL (see burn_graph_set_strings), and so it does in that of an
+ * output of strings, also if all went well: the status tells. */
 BURN_API BURN_USE_RESULT BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t input_count,
                                                    BurnTensor **outputs, size_t output_count);
 /* The same by names: all inputs in any order, and only the outputs that are asked for. */
@@ -83,6 +85,15 @@ BURN_API BURN_USE_RESULT BurnStatus burn_graph_run_named(BurnGraph *graph, const
                                                          BurnTensor *const *inputs, size_t input_count,
                                                          const char *const *output_names, BurnTensor **outputs,
                                                          size_t output_count);
+
+/* The strings of an input whose elements are strings: as many as `shape` has elements, row-major, UTF-8. They are
+ * copied, and stay until others are set; clones and forks begin without any. NOT_FOUND: there is no such input;
+ * INVALID_ARGUMENT: it has no strings, or another shape, or a string is NULL or no UTF-8. */
+BURN_API BURN_USE_RESULT BurnStatus burn_graph_set_strings(BurnGraph *graph, const char *input,
+                                                           const char *const *strings, BurnShape shape);
+/* The strings of an output after the last run, row-major, with their shape (NULL: it is not wanted). They live until
+ * the next run, or the end of the graph. NULL: no such output, one without strings, or no run that went well. */
+BURN_API const char *const *burn_graph_strings(const BurnGraph *graph, const char *output, BurnShape *shape);
 
 /* The graph as a module for visits, optimizers, records and freezing: float initializers are parameters under their
  * names, statistics of normalizations and other floats buffers, all else constants. It belongs to the graph. */

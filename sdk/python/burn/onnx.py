@@ -3,7 +3,9 @@
     graph = burn.onnx.load("model.onnx")
     probabilities = graph(image=pixels).numpy()"""
 import collections
+import ctypes
 import json
+import math
 
 from . import _c
 from .device import chosen
@@ -13,14 +15,33 @@ from .tensor import Tensor, tensor
 
 Value = collections.namedtuple("Value", "name shape dtype")
 Value.__doc__ = """An input or output. shape is None for any rank; an axis of any size has its name there, or -1.
-dtype is None for no tensor and for a dtype that does not exist here."""
+dtype is str for strings, None for no tensor and for a dtype that does not exist here."""
 
 WEIGHTS = "auto", "kept", "merged"
 
 
 def _value(value):
     axes = [name if name and size < 0 else size for size, name in zip(value.dims, value.axes)]
-    return Value(value.name, tuple(axes[:value.rank]) if value.has_shape else None, DType(value.dtype) if value.dtype else None)
+    dtype = str if value.strings else DType(value.dtype) if value.dtype else None
+    return Value(value.name, tuple(axes[:value.rank]) if value.has_shape else None, dtype)
+
+
+def _flat(value):
+    """The shape of nested lists of strings, and the strings."""
+    if isinstance(value, str):
+        return [], [value]
+    parts = [_flat(part) for part in (value.tolist() if hasattr(value, "tolist") else value)]
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise ValueError("lists of strings have unequal lengths")
+    return [len(parts), *(parts[0][0] if parts else [])], [text for _, texts in parts for text in texts]
+
+
+def _nested(texts, shape):
+    """The strings in lists as the shape says."""
+    if len(shape) == 1:
+        return list(texts)
+    size = math.prod(shape[1:])
+    return [_nested(texts[i * size:(i + 1) * size], shape[1:]) for i in range(shape[0])]
 
 
 class Graph(Module):
@@ -44,18 +65,30 @@ class Graph(Module):
         return next(iter(outputs.values())) if len(outputs) == 1 else tuple(outputs.values())
 
     def run(self, inputs, outputs=None):
-        """Outputs by name, all or those asked for, of a dict of inputs: tensors, NumPy arrays, numbers or lists."""
+        """Outputs by name, all or those asked for, of a dict of inputs: tensors, NumPy arrays, numbers or lists. Strings are lists."""
         wanted = [value.name for value in self.outputs] if outputs is None else list(outputs)
         dtypes = {value.name: value.dtype for value in self.inputs}
-        given = [self._input(value, dtypes.get(name)) for name, value in inputs.items()]
+        given = [self._give_strings(name, value) if dtypes.get(name) is str else self._input(value, dtypes.get(name))
+                 for name, value in inputs.items()]
         results = _c.burn_graph_run_named(self._graph, list(inputs), given, wanted, len(wanted), len(wanted))
-        return dict(zip(wanted, results))
+        return {name: self._strings(name) if result is None else result for name, result in zip(wanted, results)}
 
     def _input(self, value, dtype):
         """A value on the graph's device; of numbers and lists, which have no dtype of their own, in that of the input."""
         if isinstance(value, Tensor) and value.device.is_autodiff and not self.device.is_autodiff:
             value = _c.burn_inner(_c.burn_detach(value))
         return tensor(value, dtype if isinstance(value, (int, float, list, tuple)) else None, self.device)
+
+    def _give_strings(self, name, value):
+        shape, texts = _flat(value)
+        _c.burn_graph_set_strings(self._graph, name, texts, shape or [1])
+
+    def _strings(self, name):
+        shape = _c.BurnShape()
+        address = _c.burn_graph_strings(self._graph, name, shape)
+        dims = list(shape.dims)[:shape.rank]
+        texts = (ctypes.c_char_p * math.prod(dims)).from_address(address)
+        return _nested([text.decode() for text in texts], dims)
 
     @property
     def stats(self):
