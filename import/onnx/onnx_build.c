@@ -16,6 +16,8 @@ typedef struct Scope {
   struct Scope *outer;                 /* of the graph around it; NULL for functions, which see nothing else */
   const Onnx__NodeProto *caller;       /* of a function: its attributes */
   const Onnx__FunctionProto *function; /* NULL: the model's own graph */
+  Onnx__NodeProto *const *nodes;       /* all of the graph or function */
+  size_t node_count;
   uint32_t depth;
 } Scope;
 
@@ -223,13 +225,19 @@ static void note_unsupported(OnnxProgram *program, const Onnx__NodeProto *proto,
   program->unsupported_uses[at] = 1;
 }
 
+static bool is_gradient(const OnnxOperator *op) { return op->map == onnx_Gradient; }
+
 static const OnnxOperator *operator_of(OnnxProgram *program, const Onnx__NodeProto *proto) {
   static const OnnxOperator absent = {"", NULL, ""};
   char name[ONNX_OPERATOR_NAME];
   onnx_operator_name(proto, name, sizeof name);
   const OnnxOperator *op = onnx_find_operator(name);
-  if (op && op->map) return op;
-  note_unsupported(program, proto, name, op ? op->reason : "no such operator is known here");
+  const bool lacks_autodiff = op && is_gradient(op) && !burn_device_is_autodiff(program->device);
+  if (op && op->map && !lacks_autodiff) return op;
+  note_unsupported(program, proto, name,
+                   lacks_autodiff ? "the device has no autodiff; open it with burn_device_open_training"
+                   : op           ? op->reason
+                                  : "no such operator is known here");
   return &absent;
 }
 
@@ -302,10 +310,16 @@ static BurnStatus build_inputs(Scope *scope, OnnxStep *step) {
 
 static BurnStatus build_step(Scope *scope, const Onnx__NodeProto *original) {
   char where[ONNX_LOCATION];
+  BurnStatus status = BURN_OK;
   const Onnx__FunctionProto *function = function_of(scope->program, original);
   const Onnx__NodeProto *proto = with_attributes(scope, original);
   if (!proto) return no_memory();
   if (function) return build_call(scope, proto, function);
+  const OnnxOperator *op = operator_of(scope->program, proto);
+  if (is_gradient(op)) {
+    proto = onnx_with_gradient(scope->program, proto, scope->nodes, scope->node_count, &status);
+    if (!proto) return status;
+  }
   if (proto->n_input > ONNX_MAX_VALUES || proto->n_output > ONNX_MAX_VALUES ||
       ++scope->program->total_steps > ONNX_MAX_STEPS) {
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
@@ -313,14 +327,14 @@ static BurnStatus build_step(Scope *scope, const Onnx__NodeProto *original) {
                             onnx_location(scope->program, proto, where), proto->n_input, proto->n_output,
                             ONNX_MAX_VALUES, scope->program->total_steps, ONNX_MAX_STEPS);
   }
-  OnnxStep step = {.op = operator_of(scope->program, proto), .proto = proto, .opset = opset_of(scope, proto->domain)};
+  OnnxStep step = {.op = op, .proto = proto, .opset = opset_of(scope, proto->domain)};
   step.least = onnx_least_inputs(step.op->name);
   step.input_count = (uint32_t)proto->n_input;
   step.output_count = (uint32_t)proto->n_output;
   step.inputs = onnx_arena_take(&scope->program->arena, proto->n_input, sizeof *step.inputs);
   step.outputs = onnx_arena_take(&scope->program->arena, proto->n_output, sizeof *step.outputs);
   if (!step.inputs || !step.outputs) return no_memory();
-  BurnStatus status = build_inputs(scope, &step);
+  status = build_inputs(scope, &step);
   if (status == BURN_OK && graphs_of(proto) > 0) status = build_bodies(scope, &step);
   OnnxStep *place = status == BURN_OK ? add_step(scope->body) : NULL;
   if (status == BURN_OK && !place) return no_memory();
@@ -344,6 +358,8 @@ static BurnStatus define_outputs(Scope *scope, const Onnx__NodeProto *proto, boo
 static BurnStatus build_nodes(Scope *scope, Onnx__NodeProto *const *nodes, size_t count) {
   BurnStatus status = BURN_OK;
   const bool in_function = scope->function && !scope->outer;
+  scope->nodes = nodes;
+  scope->node_count = count;
   for (size_t i = 0; i < count && status == BURN_OK; i++) status = define_outputs(scope, nodes[i], in_function);
   for (size_t i = 0; i < count && status == BURN_OK; i++) status = build_step(scope, nodes[i]);
   return status;

@@ -150,6 +150,15 @@ bool onnx_counts_fit(OnnxNode *node, const char *what, size_t count, size_t most
 /* How many rounds a loop may take that data would end; 0: any number. */
 int64_t onnx_most_rounds(const OnnxNode *node);
 
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* The attribute in which a Gradient has the graph that it differentiates (onnx_gradient.c). */
+#define ONNX_GRADIENT_GRAPH "graph"
+/* A gradient more that is being computed, or one less; whether it is inside of another one. */
+void onnx_gradient_begin(OnnxNode *node);
+void onnx_gradient_end(OnnxNode *node);
+bool onnx_gradient_is_inner(const OnnxNode *node);
+
 /* -- training ---------------------------------------------------------------------------------- */
 
 /* Whether the graph of the node is asked to train (burn_graph_set_training). */

@@ -13,6 +13,7 @@ enum {
   ONNX_MAX_DEPTH = 32,       /* subgraphs in subgraphs, functions in functions */
   ONNX_MAX_STEPS = 1000000,  /* after functions are put in place of their calls */
   ONNX_MAX_UNSUPPORTED = 64, /* operators in one message */
+  ONNX_MAX_GRADIENTS = 64,   /* each looks at all nodes of its graph */
   ONNX_LOCATION = 320        /* bytes of the text that says where a node is */
 };
 
@@ -95,7 +96,7 @@ typedef struct OnnxProgram {
   BurnTensor **tensors; /* [weight] while loading */
   uint32_t weight_count, weight_capacity;
   bool free_batch;
-  size_t nodes_in_file, total_steps, folded;
+  size_t nodes_in_file, total_steps, folded, gradients;
   const char *unsupported[ONNX_MAX_UNSUPPORTED];
   const char *unsupported_reason[ONNX_MAX_UNSUPPORTED];
   const char *unsupported_nodes[ONNX_MAX_UNSUPPORTED]; /* the first ones */
@@ -125,6 +126,11 @@ typedef struct OnnxMapping {
 BURN_USE_RESULT BurnStatus onnx_external(const char *folder, const char *location, uint64_t offset, uint64_t length,
                                          OnnxMapping *mapping);
 void onnx_external_release(OnnxMapping *mapping);
+
+/* A Gradient node with the nodes between its xs and its y, out of those of its graph, as its first attribute. NULL with
+ * *status. */
+const Onnx__NodeProto *onnx_with_gradient(OnnxProgram *program, const Onnx__NodeProto *node,
+                                          Onnx__NodeProto *const *nodes, size_t count, BurnStatus *status);
 
 uint32_t onnx_add_slot(OnnxBody *body, const char *name); /* ONNX_NONE without memory */
 /* Takes the tensor and the strings, of which there is one. ONNX_NONE without memory. */
@@ -175,6 +181,7 @@ struct OnnxFrame {
   struct OnnxRun {
     int64_t bytes, peak;
     bool training;
+    uint32_t gradients; /* that are being computed, one in another */
     uint32_t depth;
     int64_t most_rounds; /* of a loop that data end; 0: any number */
   } * run;

@@ -51,6 +51,10 @@ BurnTensor *onnx_weight_value(const OnnxFrame *frame, uint32_t weight) {
 
 bool onnx_in_training(const OnnxNode *node) { return node->frame && node->frame->run->training; }
 
+void onnx_gradient_begin(OnnxNode *node) { node->frame->run->gradients++; }
+void onnx_gradient_end(OnnxNode *node) { node->frame->run->gradients--; }
+bool onnx_gradient_is_inner(const OnnxNode *node) { return node->frame->run->gradients > 1; }
+
 int64_t onnx_most_rounds(const OnnxNode *node) { return node->frame ? node->frame->run->most_rounds : 0; }
 
 void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x) {

@@ -1,10 +1,11 @@
-/* onnx_training.c - ONNX's preview of training: a step of an optimizer for any number of parameters.
+/* onnx_training.c - ONNX's preview of training: a step of an optimizer for any number of parameters, and gradients.
  *
- * Inputs are the learning rate, the count of steps before, and for n parameters n of each: values, gradients, and what
- * the optimizer keeps. */
-#include "onnx_node.h"
+ * Inputs of optimizers are the learning rate, the count of steps before, and for n parameters n of each: values,
+ * gradients, and what the optimizer keeps. */
+#include "onnx_value.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static BurnTensor *copy(const BurnTensor *x) { return burn_clone(x); }
 
@@ -75,4 +76,97 @@ MAP(Momentum) {
     onnx_give(node, i, burn_sub(of_group(node, &t, 0, i), burn_mul_scalar(step, t.rate)));
     onnx_give(node, t.count + i, velocity);
   }
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* What one Gradient works with: the graph between xs and y, its inputs, and those of them that are xs. */
+typedef struct Gradient {
+  const Onnx__GraphProto *graph;
+  OnnxValue inputs[ONNX_MAX_VALUES];
+  BurnTensor *leaves[ONNX_MAX_VALUES]; /* [count] */
+  size_t count;
+} Gradient;
+
+/* A tensor whose gradient is kept. In another Gradient it is the outer one's own, so that its history goes on; else the
+ * values alone, and what is computed outside has no part in it. NULL, with the node failed, where neither can be. */
+static BurnTensor *leaf(OnnxNode *node, const BurnTensor *x, size_t i) {
+  if (!x) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: input %zu is no tensor", i));
+    return NULL;
+  }
+  const bool inner = onnx_gradient_is_inner(node);
+  if (inner && burn_is_require_grad(x)) return burn_clone(x);
+  if (inner && burn_is_tracked(x)) {
+    onnx_not_mapped(node, "a Gradient of a Gradient whose xs are not the same");
+    return NULL;
+  }
+  return burn_require_grad(burn_detach(burn_clone(x)));
+}
+
+static void take_inputs(OnnxNode *node, Gradient *g) {
+  for (size_t i = 0; i < node->proto->n_input; i++) {
+    g->inputs[i] = onnx_input_value(node, i);
+    if (i >= g->count || node->reason[0] || node->status != BURN_OK) continue;
+    g->leaves[i] = leaf(node, g->inputs[i].tensor, i);
+    burn_drop(g->inputs[i].tensor);
+    g->inputs[i].tensor = g->leaves[i] ? burn_clone(g->leaves[i]) : NULL;
+  }
+}
+
+/* d y / d leaf i; zeros where y does not depend on it. */
+static BurnTensor *gradient_of(const OnnxNode *node, const Gradient *g, size_t i, BurnGradients *gradients) {
+  BurnTensor *x = gradients ? burn_grad(g->leaves[i], gradients) : NULL;
+  if (!x) x = burn_zeros_like(burn_clone(g->leaves[i]));
+  return onnx_gradient_is_inner(node) ? x : burn_detach(x);
+}
+
+/* Takes y. */
+static void differentiate(OnnxNode *node, const Gradient *g, BurnTensor *y) {
+  BurnGradients *gradients = NULL;
+  BurnStatus status = BURN_OK;
+  if (y && burn_is_tracked(y)) {
+    status = burn_backward_create_graph(y, &gradients);
+  } else {
+    status = y ? burn_tensor_status(y) : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: y is no tensor");
+    burn_drop(y);
+  }
+  for (size_t i = 0; i < g->count && status == BURN_OK; i++) {
+    onnx_give_rank(node, i, gradient_of(node, g, i, gradients), node->scalar[i] ? ONNX_RANK_0 : ONNX_RANK_MORE);
+  }
+  if (status != BURN_OK) onnx_fail(node, status);
+  burn_gradients_drop(gradients);
+}
+
+static void run_gradient(OnnxNode *node, Gradient *g) {
+  OnnxValue y = {0};
+  take_inputs(node, g);
+  if (node->status == BURN_OK && !node->reason[0]) {
+    const BurnStatus status = onnx_run_subgraph(node, g->graph, g->inputs, node->proto->n_input, &y, 1);
+    for (size_t i = 0; i < node->proto->n_input; i++) g->inputs[i] = (OnnxValue){0};
+    if (status == BURN_OK) differentiate(node, g, burn_move(&y.tensor));
+    if (status != BURN_OK) onnx_fail(node, status);
+  }
+  onnx_value_release(&y);
+  for (size_t i = 0; i < node->proto->n_input; i++) {
+    onnx_value_release(&g->inputs[i]);
+    burn_drop(g->leaves[i]);
+  }
+}
+
+/* Results have no history, unless they are in turn differentiated by another Gradient. */
+MAP(Gradient) {
+  const Onnx__AttributeProto *graph = onnx_attribute(node, ONNX_GRADIENT_GRAPH), *xs = onnx_attribute(node, "xs");
+  Gradient *g = calloc(1, sizeof *g);
+  if (!g || !node->frame || !graph || !xs) {
+    onnx_not_mapped(node, "a Gradient outside of a graph");
+    free(g);
+    return;
+  }
+  g->graph = graph->g;
+  g->count = xs->n_strings;
+  onnx_gradient_begin(node);
+  run_gradient(node, g);
+  onnx_gradient_end(node);
+  free(g);
 }

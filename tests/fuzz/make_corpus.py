@@ -612,6 +612,21 @@ def onnx_strings():
     yield "strings_pattern", onnx_text_model([onnx_node("RegexFullMatch", "x", "B", onnx_attribute("pattern", "(a"))], outputs="B")
 
 
+def onnx_gradients():
+    """Gradients of what stands before them, once and twice, and some that are none."""
+    training = (8, message((1, "ai.onnx.preview.training"), (2, 1)))
+
+    def gradient(inputs, output, y, xs=("x",)):
+        return onnx_node("Gradient", inputs, output, onnx_text_list("xs", *xs), onnx_attribute("y", y)) + message((7, "ai.onnx.preview.training"))
+    cube = [onnx_node("Mul", "xx", "a"), onnx_node("Mul", "ax", "b")]
+    w = onnx_floats("w", [2, 2], 1, 2, 3, 4)
+    yield "gradient", onnx_model([*cube, gradient("x", "y", "b")], more=[training])
+    yield "gradient_twice", onnx_model([*cube, gradient("x", "g", "b"), gradient("x", "y", "g")], more=[training])
+    yield "gradient_weight", onnx_model([onnx_node("Exp", "x", "e"), onnx_node("MatMul", "ew", "m"), onnx_node("Exp", "e", "u"), gradient("w", "y", "m", "w")], [w], more=[training])
+    yield "gradient_nobody", onnx_model([*cube, gradient("x", "y", "q")], more=[training])
+    yield "gradient_few", onnx_model([*cube, gradient("x", "y", "b", "xw")], [w], more=[training])
+
+
 def onnxs():
     w, ints = onnx_floats("w", [2, 2], 1, 2, 3, 4), lambda *i: message((1, len(i)), (2, 7), (7, b"".join(map(varint, i))), (8, "i"))
     yield "gemm", onnx_model([onnx_node("Gemm", "xw", "h", message((1, "transB"), (3, 1), (20, 2))), onnx_node("Relu", "h", "y")], [w])
@@ -644,6 +659,7 @@ def onnxs():
     yield from onnx_hostile()
     yield from onnx_microsoft()
     yield from onnx_strings()
+    yield from onnx_gradients()
     regions = [onnx_ints("a", 0, 1), onnx_floats("r", [2, 5], 0, 0, 0, 1, 1, 0, 1, 0, 2, 1)]
     pooled = onnx_node("MaxRoiPool", "ur", "p", onnx_attribute("pooled_shape", 2, 1))
     yield "regions", onnx_model([onnx_node("Unsqueeze", "xa", "u"), pooled, onnx_node("Squeeze", "p", "y")], regions)

@@ -1,6 +1,6 @@
-/* onnx_strings_test.c - graphs with strings by the public functions, on the stack in BURN_BACKEND (default ndarray). The
- * models are those of tests/fuzz/corpus/onnx (make_corpus.py, onnx_strings); what they must give comes from ONNX Runtime
- * 1.32 and ONNX's reference. */
+/* onnx_strings_test.c - graphs with strings by the public functions, on the stack in BURN_BACKEND (default ndarray), and
+ * gradients by the operator. The models are those of tests/fuzz/corpus/onnx (make_corpus.py, onnx_strings and
+ * onnx_gradients); what they must give comes from ONNX Runtime 1.32 and ONNX's reference, gradients from calculus. */
 #include <burn/burn.h>
 #include <burn/onnx.h>
 #include <burn/onnx_generate.h>
@@ -240,6 +240,51 @@ static void strings_are_not_written_as_c(void **state) {
   expect_refusal(status, BURN_STATUS_UNIMPLEMENTED, "'s': strings are not written as C");
 }
 
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* x^3 of x = [1, 2; -3, 4], once and twice; and of e^x w by w, where e^x is a value of the graph: sums of its columns. */
+static void gradients_are_computed(void **state) {
+  static const struct {
+    const char *name;
+    double expected[4];
+  } graphs[] = {{"gradient", {3, 12, 27, 48}},
+                {"gradient_twice", {6, 12, -18, 24}},
+                {"gradient_weight", {2.768068896, 2.768068896, 61.98720613, 61.98720613}}};
+  BurnDevice *training = burn_device_open_training(burn_device_name(device));
+  (void)state;
+  for (size_t i = 0; i < 2 * sizeof graphs / sizeof graphs[0]; i++) {
+    BurnStatus status = BURN_OK;
+    BurnTensor *x = burn_tensor_f32(training, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2)), *y = NULL;
+    BurnGraph *graph = load_on(training, graphs[i / 2].name, i % 2, &status);
+    if (!graph) fail_msg("%s: %s", graphs[i / 2].name, burn_status_message(status));
+    status = burn_graph_run(graph, &x, 1, &y, 1);
+    if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+    assert_false(burn_is_tracked(y));
+    expect_numbers(y, graphs[i / 2].expected, 4);
+    burn_graph_release(graph);
+  }
+  burn_device_close(training);
+}
+
+static void gradients_without_autodiff_are_refused(void **state) {
+  BurnStatus status = BURN_OK;
+  (void)state;
+  if (burn_device_is_autodiff(device)) return;
+  assert_null(load_on(device, "gradient", false, &status));
+  expect_refusal(status, BURN_STATUS_UNIMPLEMENTED, "open it with burn_device_open_training");
+}
+
+static void gradients_of_nothing_are_refused(void **state) {
+  BurnDevice *training = burn_device_open_training(burn_device_name(device));
+  (void)state;
+  for (int few = 0; few < 2; few++) {
+    BurnStatus status = BURN_OK;
+    assert_null(load_on(training, few ? "gradient_few" : "gradient_nobody", false, &status));
+    expect_refusal(status, BURN_STATUS_INVALID_ARGUMENT, "(Gradient): its inputs are not as many as xs and zs");
+  }
+  burn_device_close(training);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(strings_go_in_and_out),
                                      cmocka_unit_test(numbers_become_strings_and_back),
@@ -249,7 +294,10 @@ int main(void) {
                                      cmocka_unit_test(wrong_strings_are_refused),
                                      cmocka_unit_test(wrong_files_are_refused),
                                      cmocka_unit_test(operators_say_what_they_cannot_take),
-                                     cmocka_unit_test(strings_are_not_written_as_c)};
+                                     cmocka_unit_test(strings_are_not_written_as_c),
+                                     cmocka_unit_test(gradients_are_computed),
+                                     cmocka_unit_test(gradients_without_autodiff_are_refused),
+                                     cmocka_unit_test(gradients_of_nothing_are_refused)};
   const char *stack = getenv("BURN_BACKEND");
   device = burn_device_open(stack && stack[0] ? stack : "ndarray");
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
