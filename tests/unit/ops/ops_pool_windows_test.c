@@ -161,7 +161,8 @@ static void check_max(const Case *c, int number, double (*value)(uint32_t)) {
     check(alone[i], expected, 0, "max alone", number, i);
     check(at[i], (double)place, 0, "place of max", number, i);
     sums[plane * inputs + place] += expected;
-    if (!isnan(expected) && signbit(found[i]) != signbit(expected))
+    if (isnan(expected)) continue;
+    if (signbit(found[i]) != signbit(expected) || signbit(alone[i]) != signbit(expected))
       fail_msg("case %d: the sign of zero %d", number, (int)i);
   }
   for (int64_t i = 0; i < PLANES * inputs; i++)
