@@ -60,6 +60,16 @@ Onnx__AttributeProto *onnx_new_int(OnnxProgram *program, const char *name, int64
   return attribute;
 }
 
+Onnx__AttributeProto *onnx_new_ints(OnnxProgram *program, const char *name, const int64_t *values, size_t count) {
+  Onnx__AttributeProto *attribute = new_attribute(program, name);
+  int64_t *list = onnx_arena_take(&program->arena, count + 1, sizeof *list);
+  if (!attribute || !list) return NULL;
+  memcpy(list, values, count * sizeof *list);
+  attribute->ints = list;
+  attribute->n_ints = count;
+  return attribute;
+}
+
 /* The node of a step that a pass makes; names of inputs are those of slots, "" where there is none. */
 static Onnx__NodeProto *new_node(OnnxProgram *program, const OnnxStep *step, const char *op, const uint32_t *inputs,
                                  uint32_t input_count, Onnx__AttributeProto *const *attributes,
@@ -127,9 +137,10 @@ static void find_unused(OnnxProgram *program) {
 
 /* A pass works on what program->body is. */
 static void run_passes(OnnxProgram *program, OnnxBody *body, OnnxMerge merge) {
-  static OnnxPass *const passes[] = {onnx_pass_fold,   onnx_pass_noop,      onnx_pass_common,   onnx_pass_batch_norm,
-                                     onnx_pass_norm,   onnx_pass_gelu,      onnx_pass_dead,     onnx_pass_attention,
-                                     onnx_pass_linear, onnx_pass_recurrent, onnx_pass_strength, onnx_pass_dead};
+  static OnnxPass *const passes[] = {onnx_pass_fold,       onnx_pass_noop,   onnx_pass_common,    onnx_pass_pad,
+                                     onnx_pass_batch_norm, onnx_pass_norm,   onnx_pass_gelu,      onnx_pass_dead,
+                                     onnx_pass_attention,  onnx_pass_linear, onnx_pass_recurrent, onnx_pass_strength,
+                                     onnx_pass_dead};
   OnnxBody *const main_body = program->body;
   program->body = body;
   for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {

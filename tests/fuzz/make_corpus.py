@@ -493,6 +493,11 @@ def onnx_patterns():
     yield "conv_few", few
     channels = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Conv", "uk", "c"), onnx_node("Add", "cb", "d"), onnx_node("Squeeze", "da", "y")]
     yield "conv_bias", onnx_model(channels, [onnx_ints("a", 2), onnx_floats("k", [2, 2, 1], 1, 2, 3, 4), onnx_floats("b", [2, 1], 10, 20)])
+    margin = onnx_ints("p", 0, 0, 1, 0, 0, 1)
+    conv = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Pad", "up", "v"), onnx_node("Conv", "vk", "c"), onnx_node("Squeeze", "ca", "y")]
+    yield "pad_conv", onnx_model(conv, [onnx_ints("a", 2), margin, onnx_floats("k", [2, 2, 3], 7, 1, 9, 7, 2, 9, 7, 3, 9, 7, 4, 9)])
+    pool = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Pad", "up", "v"), onnx_node("AveragePool", "v", "c", onnx_attribute("kernel_shape", 3)), onnx_node("Squeeze", "ca", "y")]
+    yield "pad_pool", onnx_model(pool, [onnx_ints("a", 0), margin])
     for kind, gates in ("LSTM", 4), ("GRU", 3), ("RNN", 1):
         numbers = [((5 * i + 3) % 11 - 5) / 8 for i in range(32)]
         weights = [onnx_floats("w", [2, gates, 2], *numbers[:4 * gates]), onnx_floats("r", [2, gates, 1], *numbers[3:3 + 2 * gates]), onnx_floats("b", [2, 2 * gates], *numbers[5:5 + 4 * gates])]
