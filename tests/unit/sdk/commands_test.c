@@ -2,6 +2,7 @@
  */
 #define _GNU_SOURCE /* popen, mkdtemp */
 #include "emulated.h"
+#include "sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -520,6 +521,9 @@ static void test_seq2seq_learns(void **state) {
   SKIP_EMULATED("it trains for minutes");
   expect_json_lines("seq2seq --steps 2", "right");
   expect_run("seq2seq --batch-size 300", 2, "seq2seq: --batch-size 300 is not within 1..256");
+#if defined(SANITIZED) /* its 1,000 steps take minutes there, and find nothing that two do not */
+  return;
+#endif
   expect_run("seq2seq --steps 1000 --backend ndarray", 0, "\nresult: ");
   cJSON *result = cJSON_Parse(strstr(output, "\nresult: ") + strlen("\nresult: "));
   const double right = cJSON_GetNumberValue(get(result, "right"));
