@@ -158,9 +158,10 @@ static size_t root_length;
 static int list_one(const char *path, const struct stat *info, int type, struct FTW *where) {
   (void)info;
   (void)where;
-  const bool differs = strstr(path + root_length, "lock") || ends_with(path, "/experiment.log"); /* it has times */
-  const bool counts = type == FTW_F && listed->count < MAX_FILES && !differs;
-  if (counts) (void)snprintf(listed->names[listed->count++], PATH_BYTES, "%s", path + root_length);
+  if (type != FTW_F || listed->count == MAX_FILES) return 0; /* of the folder itself nothing follows its root */
+  const char *name = path + root_length;
+  const bool differs = strstr(name, "lock") || ends_with(name, "experiment.log"); /* it has times */
+  if (!differs) (void)snprintf(listed->names[listed->count++], PATH_BYTES, "%s", name);
   return 0;
 }
 
