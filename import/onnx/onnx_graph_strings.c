@@ -30,23 +30,6 @@ void onnx_graph_strings_release(BurnGraph *graph) {
   free(graph->results);
 }
 
-/* The number of elements; false for dims that are none, or more than memory has. */
-static bool count_elements(const BurnShape *shape, size_t *count) {
-  bool empty = false;
-  if (shape->rank < 1 || shape->rank > BURN_MAX_RANK) return false;
-  *count = 1;
-  for (uint32_t i = 0; i < shape->rank; i++) {
-    if (shape->dims[i] < 0) return false;
-    empty = empty || shape->dims[i] == 0;
-  }
-  for (uint32_t i = 0; i < shape->rank && !empty; i++) {
-    if ((uint64_t)shape->dims[i] > (SIZE_MAX >> 8) / *count) return false;
-    *count *= (size_t)shape->dims[i];
-  }
-  if (empty) *count = 0;
-  return true;
-}
-
 /* Copies, checked; NULL with *status. */
 static OnnxStrings *copies(const char *what, const char *const *strings, size_t count, BurnShape shape,
                            BurnStatus *status) {
@@ -86,7 +69,7 @@ BurnStatus burn_graph_set_strings(BurnGraph *graph, const char *input, const cha
   size_t count = 0;
   if (at == ONNX_NONE) return onnx_no_such_slot(graph, "input", body->inputs, body->input_count, input);
   snprintf(what, sizeof what, "%.120s: input '%.120s'", graph->program->label, input);
-  if (!count_elements(&shape, &count)) {
+  if (shape.rank < 1 || shape.rank > BURN_MAX_RANK || !onnx_count_elements(shape.dims, shape.rank, &count)) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: strings of %u axes, negative or too large", what,
                             shape.rank);
   }

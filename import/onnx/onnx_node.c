@@ -71,20 +71,19 @@ static size_t listed(const Onnx__TensorProto *proto, size_t *count) {
   return lists == 1 ? width : 0;
 }
 
-/* The number of elements; false for dims that are none, or more than memory has. */
-static bool count_elements(const Onnx__TensorProto *proto, size_t *count) {
+bool onnx_count_elements(const int64_t *dims, size_t rank, size_t *count) {
   *count = 1;
   bool empty = false;
-  for (size_t i = 0; i < proto->n_dims; i++) {
-    if (proto->dims[i] < 0) return false;
-    empty = empty || proto->dims[i] == 0;
+  for (size_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) return false;
+    empty = empty || dims[i] == 0;
   }
-  for (size_t i = 0; i < proto->n_dims && !empty; i++) {
-    if ((uint64_t)proto->dims[i] > (SIZE_MAX >> 8) / *count) return false;
-    *count *= (size_t)proto->dims[i];
+  for (size_t i = 0; i < rank && !empty; i++) {
+    if ((uint64_t)dims[i] > (SIZE_MAX >> 8) / *count) return false;
+    *count *= (size_t)dims[i];
   }
   if (empty) *count = 0;
-  return proto->n_dims <= BURN_MAX_RANK;
+  return rank <= BURN_MAX_RANK;
 }
 
 BurnStatus onnx_tensor_layout(const Onnx__TensorProto *proto, BurnDType *dtype, size_t *count) {
@@ -93,7 +92,7 @@ BurnStatus onnx_tensor_layout(const Onnx__TensorProto *proto, BurnDType *dtype, 
     return burn_status_make(BURN_STATUS_INVALID_DTYPE, "tensor '%s': there is no dtype %s here", proto->name,
                             onnx_dtype_name(proto->data_type));
   }
-  if (count_elements(proto, count)) return BURN_OK;
+  if (onnx_count_elements(proto->dims, proto->n_dims, count)) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_SHAPE,
                           "tensor '%s': its %zu dims are negative, more than %d, or too large for memory", proto->name,
                           proto->n_dims, BURN_MAX_RANK);

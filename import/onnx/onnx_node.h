@@ -87,6 +87,8 @@ size_t onnx_prepare_recurrent(OnnxNode *node, BurnTensor **prepared);
 BurnDType onnx_dtype(int64_t data_type);
 const char *onnx_dtype_name(int64_t data_type);
 
+/* The number of elements; false for dims that are none, too many, or more than memory has. */
+bool onnx_count_elements(const int64_t *dims, size_t rank, size_t *count);
 /* A tensor with the elements of the message. */
 BurnTensor *onnx_tensor(BurnDevice *device, const Onnx__TensorProto *proto);
 

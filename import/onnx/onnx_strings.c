@@ -65,6 +65,8 @@ void onnx_strings_release(OnnxStrings *strings) {
   if (strings && atomic_fetch_sub(&strings->references, 1) == 1) free(strings);
 }
 
+int onnx_by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
 /* -- from outside ------------------------------------------------------------------------------ */
 
 /* Where the bytes, with a zero after them, are no UTF-8; their number if they are. */

@@ -32,6 +32,9 @@ void onnx_builder_release(OnnxStringsBuilder *builder);
 OnnxStrings *onnx_strings_retain(OnnxStrings *strings);
 void onnx_strings_release(OnnxStrings *strings);
 
+/* The order of two elements of `items` by their bytes, for qsort and bsearch. */
+int onnx_by_bytes(const void *a, const void *b);
+
 /* -- from outside ------------------------------------------------------------------------------ */
 
 /* Whether `count` bytes, which a zero follows, are UTF-8 without a zero: else INVALID_ARGUMENT, in which `what` and `i`

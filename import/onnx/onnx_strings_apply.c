@@ -60,11 +60,9 @@ static void collect_all(Words *words, const OnnxNode *node) {
   }
 }
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static void sort(Words *words) {
   size_t kept = 0;
-  if (words->count) qsort(words->all, words->count, sizeof *words->all, by_bytes);
+  if (words->count) qsort(words->all, words->count, sizeof *words->all, onnx_by_bytes);
   for (size_t i = 0; i < words->count; i++) {
     if (kept == 0 || strcmp(words->all[kept - 1], words->all[i]) != 0) words->all[kept++] = words->all[i];
   }
@@ -95,7 +93,7 @@ static BurnTensor *numbers(const OnnxNode *node, const Words *words, const OnnxS
   if (!values) return burn_tensor_failed(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu strings", strings->count));
   for (size_t i = 0; i < strings->count; i++) {
     const char *const *found =
-        sorted ? bsearch(&strings->items[i], words->all, words->count, sizeof *words->all, by_bytes) : NULL;
+        sorted ? bsearch(&strings->items[i], words->all, words->count, sizeof *words->all, onnx_by_bytes) : NULL;
     values[i] = sorted ? found - words->all : (*next)++;
   }
   BurnTensor *x = burn_tensor_i64(node->device, values, strings->shape);

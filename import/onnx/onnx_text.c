@@ -166,8 +166,6 @@ static OnnxStrings *in_case(OnnxNode *node, const OnnxStrings *x, bool upper) {
   return changed;
 }
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /* Words that are left out, sorted, in lower case if case does not count; NULL with the node failed. */
 static OnnxStrings *stop_words(OnnxNode *node, bool lower) {
   const Onnx__AttributeProto *attribute = onnx_attribute(node, "stopwords");
@@ -180,7 +178,7 @@ static OnnxStrings *stop_words(OnnxNode *node, bool lower) {
     onnx_strings_release(words);
     words = lowered;
   }
-  if (words && words->count) qsort(words->items, words->count, sizeof words->items[0], by_bytes);
+  if (words && words->count) qsort(words->items, words->count, sizeof words->items[0], onnx_by_bytes);
   return words;
 }
 
@@ -189,7 +187,7 @@ static OnnxStrings *kept(const OnnxStrings *x, const OnnxStrings *keys, const On
   OnnxStringsBuilder builder = ONNX_STRINGS_BUILDER;
   BurnShape shape = x->shape;
   for (size_t i = 0; i < x->count; i++) {
-    const bool stops_here = bsearch(&keys->items[i], stops->items, stops->count, sizeof stops->items[0], by_bytes);
+    const bool stops_here = bsearch(&keys->items[i], stops->items, stops->count, sizeof stops->items[0], onnx_by_bytes);
     if (!stops_here) onnx_add_string(&builder, x->items[i], strlen(x->items[i]));
   }
   if (builder.count == 0) onnx_add_string(&builder, "", 0);

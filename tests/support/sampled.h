@@ -1,5 +1,4 @@
-/* sampled.h - whether a test runs all of its cases: with BURN_LONG=1. Else it leaves some out, as kernels of GPUs take
- * compilers longer than they run. */
+/* sampled.h - whether a test runs all of its cases: with BURN_LONG=1. Else it leaves out what would take minutes. */
 #ifndef BURN_TEST_SAMPLED_H
 #define BURN_TEST_SAMPLED_H
 

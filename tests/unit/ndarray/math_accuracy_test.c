@@ -12,6 +12,7 @@
 #include <burn/burn.h>
 
 #include "isa_device.h"
+#include "sampled.h"
 
 #include <float.h>
 #include <math.h>
@@ -24,10 +25,7 @@ enum { CHUNK = 1 << 18 };
 static const char *const stacks[] = {"ndarray:isa=baseline", "ndarray:isa=avx2", "ndarray:isa=avx512"};
 
 /* Skipping through the floats by a prime meets all exponents and all kinds of mantissas. */
-static uint32_t float_step(void) {
-  const char *all = getenv("BURN_LONG");
-  return all && strcmp(all, "1") == 0 ? 1 : 12289;
-}
+static uint32_t float_step(void) { return runs_all() ? 1 : 12289; }
 
 /* -- functions -------------------------------------------------------------------------------- */
 

@@ -521,14 +521,13 @@ static void test_seq2seq_learns(void **state) {
   SKIP_EMULATED("it trains for minutes");
   expect_json_lines("seq2seq --steps 2", "right");
   expect_run("seq2seq --batch-size 300", 2, "seq2seq: --batch-size 300 is not within 1..256");
-#if defined(SANITIZED) /* its 1,000 steps take minutes there, and find nothing that two do not */
-  return;
-#endif
+#if !defined(SANITIZED) /* 1,000 steps take minutes there, and find nothing that two do not */
   expect_run("seq2seq --steps 1000 --backend ndarray", 0, "\nresult: ");
   cJSON *result = cJSON_Parse(strstr(output, "\nresult: ") + strlen("\nresult: "));
   const double right = cJSON_GetNumberValue(get(result, "right"));
   if (!(right >= 0.95)) fail_msg("of 256 sequences a share of %g is copied right", right);
   cJSON_Delete(result);
+#endif
 }
 
 /* The judge is the model that mnist has left: it names digits, and takes little of 20 steps for one. */

@@ -25,6 +25,7 @@
 
 #include <cmocka.h>
 
+#include "sampled.h"
 #include "sanitized.h"
 
 /* Sanitizers have a heap of their own: then only the device's numbers count. */
@@ -217,8 +218,7 @@ static void training_on_all_threads_does_not_grow(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const char *wants_long = getenv("BURN_LONG");
-  if (wants_long && strcmp(wants_long, "1") == 0) further_steps = LONG_STEPS;
+  if (runs_all()) further_steps = LONG_STEPS;
   if (argc > 1) further_steps = (size_t)strtoull(argv[1], NULL, 10);
   if (argc > 2) stack = argv[2];
   if (further_steps < 1) further_steps = 1;
