@@ -60,16 +60,23 @@ typedef struct Heuristic {
   int reserved[4];
 } Heuristic;
 
+/* How a product is made, as it is kept on disk. */
+typedef struct Choice {
+  uint64_t algorithm[8];
+  uint64_t is_turned; /* 1: an operand is turned before */
+} Choice;
+
 typedef struct Plan {
   Shape shape;
   void *desc, *a, *b, *d; /* desc NULL: free */
-  uint64_t algorithm[8];
+  Choice choice;
 } Plan;
 
 /* One product: a plan and where the data lie. */
 typedef struct Work {
   Cuda *cuda;
   Plan *plan;
+  const GpuProductKind *kind;
   const GpuMatmul *p;
 } Work;
 
@@ -78,7 +85,8 @@ struct CudaProducts {
   void *handle;
   CudaAddress workspace; /* of the device; no tensor, as it is nobody's */
   Plan plans[PLANS];
-  uint32_t evicted; /* how many plans have made room */
+  const Plan *pinned; /* not to make room: it is being measured, for which other plans are made */
+  uint32_t evicted;   /* how many plans have made room */
 };
 
 /* -- the instance's part ---------------------------------------------------------------------- */
@@ -248,6 +256,33 @@ static bool run(const Work *work, const uint64_t *algorithm) {
                                         WORKSPACE_BYTES, work->cuda->stream) == 0;
 }
 
+static bool make_product(Work *work);
+
+/* The same product of another operand: the smaller one, [k, lines], as [lines, k]. */
+static bool run_turned(const Work *work) {
+  const GpuMatmul *p = work->p;
+  Gpu *gpu = &work->cuda->gpu;
+  const bool is_lhs = p->m <= p->n;
+  const int64_t lines = is_lhs ? p->m : p->n;
+  const BurnTensorDesc desc = {.dtype = work->kind->in, .rank = 2, .shape = {lines, p->k}};
+  BurnPrimitive *turned = NULL;
+  if (burn__gpu_new(gpu, &desc, &turned) != BURN_OK) return false;
+  const GpuTranspose turn = {.out = gpu_address(turned),
+                             .in = is_lhs ? p->lhs : p->rhs,
+                             .batch = 1,
+                             .lines = p->k,
+                             .length = lines,
+                             .in_line = is_lhs ? p->lhs_column : p->rhs_row,
+                             .out_line = p->k};
+  GpuMatmul q = *p;
+  if (is_lhs) q.lhs = turn.out, q.lhs_row = p->k, q.lhs_column = 1;
+  if (!is_lhs) q.rhs = turn.out, q.rhs_row = 1, q.rhs_column = p->k;
+  Work inner = {.cuda = work->cuda, .kind = work->kind, .p = &q};
+  const bool done = burn__gpu_transpose(gpu, desc.dtype, &turn) == BURN_OK && make_product(&inner);
+  burn__gpu_release(gpu, turned);
+  return done;
+}
+
 /* -- which algorithm -------------------------------------------------------------------------- */
 
 /* Asks for algorithms, the one that is guessed to be the best first; returns how many there are. */
@@ -279,18 +314,24 @@ typedef struct Timer {
   void *start, *stop;
 } Timer;
 
+static bool open_timer(const CudaDriver *d, Timer *timer) {
+  *timer = (Timer){NULL, NULL};
+  return d->cuEventCreate(&timer->start, 0) == CUDA_OK && d->cuEventCreate(&timer->stop, 0) == CUDA_OK;
+}
+
 static void close_timer(const CudaDriver *d, const Timer *timer) {
   if (timer->start) (void)d->cuEventDestroy_v2(timer->start);
   if (timer->stop) (void)d->cuEventDestroy_v2(timer->stop);
 }
 
-/* The milliseconds of one of `times` products; below 0 if that cannot be said. */
+/* The milliseconds of one of `times` products; below 0 if that cannot be said. Without an algorithm an operand is
+ * turned. */
 static float measure(const Work *work, const Timer *timer, const uint64_t *algorithm, int times) {
   const CudaDriver *d = work->cuda->driver;
   float milliseconds = 0;
   if (d->cuEventRecord(timer->start, work->cuda->stream) != CUDA_OK) return -1;
   for (int i = 0; i < times; i++)
-    if (!run(work, algorithm)) return -1;
+    if (!(algorithm ? run(work, algorithm) : run_turned(work))) return -1;
   if (d->cuEventRecord(timer->stop, work->cuda->stream) != CUDA_OK || d->cuEventSynchronize(timer->stop) != CUDA_OK ||
       d->cuEventElapsedTime(&milliseconds, timer->start, timer->stop) != CUDA_OK)
     return -1;
@@ -336,8 +377,8 @@ static void measure_all(const Work *work, const Timer *timer, const Heuristic *f
 static int time_candidates(const Work *work, const Heuristic *found, int count) {
   const CudaDriver *d = work->cuda->driver;
   float best[CANDIDATES], fastest = -1;
-  Timer timer = {NULL, NULL};
-  const bool is_ready = d->cuEventCreate(&timer.start, 0) == CUDA_OK && d->cuEventCreate(&timer.stop, 0) == CUDA_OK;
+  Timer timer;
+  const bool is_ready = open_timer(d, &timer);
   if (is_ready) measure_all(work, &timer, found, count, best);
   close_timer(d, &timer);
   atomic_fetch_add(&work->cuda->gpu.host_waits, 1);
@@ -346,6 +387,34 @@ static int time_candidates(const Work *work, const Heuristic *found, int count) 
   for (int i = 0; i < count && is_ready; i++)
     if (best[i] >= 0 && best[i] <= fastest * TIE) return i;
   return -1;
+}
+
+enum { TURNED_FROM = 1024 /* k; below it results, not operands, are what a product waits for */ };
+
+/* Tensor cores read TF32 along k alone: a product of operands that both lie across it turns them in its inner loop. */
+static bool may_be_turned(const Work *work) {
+  const Shape *shape = &work->plan->shape;
+  return shape->compute == COMPUTE_TF32 && shape->batches == 1 && work->p->k >= TURNED_FROM && !shape->a.transposed &&
+         shape->b.transposed;
+}
+
+/* Whether the product is faster with an operand turned before it: in most of a few rounds, by more than noise. */
+static bool is_faster_turned(const Work *work) {
+  const CudaDriver *d = work->cuda->driver;
+  CudaProducts *products = work->cuda->products;
+  int wins = 0;
+  Timer timer;
+  const bool is_ready = open_timer(d, &timer);
+  products->pinned = work->plan;
+  if (is_ready) (void)measure(work, &timer, NULL, 1); /* makes its plan and warms up */
+  for (int i = 0; i < ROUNDS && is_ready; i++) {
+    const float plain = measure(work, &timer, work->plan->choice.algorithm, 1), turned = measure(work, &timer, NULL, 1);
+    wins += turned > 0 && turned * TIE < plain;
+  }
+  products->pinned = NULL;
+  close_timer(d, &timer);
+  atomic_fetch_add(&work->cuda->gpu.host_waits, 1);
+  return wins > ROUNDS / 2;
 }
 
 /* What a choice depends on, as the name of its file. */
@@ -371,12 +440,12 @@ static bool load_choice(const Work *work, const CudaImageName *name) {
   uint64_t bytes = 0;
   Heuristic check = {.state = 1};
   if (!burn__cuda_image_load(work->cuda->gpu.host, name, &kept, &bytes)) return false;
-  const bool is_whole = bytes == sizeof plan->algorithm;
-  if (is_whole) memcpy(plan->algorithm, kept, sizeof plan->algorithm);
+  const bool is_whole = bytes == sizeof plan->choice;
+  if (is_whole) memcpy(&plan->choice, kept, sizeof plan->choice);
   work->cuda->gpu.host->free(kept, bytes);
   return is_whole &&
          products->blas->cublasLtMatmulAlgoCheck(products->handle, plan->desc, plan->a, plan->b, plan->d, plan->d,
-                                                 plan->algorithm, &check) == 0 &&
+                                                 plan->choice.algorithm, &check) == 0 &&
          check.state == 0 && check.workspace_bytes <= WORKSPACE_BYTES;
 }
 
@@ -396,14 +465,16 @@ static bool may_wait(const Work *work) {
 static bool choose(const Work *work) {
   Heuristic found[CANDIDATES];
   CudaImageName name;
+  Choice *choice = &work->plan->choice;
   const bool is_chosen = is_timed(work);
   if (is_chosen) name_choice(work->cuda, &work->plan->shape, &name);
   if (is_chosen && load_choice(work, &name)) return true;
   const int count = find_candidates(work->cuda->products, work->plan, found);
   if (count == 0) return false;
   const int fastest = is_chosen && count > 1 && may_wait(work) ? time_candidates(work, found, count) : -1;
-  memcpy(work->plan->algorithm, found[fastest > 0 ? fastest : 0].algorithm, sizeof work->plan->algorithm);
-  if (fastest >= 0) burn__cuda_image_save(&name, (const char *)work->plan->algorithm, sizeof work->plan->algorithm);
+  memcpy(choice->algorithm, found[fastest > 0 ? fastest : 0].algorithm, sizeof choice->algorithm);
+  choice->is_turned = fastest >= 0 && may_be_turned(work) && is_faster_turned(work);
+  if (fastest >= 0) burn__cuda_image_save(&name, (const char *)choice, sizeof *choice);
   return true;
 }
 
@@ -426,7 +497,9 @@ static Plan *slot_for(CudaProducts *products, const Shape *shape) {
     if (plan->desc && memcmp(&plan->shape, shape, sizeof *shape) == 0) return plan;
     if (!plan->desc && !empty) empty = plan;
   }
-  return empty ? empty : &products->plans[(first + products->evicted++ % NEAR) % PLANS];
+  if (empty) return empty;
+  Plan *plan = &products->plans[(first + products->evicted++ % NEAR) % PLANS];
+  return plan != products->pinned ? plan : &products->plans[(first + products->evicted++ % NEAR) % PLANS];
 }
 
 /* Finds or makes the plan of a shape. False if cuBLASLt has no algorithm. */
@@ -440,19 +513,25 @@ static bool find_plan(Work *work, const Shape *shape) {
   return false;
 }
 
+/* Makes the product, if there is a plan for it. */
+static bool make_product(Work *work) {
+  Shape shape;
+  if (!take_shape(work->p, work->kind, &shape) || !find_plan(work, &shape)) return false;
+  if (work->plan->choice.is_turned && run_turned(work)) return true;
+  /* A product has no numbers that could differ from those recorded. */
+  return work->cuda->gpu.replays.is_patching || run(work, work->plan->choice.algorithm);
+}
+
 bool burn__cuda_blas_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   Cuda *cuda = cuda_of(gpu);
-  Shape shape;
-  Work work = {.cuda = cuda, .p = p};
-  if (p->batches > INT32_MAX || !take_shape(p, kind, &shape)) return false;
+  Work work = {.cuda = cuda, .kind = kind, .p = p};
+  if (p->batches > INT32_MAX) return false;
   (void)pthread_mutex_lock(&cuda->products_mutex);
   if (!cuda->has_asked_products && !cuda->gpu.is_recorded) { /* memory taken in a recording would be its own */
     cuda->products = create(cuda);
     cuda->has_asked_products = true;
   }
-  const bool found = cuda->products && find_plan(&work, &shape);
-  /* A product has no numbers that could differ from those recorded. */
-  const bool done = found && (cuda->gpu.replays.is_patching || run(&work, work.plan->algorithm));
+  const bool done = cuda->products && make_product(&work);
   (void)pthread_mutex_unlock(&cuda->products_mutex);
   return done;
 }

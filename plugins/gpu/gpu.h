@@ -387,6 +387,10 @@ GpuFunction *burn__gpu_known_kernel(Gpu *gpu, const GpuKernelKey *key);
  * the text. Between enter and leave. */
 BurnStatus burn__gpu_kernel(Gpu *gpu, const GpuKernelKey *key, const char *definition, GpuFunction **function);
 
+/* Before a text whose results are halves alone: powers and reciprocals of the chip (kernels/prelude.cu). */
+#define GPU_FAST_MATH "#define BURN_FAST_MATH 1\n"
+static inline bool burn__gpu_is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
+
 /* The whole source of a kernel, to be freed with host->free(.., *bytes). */
 char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char *definition, uint64_t *bytes);
 
@@ -458,6 +462,8 @@ uint32_t burn__gpu_axis_of_channels_last(uint32_t rank, uint32_t i);
 BurnStatus burn__gpu_new_channels_last(Gpu *gpu, const BurnTensorDesc *desc, BurnPrimitive **out);
 /* x itself with one reference more, or a copy that lies so. The caller releases it. */
 BurnStatus burn__gpu_channels_last(Gpu *gpu, BurnPrimitive *x, BurnPrimitive **out);
+/* Lines become columns, by the kernel that these copies are made by. */
+BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p);
 /* Copies elements from one of the orders to the other, or whatever the strides are. */
 BurnStatus burn__gpu_copy_channels(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *from);
 /* True if the result of an element-wise op shall lie so, as one of its inputs of that shape does. */
@@ -485,6 +491,13 @@ bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p
 BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 /* out [count], of the call's dtype, = the sums of f32 [parts, count], part after part. */
 BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sums, int64_t parts, int64_t count);
+
+/* -- gpu_small_matrix_conv.c ------------------------------------------------------------------- */
+
+/* True if there are few channels, stride 1, and tensor cores that may multiply the dtype; not where 32 bits do not count
+ * the elements. */
+bool burn__gpu_small_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p);
+BurnStatus burn__gpu_small_matrix_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 
 /* -- gpu_implicit_conv.c ----------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ static bool is_paired(BurnDType dtype, const GpuTranspose *p) {
   return burn_dtype_bytes(dtype) == 2 && steps % 2 == 0 && (p->in | p->out) % 4 == 0;
 }
 
-static BurnStatus transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p) {
+BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p) {
   const bool paired = is_paired(dtype, p);
   const int64_t side = paired ? 2 * SIDE : SIDE;
   const GpuKernelKey key = {
@@ -85,7 +85,7 @@ static BurnStatus turn(Gpu *gpu, const BurnPrimitive *from, const BurnPrimitive 
                           .in_line = length,
                           .out_batch = lines * length,
                           .out_line = lines};
-  return transpose(gpu, from->dtype, &p);
+  return burn__gpu_transpose(gpu, from->dtype, &p);
 }
 
 BurnStatus burn__gpu_copy_channels(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *from) {

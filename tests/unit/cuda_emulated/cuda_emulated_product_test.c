@@ -2,6 +2,7 @@
  * (tests/plugins/emulated_cuda): operands in every layout against ndarray, the precisions of f32, and the algorithm that
  * is chosen by timing and kept. */
 #include "forked.h"
+#include "sampled.h"
 
 #include <burn/op_call.h>
 
@@ -346,10 +347,59 @@ static void test_the_choice_is_kept(void **state) {
   free(shared);
 }
 
+/* -- operands that lie across k ---------------------------------------------------------------- */
+
+static int turned; /* choices that say so, in their last byte but seven */
+
+static void count_turned(const char *path) {
+  unsigned char bytes[256];
+  FILE *file = fopen(path, "rb");
+  const size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  CHECK(file && size > 72 && size < sizeof bytes, "%s has %d bytes", path, (int)size);
+  turned += bytes[size - 8] == 1;
+  (void)fclose(file);
+}
+
+/* The gradient of a weight: both operands lie across the axis that is summed. In TF32 integers up to 4 are exact. */
+static void turn_operands(void *context) {
+  enum { DEEP = 1024, WIDE = 512, NARROW = 256 };
+  (void)context;
+  setenv("XDG_CACHE_HOME", cache, 1);
+  setenv("BURN_FAKE_CUDA_CLOCK", "quick", 1); /* turning wins where it is measured */
+  const int shapes = runs_all() ? 2 : 1;      /* the left operand is turned, or the right one */
+  for (int i = 0; i < 2 * shapes; i++) {
+    const int64_t m = i % shapes == 0 ? NARROW : WIDE, n = i % shapes == 0 ? WIDE : NARROW;
+    BurnDevice *device = open_device("cuda:tf32=true"), *other = open_device("ndarray");
+    BurnTensor *both[2];
+    for (int k = 0; k < 2; k++) {
+      BurnDevice *on = k == 0 ? device : other;
+      both[k] = burn_matmul(burn_swap_dims(integers(on, BURN_SHAPE(DEEP, m), BURN_DTYPE_F32, 1), 0, 1),
+                            integers(on, BURN_SHAPE(DEEP, n), BURN_DTYPE_F32, 2));
+    }
+    check_same(both[0], both[1], "matmul", i, DEEP);
+    burn_device_close(device);
+    burn_device_close(other);
+  }
+  turned = 0;
+  CHECK(each_choice(count_turned) == 2 * shapes, "%d choices: of each product, and of that with an operand turned",
+        each_choice(NULL));
+  CHECK(turned == shapes, "%d products turn an operand", turned);
+}
+
+static void test_operands_are_turned_where_that_is_faster(void **state) {
+  (void)state;
+  (void)remove_folder(cache);
+  make_folder(cache);
+  forked(turn_operands, NULL);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_layout), cmocka_unit_test(test_linear),
-      cmocka_unit_test(test_quantized),    cmocka_unit_test(test_every_call_of_the_driver_may_fail),
-      cmocka_unit_test(test_precision),    cmocka_unit_test(test_the_choice_is_kept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_layout),
+                                     cmocka_unit_test(test_linear),
+                                     cmocka_unit_test(test_quantized),
+                                     cmocka_unit_test(test_every_call_of_the_driver_may_fail),
+                                     cmocka_unit_test(test_precision),
+                                     cmocka_unit_test(test_the_choice_is_kept),
+                                     cmocka_unit_test(test_operands_are_turned_where_that_is_faster)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
