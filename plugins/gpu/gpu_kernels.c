@@ -26,7 +26,7 @@ static const struct {
     {BEFORE(PRODUCT) | BEFORE(DIRECT_PRODUCT) | BEFORE(MATRIX_PRODUCT) | BEFORE(PRODUCT_PARTS) | BEFORE(IMPLICIT_CONV),
      burn__gpu_text_sums},
     {BEFORE(PRODUCT) | BEFORE(IMPLICIT_CONV), burn__gpu_text_tiles},
-    {BEFORE(ATTENTION) | BEFORE(ATTENTION_PLAIN), burn__gpu_text_tensor_cores},
+    {BEFORE(ATTENTION) | BEFORE(ATTENTION_PLAIN) | BEFORE(SMALL_MATRIX_CONV), burn__gpu_text_tensor_cores},
     {BEFORE(ATTENTION), burn__gpu_text_attention_parts},
     {BEFORE(ATTENTION), burn__gpu_text_attention_products},
     {BEFORE(ATTENTION), burn__gpu_text_attention_matrices},
@@ -86,8 +86,15 @@ static void put_type(Writer *writer, const char *name, BurnDType dtype) {
   put(writer, ";\n");
 }
 
+/* Expressions whose results are halves need not be right beyond what these keep. */
+static bool has_fast_math(const GpuKernelKey *key) {
+  const uint64_t expressions = BEFORE(ELEMENTWISE) | BEFORE(ELEMENTWISE_ROWS) | BEFORE(ELEMENTWISE_TILES);
+  return (expressions >> key->text & 1u) && burn__gpu_is_half(key->out);
+}
+
 static void write_source(Writer *writer, const GpuKernelKey *key, const char *definition) {
   char line[64];
+  if (has_fast_math(key)) put(writer, GPU_FAST_MATH);
   put(writer, burn__gpu_text_prelude);
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) put(writer, functions[i]);
   put(writer, burn__gpu_text_parameters);

@@ -179,6 +179,7 @@ typedef struct GpuConv {
   int64_t in[2], kernel[2], windows[2];
   int64_t stride[2], padding[2], dilation[2], groups;
   int64_t parts, part_size; /* of all places, for the gradient of the weight, whose parts lie at `bias` */
+  int64_t tile[2];          /* places of a block, in small_matrix_conv.cu */
 } GpuConv;
 
 /* [batch, channels, pixels] and [batch, channels * kernel, windows], by strides of the latter. */

@@ -1,4 +1,5 @@
-/* tensor_cores.cu - products of TF32 on tensor cores: what texts of attention share. CUDA alone has them. */
+/* tensor_cores.cu - products of TF32 on tensor cores: what texts of attention and of convolutions share. CUDA
+ * alone has them. */
 #if !defined(BURN_SPIRV)
 
 #if defined(BURN_CUDA_EMULATED)

@@ -57,6 +57,37 @@ static void test_shapes(void **state) {
   forked(compare_shapes, NULL);
 }
 
+/* -- by tensor cores --------------------------------------------------------------------------- */
+
+/* Small integers are TF32, and their sums exact. Tiles: one of an example, several below and beside each other, lines that
+ * end within a fragment; channels that fill no eight, one and several sets of them; each number of taps. */
+static void compare_small_matrices(void *context) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
+  static const ConvCase cases[] = {{3, 8, 16, 1, 26, 26, 3, 3, 1, 0, 1}, {2, 6, 16, 1, 14, 14, 5, 5, 1, 2, 1},
+                                   {1, 17, 20, 1, 9, 70, 3, 3, 1, 1, 1}, {2, 4, 4, 1, 61, 7, 3, 3, 1, 2, 1},
+                                   {1, 64, 33, 1, 5, 4, 3, 3, 1, 1, 1},  {9, 4, 9, 1, 40, 33, 4, 2, 1, 0, 1},
+                                   {2, 8, 16, 1, 13, 36, 5, 5, 1, 4, 1}};
+  (void)context;
+  setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1); /* the first way is the fastest */
+  BurnDevice *device = open_device("cuda:tf32=true,timing=false"), *other = open_device("ndarray");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t d = 0; d < (i < 2 ? sizeof dtypes / sizeof dtypes[0] : 1); d++)
+      compare_conv(device, other, &cases[i], dtypes[d]);
+  for (int64_t y = 1; y <= 5; y++)
+    for (int64_t x = y == 1 ? 2 : 1; x <= 5; x += runs_all() ? 1 : 2) {
+      const ConvCase c = {2, 5, 9, 1, 12, 35, y, x, 1, y / 2, 1};
+      compare_conv(device, other, &c, BURN_DTYPE_F32);
+    }
+  CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_small_matrices(void **state) {
+  (void)state;
+  forked(compare_small_matrices, NULL);
+}
+
 /* -- as products that gather their operand ------------------------------------------------------ */
 
 /* And where columns would take more than the limit. */
@@ -208,12 +239,10 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps),
-                                     cmocka_unit_test(test_shapes),
-                                     cmocka_unit_test(test_gathered),
-                                     cmocka_unit_test(test_library_by_rows),
-                                     cmocka_unit_test(test_library_with_channels_last),
-                                     cmocka_unit_test(test_volumes_by_rows),
-                                     cmocka_unit_test(test_volumes_with_channels_last)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_small_matrices),       cmocka_unit_test(test_gathered),
+      cmocka_unit_test(test_library_by_rows),      cmocka_unit_test(test_library_with_channels_last),
+      cmocka_unit_test(test_volumes_by_rows),      cmocka_unit_test(test_volumes_with_channels_last)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
