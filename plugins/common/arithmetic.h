@@ -9,6 +9,7 @@
  *   BURN_FMA_F64(a, b, c)   the same in f64
  *   BURN_BOUND(number)      an f32 that bounds x by a select, x < bound ? bound : x, which is then one instruction
  *   BURN_SHARE(a, b)        a / b in f32 where a is 0 .. 1 and b is 1 .. 2: a GPU divides them without looking at sizes
+ *   BURN_FAST_EXP(x)        nothing, or `return` of e^x to fewer digits: where GPUs make halves of results
  *
  * Where the instruction set has no fused multiply-add, both are computed from several operations: a dozen times slower,
  * same bits (in f64 where products are 0 or of sizes from 2^-960 to 2^960; what is not finite is what it would be
@@ -61,6 +62,8 @@ static inline double burn_from_bits_f64(uint64_t bits) {
 #else
 #define BURN_BOUND(number) (number)
 #endif
+
+#define BURN_FAST_EXP(x)
 
 /* x + y rounded to odd: what is lost leaves its trace in the last bit, so that a second rounding, to at least two bits
  * fewer, gives what a single one would have (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).

@@ -225,10 +225,22 @@ static void put_created(Writer *w, uint32_t v) {
     print(w, "v%u = fused_number(p.numbers[%u])%s; ", v, n, is_bool(w, v) ? " != 0.0f" : "");
 }
 
-/* The value as its dtype has it. */
+static bool is_read_by_a_step(const Writer *w, uint32_t v) {
+  const BurnFusedKernel *kernel = w->kernel;
+  for (uint32_t i = 0; i < kernel->body.step_count; i++) {
+    const BurnFusedStep *step = &kernel->body.steps[i];
+    for (uint32_t k = 0; k < step->input_count; k++) {
+      if (step->inputs[k] != BURN_FUSED_ABSENT && burn_common_fused_input(&kernel->plan, step, k) == v) return true;
+    }
+  }
+  return false;
+}
+
+/* The value as its dtype has it; what is only stored is rounded when it is. */
 static void put_rounding(Writer *w, uint32_t v) {
   const BurnDType dtype = value_of(w, v)->dtype;
   const char *storage = burn__gpu_fused_storage(dtype);
+  if (!is_read_by_a_step(w, v)) return;
   if (dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16) print(w, "v%u = fused_round_%s(v%u); ", v, storage, v);
   if (dtype == BURN_DTYPE_I8 || dtype == BURN_DTYPE_I16) print(w, "v%u = (%s)v%u; ", v, storage, v);
 }

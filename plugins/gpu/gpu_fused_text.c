@@ -408,9 +408,18 @@ static void put_body(Writer *w) {
   put_order(w);
 }
 
+/* True if nothing that is computed outlives a body but in halves. */
+static bool has_fast_math(const BurnFusedKernel *kernel) {
+  bool is_half = kernel->reduction_count == 0;
+  for (uint32_t o = 0; o < kernel->body.output_count; o++)
+    is_half = is_half && burn__gpu_is_half(kernel->body.values[kernel->body.outputs[o]].dtype);
+  return is_half;
+}
+
 char *burn__gpu_fused_text(const BurnHost *host, const BurnFusedKernel *kernel, const GpuFusedShape *shape,
                            uint64_t *bytes) {
   Writer w = {.host = host, .kernel = kernel, .shape = shape};
+  if (has_fast_math(kernel)) put(&w, GPU_FAST_MATH);
   put(&w, burn__gpu_text_prelude);
   burn__gpu_fused_put_functions(&w);
   put(&w, burn__gpu_text_fused_parts);

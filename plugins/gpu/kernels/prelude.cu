@@ -56,6 +56,11 @@ template <> struct Element<f64_t> { typedef double C; typedef double U; static c
 #define COMPUTE(S) typename Element<S>::C
 
 #define BURN_BOUND(number) (number)
+#if BURN_FAST_MATH && !defined(BURN_CUDA_EMULATED) && !defined(BURN_SPIRV)
+#define BURN_FAST_EXP(x) return burn_fast_exp(x);
+#else
+#define BURN_FAST_EXP(x)
+#endif
 
 #if defined(BURN_CUDA_EMULATED) /* by tests/plugins/emulated_cuda, for the CPU */
 static __device__ inline float burn_half_to_f32(uint16_t bits) { return burn_emulated_half_to_float(bits); }
@@ -66,6 +71,18 @@ static __device__ inline uint16_t burn_f32_to_brain(float x) {
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 #define BURN_SHARE(a, b) ((a) / (b))
+#elif BURN_FAST_MATH && !defined(BURN_SPIRV)
+/* All results are halves: powers and reciprocals of the chip, off by 2^-22, which halves do not keep. */
+static __device__ inline float burn_fast_exp(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896341f));
+  return power;
+}
+static __device__ inline float burn_share(float a, float b) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(b));
+  return a * inverse;
+}
 #elif !defined(BURN_SPIRV)
 /* The steps of a division by the compiler, without those for quotients whose steps leave the numbers of f32. With
  * a < 2^-25 they do not either: sigmoid's b is 1 there. */
@@ -77,6 +94,8 @@ static __device__ inline float burn_share(float a, float b) {
   quotient = __fmaf_rn(__fmaf_rn(-b, quotient, a), inverse, quotient);
   return __fmaf_rn(__fmaf_rn(-b, quotient, a), inverse, quotient);
 }
+#endif
+#if !defined(BURN_CUDA_EMULATED) && !defined(BURN_SPIRV)
 #define BURN_SHARE(a, b) burn_share(a, b)
 static __device__ inline float burn_half_to_f32(uint16_t bits) {
   float x;
