@@ -4,7 +4,7 @@
 
 enum { WARPS, BLOCKS, COLUMNS, ALONE };      /* variants of kernels/reduce.cu; ALONE + one of the first two */
 enum { ARG_BLOCKS, ARG_THREADS, ARG_WARPS }; /* of kernels/arg.cu */
-enum { THREADS = 256, SHORT_LINE = 256, LONG_LINE = 16384, PART = 8192 };
+enum { THREADS = 256, SHORT_LINE = 1024, LONG_LINE = 16384, PART = 8192 };
 enum { ALONE_THREADS = 32, MANY_LINES = 8 /* so many give a processor enough to do */ };
 enum { IS_MEAN = 1 << 8 /* in the detail of a row */ };
 

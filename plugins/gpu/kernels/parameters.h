@@ -157,7 +157,7 @@ typedef struct GpuScaled {
  * launch, and nothing has to be copied for it. */
 #define GPU_STEP_TENSORS 52
 #define GPU_STEP_SETS 4
-#define GPU_STEP_CHUNK 8192 /* elements per block */
+#define GPU_STEP_CHUNK 2048 /* elements per block */
 #define GPU_STEP_HALF 256u
 
 typedef struct GpuStepTensor {
