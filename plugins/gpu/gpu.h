@@ -494,8 +494,8 @@ BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sum
 
 /* -- gpu_small_matrix_conv.c ------------------------------------------------------------------- */
 
-/* True if there are few channels, stride 1, and tensor cores that may multiply the dtype; not where 32 bits do not count
- * the elements. */
+/* True if there are few channels, stride 1, and tensor cores that may multiply the dtype; not where 32 bits do not
+ * count the elements. */
 bool burn__gpu_small_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p);
 BurnStatus burn__gpu_small_matrix_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 

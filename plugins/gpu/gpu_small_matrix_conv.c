@@ -1,4 +1,4 @@
-/* gpu_small_matrix_conv.c - convolutions of few channels by tensor cores: the tiles of their places, what is launched. */
+/* gpu_small_matrix_conv.c - convolutions of few channels by tensor cores: tiles of their places, what is launched. */
 #include "gpu.h"
 
 enum { WEIGHT = GPU_CONV_WEIGHT, TAPS_Y = 4, TAPS_X = 32, SETS = 256 }; /* what these are multiplied by in a variant */
