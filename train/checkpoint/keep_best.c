@@ -1,7 +1,7 @@
 /* keep_best.c - the best epochs by a metric. */
-#include <burn/train/checkpoint.h>
-
 #include <math.h>
+
+#include "learner_internal.h"
 
 static bool keeps(const void *context, const BurnEpochResult *history, size_t count, size_t epoch) {
   const BurnKeepBest *config = context;
@@ -13,6 +13,13 @@ static bool keeps(const void *context, const BurnEpochResult *history, size_t co
     if (config->highest ? other > mine || (first && other >= mine) : other < mine || (first && other <= mine)) better++;
   }
   return !isnan(mine) && better < config->count;
+}
+
+BurnStatus burn__keep_best_check(const BurnCheckpointStrategy *strategy, const BurnMetricSet *set, bool validates) {
+  const BurnKeepBest *config = strategy->context;
+  if (strategy->keeps != keeps) return BURN_OK;
+  const BurnWatched watched = {"checkpoints: burn_keep_best", config->metric, config->split};
+  return burn__watched_check(&watched, set, validates);
 }
 
 BurnCheckpointStrategy burn_keep_best(const BurnKeepBest *config) { return (BurnCheckpointStrategy){keeps, config}; }

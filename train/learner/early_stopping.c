@@ -32,6 +32,13 @@ static bool stops(const void *context, const BurnEpochResult *history, size_t co
   return count - best_epoch(config, history, count) >= patience;
 }
 
+BurnStatus burn__early_stopping_check(const BurnEarlyStopping *strategy, const BurnMetricSet *set, bool validates) {
+  const BurnNoImprovement *config = strategy->context;
+  if (strategy->stops != stops) return BURN_OK;
+  const BurnWatched watched = {"early_stopping", config->metric, config->split};
+  return burn__watched_check(&watched, set, validates);
+}
+
 BurnEarlyStopping burn_stop_without_improvement(const BurnNoImprovement *config) {
   return (BurnEarlyStopping){stops, config};
 }

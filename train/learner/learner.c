@@ -552,10 +552,18 @@ static void choose(Learner *learner) {
   }
 }
 
+static BurnStatus check_strategies(const Learner *learner) {
+  const BurnMetricSet *set = &learner->run.metrics;
+  const BurnLearnerConfig *config = learner->config;
+  const BurnStatus status = burn__early_stopping_check(&config->early_stopping, set, learner->valid != NULL);
+  return status == BURN_OK ? burn__strategy_check(&config->checkpoints, set, learner->valid != NULL) : status;
+}
+
 /* The folder belongs to this run until its end. */
 static BurnStatus run_in_folder(Learner *learner) {
   BurnStatus status = check_arguments(learner);
   if (status == BURN_OK) status = burn__metric_set(&learner->run.metrics, &learner->config->metrics);
+  if (status == BURN_OK) status = check_strategies(learner);
   if (status != BURN_OK) return status;
   const char *folder = learner->config->artifact_dir;
   burn__result_begin(&learner->result->last, &learner->run.metrics, 0);

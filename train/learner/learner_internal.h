@@ -88,6 +88,16 @@ BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLear
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);
 
+/* -- early_stopping.c, keep_any.c, keep_best.c: strategies that look at a metric ---------------- */
+
+/* Refuse one that could never do anything (burn__watched_check); one of the user's own is not known. */
+BURN_USE_RESULT BurnStatus burn__early_stopping_check(const BurnEarlyStopping *strategy, const BurnMetricSet *set,
+                                                      bool validates);
+BURN_USE_RESULT BurnStatus burn__strategy_check(const BurnCheckpointStrategy *strategy, const BurnMetricSet *set,
+                                                bool validates);
+BURN_USE_RESULT BurnStatus burn__keep_best_check(const BurnCheckpointStrategy *strategy, const BurnMetricSet *set,
+                                                 bool validates);
+
 /* -- learner_posix.c, learner_windows.c ------------------------------------------------------- */
 
 /* Monotonic. */

@@ -24,6 +24,15 @@ typedef struct BurnMetricSet {
 BURN_USE_RESULT BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list);
 const char *burn__metric_name(const BurnMetric *metric);
 
+/* What a strategy of a run looks at. */
+typedef struct BurnWatched {
+  const char *who; /* "early_stopping" */
+  const char *metric;
+  BurnSplit split;
+} BurnWatched;
+/* Refuses what has no value in any epoch: a metric that the run does not have, a split that it does not see. */
+BURN_USE_RESULT BurnStatus burn__watched_check(const BurnWatched *watched, const BurnMetricSet *set, bool validates);
+
 /* How far a metric has come in an epoch. */
 typedef struct BurnMetricState {
   double *numbers; /* [count] sums, from malloc; NULL at first */

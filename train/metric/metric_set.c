@@ -44,6 +44,29 @@ BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list) {
   return status;
 }
 
+/* All names of a set, for a message. */
+static const char *names_of(const BurnMetricSet *set, char *text, size_t bytes) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; i < set->count && used < bytes; i++) {
+    const int length = snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", burn__metric_name(&set->items[i]));
+    used += length > 0 ? (size_t)length : 0;
+  }
+  return text;
+}
+
+BurnStatus burn__watched_check(const BurnWatched *watched, const BurnMetricSet *set, bool validates) {
+  char names[256];
+  if (!watched->metric || !listed(set, watched->metric)) {
+    return burn_status_make(
+        BURN_STATUS_INVALID_ARGUMENT, "learner: %s watches the metric '%s', which this run does not have. It has: %s",
+        watched->who, watched->metric ? watched->metric : "(NULL)", names_of(set, names, sizeof names));
+  }
+  if (watched->split == BURN_SPLIT_TRAIN || (watched->split == BURN_SPLIT_VALID && validates)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: %s watches %s of %s data, and this run has none",
+                          watched->who, watched->metric, watched->split == BURN_SPLIT_VALID ? "validation" : "test");
+}
+
 void burn__metric_states_release(BurnMetricState states[BURN_MAX_METRICS]) {
   for (size_t i = 0; i < BURN_MAX_METRICS; i++) {
     free(states[i].numbers);

@@ -454,6 +454,43 @@ static void a_run_that_ended_early_is_complete(void **state) {
   folder_remove(folder.path);
 }
 
+/* What a strategy looks at has to be there: it would never do anything, and nobody would know. */
+static void strategies_look_at_what_a_run_has(void **state) {
+  (void)state;
+  static const struct {
+    BurnNoImprovement stalled;
+    const char *refused; /* NULL: it is not */
+  } cases[] = {
+      {{"Loss", BURN_SPLIT_TRAIN, false, 1, 0}, NULL},
+      {{"Accuracy", BURN_SPLIT_TRAIN, false, 1, 0}, NULL},
+      {{"accuracy", BURN_SPLIT_TRAIN, false, 1, 0},
+       "watches the metric 'accuracy', which this run does not have. It has: Loss, Accuracy"},
+      {{NULL, BURN_SPLIT_TRAIN, false, 1, 0}, "watches the metric '(NULL)', which this run does not have"},
+      {{"Loss", BURN_SPLIT_VALID, false, 1, 0}, "watches Loss of validation data, and this run has none"},
+      {{"Loss", BURN_SPLIT_TEST, false, 1, 0}, "watches Loss of test data, and this run has none"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    const BurnNoImprovement *stalled = &cases[c].stalled;
+    const BurnKeepBest best = {stalled->metric, stalled->split, false, 1};
+    const size_t two = 2;
+    const BurnCheckpointStrategy both[] = {burn_keep_last(&two), burn_keep_best(&best)};
+    const BurnKeepAny any = {both, 2}, nested = {(BurnCheckpointStrategy[]){burn_keep_any(&any)}, 1};
+    const Plan plans[] = {
+        {.config = {.epochs = 1, .early_stopping = burn_stop_without_improvement(stalled)}, .without_valid = true},
+        {.config = {.epochs = 1, .checkpoints = both[1]}, .without_valid = true},
+        {.config = {.epochs = 1, .checkpoints = burn_keep_any(&nested)}, .without_valid = true}};
+    for (size_t p = 0; p < 3; p++) {
+      const Run run = train(&plans[p]);
+      if (!cases[c].refused) {
+        check_status(run.status);
+        continue;
+      }
+      check_refused(run.status, BURN_STATUS_INVALID_ARGUMENT, cases[c].refused);
+      assert_int_equal(run.train_batches, 0);
+    }
+  }
+}
+
 /* -- files of before metrics had names --------------------------------------------------------- */
 
 static BurnValue *floats(const char *const *names, const double *values, size_t count) {
@@ -554,6 +591,7 @@ int main(void) {
       cmocka_unit_test(the_best_are_kept),
       cmocka_unit_test(strategies_are_composed),
       cmocka_unit_test(runs_end_without_improvement),
+      cmocka_unit_test(strategies_look_at_what_a_run_has),
       cmocka_unit_test(a_run_that_ended_early_is_complete),
       cmocka_unit_test(files_of_before_load),
   };

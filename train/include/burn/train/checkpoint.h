@@ -25,7 +25,8 @@ typedef struct BurnKeepBest {
   bool highest; /* is best; else lowest */
   size_t count; /* so many of the best epochs; of equal ones the first */
 } BurnKeepBest;
-/* The best epochs by a metric; one without a value is none of them. */
+/* The best epochs by a metric; one without a value is none of them. A run that has no such metric, or no data of that
+ * split, is refused. */
 BURN_API BurnCheckpointStrategy burn_keep_best(const BurnKeepBest *config);
 
 /* Every `*interval`-th epoch: `interval`, 2 * `interval` and so on; 0 counts as 1. */

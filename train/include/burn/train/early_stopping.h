@@ -23,8 +23,8 @@ typedef struct BurnNoImprovement {
   size_t warmup_epochs; /* the first so many never end the run */
 } BurnNoImprovement;
 /* Ends a run when its newest epoch is `epochs` or more after the best one by a metric; of equal ones the first is best,
- * and the first epoch is where none has a value. An epoch without a value ends nothing, with a warning. As Burn's
- * MetricEarlyStoppingStrategy. */
+ * and the first epoch is where none has a value. An epoch without a value ends nothing, with a warning; a run that
+ * has no such metric, or no data of that split, is refused. As Burn's MetricEarlyStoppingStrategy. */
 BURN_API BurnEarlyStopping burn_stop_without_improvement(const BurnNoImprovement *config);
 
 BURN_EXTERN_C_END
