@@ -104,7 +104,7 @@ static BurnStatus walk_tensor(Walker *walker, const BurnType *layer, const char 
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%.60s...: path is longer than %d bytes", walker->path,
                             BURN_MODULE_PATH_BYTES - 1);
   }
-  if (param && !walker->walk->ends && !is_cut && !is_place(walker, param->path))
+  if (param && walker->length && !walker->walk->ends && !is_cut && !is_place(walker, param->path))
     param->path = burn__path_kept(walker->path);
   const BurnStatus status = walker->walk->tensor(walker->walk->context, &tensor);
   return status == BURN_OK && param ? walk_adapter(walker, layer, param) : status;
@@ -115,36 +115,34 @@ static BurnStatus walk_constant(Walker *walker, BurnConstant *constant) {
   return walk->constant && constant->value ? walk->constant(walk->context, walker->path, constant) : BURN_OK;
 }
 
+/* What a row, or the whole walk, is about. `layer` has the row, whose name is `field`. */
+static BurnStatus walk_member(Walker *walker, const BurnType *layer, const char *field, const BurnType *type,
+                              void *member) {
+  switch (type->kind) {
+    case BURN_TYPE_PARAM:
+      return walk_tensor(walker, layer, field, member, NULL);
+    case BURN_TYPE_BUFFER:
+      return walk_tensor(walker, layer, field, NULL, member);
+    case BURN_TYPE_CONSTANT:
+      return walk_constant(walker, member);
+    case BURN_TYPE_MODULE:
+    case BURN_TYPE_MODULE_VARIANT:
+      return walk_module(walker, type, member);
+    case BURN_TYPE_MODULE_OPTION:
+      return walk_option(walker, member);
+    case BURN_TYPE_MODULE_LIST:
+      return walk_list(walker, member);
+    default:
+      return BURN_OK;
+  }
+}
+
 static BurnStatus walk_fields(Walker *walker, const BurnType *type, char *data) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; status == BURN_OK && i < type->field_count; i++) {
     const BurnField *field = &type->fields[i];
-    const BurnType *field_type = field->type();
-    void *member = data + field->offset;
     size_t before = path_push(walker, field->name);
-    switch (field_type->kind) {
-      case BURN_TYPE_PARAM:
-        status = walk_tensor(walker, type, field->name, member, NULL);
-        break;
-      case BURN_TYPE_BUFFER:
-        status = walk_tensor(walker, type, field->name, NULL, member);
-        break;
-      case BURN_TYPE_CONSTANT:
-        status = walk_constant(walker, member);
-        break;
-      case BURN_TYPE_MODULE:
-      case BURN_TYPE_MODULE_VARIANT:
-        status = walk_module(walker, field_type, member);
-        break;
-      case BURN_TYPE_MODULE_OPTION:
-        status = walk_option(walker, member);
-        break;
-      case BURN_TYPE_MODULE_LIST:
-        status = walk_list(walker, member);
-        break;
-      default:
-        break;
-    }
+    status = walk_member(walker, type, field->name, field->type(), data + field->offset);
     path_pop(walker, before);
   }
   return status;
@@ -174,7 +172,7 @@ BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk) {
   walker.walk = walk;
   walker.length = 0;
   walker.path[0] = '\0';
-  return walk_module(&walker, module.type, module.data);
+  return walk_member(&walker, module.type, "", module.type, module.data);
 }
 
 /* For callbacks that cannot fail. */

@@ -219,7 +219,7 @@ static void print_module(BurnTextBuilder *out, const BurnType *type, void *data,
 
 char *burn_module_text(BurnModule module) {
   BurnTextBuilder text = BURN_TEXT_BUILDER;
-  print_module(&text, module.type, module.data, 0);
+  print_member(&text, module.type, module.data, 0);
   return burn__text_finish(&text);
 }
 

@@ -215,7 +215,7 @@ BurnStatus burn__bin_encode(const BurnValue *item, BurnModule module, const Burn
   BurnRecordMetadata metadata;
   burn__record_metadata(config, &metadata);
   for (size_t i = 0; i < BURN_RECORD_METADATA_TEXTS; i++) put_text(&writer, metadata.texts[i]);
-  BurnStatus status = put_module(&writer, module.type, module.data, item);
+  BurnStatus status = put_field(&writer, module.type, module.data, item);
   if (status == BURN_OK && writer.out.failed)
     status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
   if (status != BURN_OK) {
@@ -506,7 +506,7 @@ BurnStatus burn__bin_decode(const uint8_t *bytes, size_t count, const BurnModule
   BurnStatus status = read_metadata(&reader, &out->metadata);
   if (status != BURN_OK || !module) return status;
   status = check_version(out->metadata);
-  if (status == BURN_OK) status = read_module(&reader, module->type, module->data, &out->item);
+  if (status == BURN_OK) status = read_field(&reader, module->type, module->data, &out->item);
   if (status == BURN_OK && reader.offset < count) status = corrupt(reader.offset, "something after the end");
   return status;
 }

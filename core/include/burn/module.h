@@ -28,7 +28,8 @@ typedef struct BurnModule {
   void *data;
 } BurnModule;
 
-/* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. */
+/* burn_module(Mlp, &mlp); a pointer of another type is a compiler warning. A row is a module as well, of its own type:
+ * burn_module(BurnModuleList, &net.blocks), burn_module(BurnParam, &net.fc1.weight). */
 #define burn_module(Type, pointer) BURN_INTERNAL_VALUE(BurnModule, Type##_type(), (1 ? (pointer) : (Type *)NULL))
 
 /* What a parameter is beyond a plain tensor: quantized (quantizer.h), or with an adapter (lora.h). */
