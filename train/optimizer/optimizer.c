@@ -31,13 +31,16 @@ void burn__states_drop(BurnParamMap *states) {
 
 /* -- the step --------------------------------------------------------------------------------- */
 
+/* Room for the paths of parameters without a gradient. */
+enum { BURN_MISSED_BYTES = 400 };
+
 typedef struct StepContext {
   BurnOptimizer *optimizer;
   BurnGradientsParams *linked; /* where the gradients are: by parameter id, */
   BurnGradients *gradients;    /* or as the backward pass left them, if `linked` is NULL */
   const BurnModuleLearningRate *rates;
   size_t done, missed; /* parameters that had a gradient, and that asked for one and had none */
-  char missed_paths[400];
+  char missed_paths[BURN_MISSED_BYTES];
   struct Stepped *found; /* [done] the parameters that have a gradient, in order; memory of the optimizer */
 } StepContext;
 
@@ -157,13 +160,26 @@ static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEnt
   return entry->waits ? BURN_OK : finish_step(one, value);
 }
 
-/* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. */
+/* The path of the parameter that has this id and the gradient; NULL: there is none. */
+static const char *twin_of(const StepContext *step, uint64_t id) {
+  for (size_t i = 0; i < step->done; i++) {
+    if (step->found[i].param->id == id) return step->found[i].param->path;
+  }
+  return NULL;
+}
+
+/* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. Of two that were to
+ * be one, by a copy of the struct, the first has taken the gradient of both. */
 static void note_missed(StepContext *step, const BurnModuleTensor *tensor) {
+  char text[BURN_MISSED_BYTES];
   const size_t used = strlen(step->missed_paths), room = sizeof step->missed_paths - used;
   if (!burn_is_require_grad(tensor->param->value)) return;
-  if (step->missed++ == 0 || strlen(tensor->path) + 3 < room) {
-    snprintf(step->missed_paths + used, room, "%s%.300s", used ? ", " : "", tensor->path);
-  }
+  step->missed++;
+  if (step->optimizer->warned) return;
+  const char *twin = twin_of(step, tensor->param->id);
+  const int length = snprintf(text, sizeof text, "%s%.150s%s%.150s%s", used ? ", " : "", tensor->path,
+                              twin ? " (has the id of " : "", twin ? twin : "", twin ? ")" : "");
+  if (length > 0 && (used == 0 || (size_t)length < room)) snprintf(step->missed_paths + used, room, "%s", text);
 }
 
 /* Fails if no parameter had a gradient; names once, per optimizer, those that had none. */

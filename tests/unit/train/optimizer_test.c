@@ -730,6 +730,25 @@ static void missing_gradients_are_named_once(void **state) {
   Pair_release(&pair);
 }
 
+/* A copy of the struct makes no parameter that two layers share: one of the two gets the gradient. */
+static void copies_of_a_parameter_are_named(void **state) {
+  (void)state;
+  char text[512];
+  Pair pair = pair_make(BURN_DTYPE_F64);
+  const uint64_t id = pair.weight.id;
+  burn_param_release(&pair.bias);
+  pair.bias = pair.weight;
+  pair.bias.value = burn_clone(pair.weight.value);
+  BurnOptimizer *optimizer = burn_adam_create(NULL);
+  step_on_weight(optimizer, &pair, text, sizeof text);
+  assert_string_equal(text,
+                      "burn: warning: adam: no gradient reached 1 of 2 parameters of Pair, which stay as they are: "
+                      "bias (has the id of weight)\n");
+  assert_true(pair.weight.id == id && pair.bias.id == id);
+  burn_optimizer_destroy(optimizer);
+  Pair_release(&pair);
+}
+
 static int open_device(void **state) {
   (void)state;
   device = test_stack_device("ndarray", true);
@@ -769,6 +788,7 @@ int main(void) {
       cmocka_unit_test(failures_are_reported),
       cmocka_unit_test(steps_that_reach_nothing_fail),
       cmocka_unit_test(missing_gradients_are_named_once),
+      cmocka_unit_test(copies_of_a_parameter_are_named),
   };
   return cmocka_run_group_tests_name("optimizer", tests, open_device, close_device);
 }
