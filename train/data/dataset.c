@@ -125,16 +125,18 @@ void burn_dataset_drop(BurnDataset *dataset) {
   free(dataset);
 }
 
-size_t burn_dataset_count(const BurnDataset *dataset) { return dataset->interface.count; }
+size_t burn_dataset_count(const BurnDataset *dataset) { return dataset != NULL ? dataset->interface.count : 0; }
 
-size_t burn_dataset_column_count(const BurnDataset *dataset) { return dataset->interface.column_count; }
+size_t burn_dataset_column_count(const BurnDataset *dataset) {
+  return dataset != NULL ? dataset->interface.column_count : 0;
+}
 
 const BurnColumn *burn_dataset_column(const BurnDataset *dataset, size_t index) {
-  return index < dataset->interface.column_count ? &dataset->columns[index] : NULL;
+  return index < burn_dataset_column_count(dataset) ? &dataset->columns[index] : NULL;
 }
 
 size_t burn_dataset_column_bytes(const BurnDataset *dataset, size_t index) {
-  return index < dataset->interface.column_count ? dataset->bytes[index] : 0;
+  return index < burn_dataset_column_count(dataset) ? dataset->bytes[index] : 0;
 }
 
 BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *const *columns) {
@@ -142,9 +144,9 @@ BurnStatus burn_dataset_get(const BurnDataset *dataset, size_t index, void *cons
 }
 
 BurnStatus burn_dataset_get_in_epoch(const BurnDataset *dataset, size_t epoch, size_t index, void *const *columns) {
-  if (index >= dataset->interface.count)
+  if (index >= burn_dataset_count(dataset))
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "dataset: item %zu asked for, there are %zu", index,
-                            dataset->interface.count);
+                            burn_dataset_count(dataset));
   void *context = dataset->interface.context;
   return dataset->get_in_epoch != NULL ? dataset->get_in_epoch(context, epoch, index, columns)
                                        : dataset->interface.get(context, index, columns);

@@ -148,11 +148,13 @@ void burn_loader_destroy(BurnLoader *loader) {
 }
 
 size_t burn_loader_batch_count(const BurnLoader *loader) {
+  if (loader == NULL) return 0;
   const bool rest = loader->item_count % loader->config.batch_size != 0 && !loader->config.drop_last;
   return loader->item_count / loader->config.batch_size + rest;
 }
 
 size_t burn_loader_item_count(const BurnLoader *loader) {
+  if (loader == NULL) return 0;
   const bool whole = loader->config.drop_last;
   return whole ? burn_loader_batch_count(loader) * loader->config.batch_size : loader->item_count;
 }
@@ -342,6 +344,9 @@ static BurnStatus workers_start(BurnBatches *batches) {
 }
 
 static BurnStatus batches_start(BurnBatches *batches, size_t epoch, size_t first_batch) {
+  if (batches->loader == NULL)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "loader: there is none; the status of the call that should have made it says why");
   const BurnStatus device = burn_device_status(batches->device);
   if (device != BURN_OK) return device;
   if (epoch < 1) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: epoch 0, epochs count from 1");
@@ -410,7 +415,7 @@ BurnStatus burn_batches_stop(BurnBatches *batches) {
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
   workers_stop(batches);
   const BurnStatus status = batches->status;
-  burn__skips_end(&batches->skips, &batches->loader->config.read);
+  if (batches->loader != NULL) burn__skips_end(&batches->skips, &batches->loader->config.read);
   for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) made_release(&batches->slots[i].made);
   made_release(&batches->handed_out);
   burn_staging_close(batches->staging);

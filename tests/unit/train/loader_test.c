@@ -403,6 +403,29 @@ static void bad_starts_are_told_by_stop(void **state) {
   burn_loader_destroy(NULL);
 }
 
+/* A chain that has failed leaves NULL, and who looks at its status only at the end goes on with that. */
+static void no_loader_is_told_by_stop(void **state) {
+  BurnBatch batch;
+  BurnStatus made = BURN_OK;
+  const BurnLoaderConfig config = {.batch_size = BATCH, .workers = 2};
+  BurnDataset *dataset = burn_dataset_mnist("/nonexistent", BURN_MNIST_TRAIN, &made);
+  assert_int_equal(burn_dataset_count(dataset), 0);
+  assert_int_equal(burn_dataset_column_count(dataset), 0);
+  assert_null(burn_dataset_column(dataset, 0));
+  assert_int_equal(burn_dataset_column_bytes(dataset, 0), 0);
+  assert_int_equal(burn_status_code(burn_dataset_get(dataset, 0, NULL)), BURN_STATUS_OUT_OF_RANGE);
+  BurnLoader *loader = burn_loader_create(dataset, &config, &made);
+  assert_int_equal(burn_loader_batch_count(loader), 0);
+  assert_int_equal(burn_loader_item_count(loader), 0);
+  BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
+  assert_false(burn_batches_next(batches, &batch));
+  const BurnStatus status = burn_batches_stop(batches);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status),
+                      "loader: there is none; the status of the call that should have made it says why");
+  assert_int_equal(burn_status_code(made), BURN_STATUS_NOT_FOUND);
+}
+
 static void bad_configs_are_refused(void **state) {
   (void)state;
   const BurnLoaderConfig configs[] = {
@@ -470,6 +493,7 @@ int main(void) {
       WITH_DEVICE(skipping_has_an_end),
       WITH_DEVICE(failures_beyond_an_early_stop_are_not_told),
       WITH_DEVICE(bad_starts_are_told_by_stop),
+      WITH_DEVICE(no_loader_is_told_by_stop),
       WITH_DEVICE(empty_datasets_have_no_batches),
       WITH_DEVICE(iterations_are_independent),
       cmocka_unit_test(bad_configs_are_refused),

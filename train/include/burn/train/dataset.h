@@ -52,7 +52,7 @@ BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_create_by_epoc
 BURN_API BurnDataset *burn_dataset_clone(BurnDataset *dataset);
 BURN_API void burn_dataset_drop(BurnDataset *dataset); /* NULL is allowed */
 
-/* What it has; a column is borrowed. */
+/* What it has; a column is borrowed. NULL, what could not be made, has nothing. */
 BURN_API size_t burn_dataset_count(const BurnDataset *dataset);
 BURN_API size_t burn_dataset_column_count(const BurnDataset *dataset);
 BURN_API const BurnColumn *burn_dataset_column(const BurnDataset *dataset, size_t index);

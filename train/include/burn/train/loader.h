@@ -37,7 +37,7 @@ BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnLoader *burn_loader_create(BurnDatas
                                                                        const BurnLoaderConfig *config,
                                                                        BurnStatus *status);
 BURN_API void burn_loader_destroy(BurnLoader *loader); /* NULL is allowed; no iteration is running */
-/* Batches, and items in them, of an epoch. */
+/* Batches, and items in them, of an epoch; 0 of NULL. */
 BURN_API size_t burn_loader_batch_count(const BurnLoader *loader);
 BURN_API size_t burn_loader_item_count(const BurnLoader *loader);
 
@@ -57,7 +57,7 @@ BURN_API BURN_GIVES BurnTensor *burn_batch_take(BurnBatch *batch, const char *co
 typedef struct BurnBatches BurnBatches;
 
 /* Begins epoch `epoch` (from 1) at batch `first_batch`. Never NULL: a failure to start is reported by
- * burn_batches_stop. */
+ * burn_batches_stop, also that there is no loader. */
 BURN_API BURN_USE_RESULT BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch,
                                                         size_t first_batch);
 /* The next batch; false at the end of the epoch or after a failure. */
