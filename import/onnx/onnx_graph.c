@@ -46,7 +46,13 @@ BurnGraph *onnx_graph_new(OnnxProgram *program, BurnDevice *device) {
   return graph;
 }
 
+BurnStatus onnx_no_graph(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "onnx: there is no graph; the status of the call that should have loaded it says why");
+}
+
 BurnGraph *burn_graph_clone(const BurnGraph *graph) {
+  if (!graph) return NULL;
   BurnGraph *copy = instance(graph->program, graph->device);
   if (!copy) return NULL;
   burn_module_clone((BurnModule){&graph->program->type, graph->fields}, copy->fields);
@@ -55,6 +61,7 @@ BurnGraph *burn_graph_clone(const BurnGraph *graph) {
 }
 
 BurnGraph *burn_graph_fork(const BurnGraph *graph, BurnDevice *device) {
+  if (!graph) return NULL;
   BurnGraph *copy = instance(graph->program, device);
   if (!copy) return NULL;
   burn_module_fork((BurnModule){&graph->program->type, graph->fields}, device, copy->fields);
@@ -71,16 +78,29 @@ void burn_graph_release(BurnGraph *graph) {
   free(graph);
 }
 
-BurnModule burn_graph_module(BurnGraph *graph) { return (BurnModule){&graph->program->type, graph->fields}; }
+/* What no graph has: nothing to walk over, train or save. */
+static const BurnType no_rows = {BURN_TYPE_MODULE, "BurnGraph", 0, 0, NULL, NULL, 0, NULL};
 
-void burn_graph_set_training(BurnGraph *graph, bool training) { graph->training = training; }
+BurnModule burn_graph_module(BurnGraph *graph) {
+  static char nothing;
+  return graph ? (BurnModule){&graph->program->type, graph->fields} : (BurnModule){&no_rows, &nothing};
+}
+
+void burn_graph_set_training(BurnGraph *graph, bool training) {
+  if (graph) graph->training = training;
+}
 
 BurnGraphStats burn_graph_stats(const BurnGraph *graph) {
+  if (!graph) return (BurnGraphStats){.nodes = 0};
   return (BurnGraphStats){graph->program->nodes_in_file, graph->program->body->step_count, graph->program->folded,
                           graph->peak_bytes};
 }
 
 BurnStatus burn_graph_set_tensor(BurnGraph *graph, const char *name, BurnTensor *value) {
+  if (!graph) {
+    burn_drop(value);
+    return onnx_no_graph();
+  }
   const OnnxProgram *program = graph->program;
   BurnGuess guess = burn_guess(name);
   const BurnStatus status = burn_tensor_status(value);
@@ -131,18 +151,18 @@ static BurnGraphValue value_of(Onnx__ValueInfoProto *const *infos, size_t count,
   return (BurnGraphValue){.name = NULL};
 }
 
-size_t burn_graph_input_count(const BurnGraph *graph) { return graph->program->body->input_count; }
-size_t burn_graph_output_count(const BurnGraph *graph) { return graph->program->body->output_count; }
+size_t burn_graph_input_count(const BurnGraph *graph) { return graph ? graph->program->body->input_count : 0; }
+size_t burn_graph_output_count(const BurnGraph *graph) { return graph ? graph->program->body->output_count : 0; }
 
 BurnGraphValue burn_graph_input(const BurnGraph *graph, size_t index) {
+  if (index >= burn_graph_input_count(graph)) return (BurnGraphValue){.name = NULL};
   const OnnxBody *body = graph->program->body;
-  if (index >= body->input_count) return (BurnGraphValue){.name = NULL};
   return value_of(body->proto->input, body->proto->n_input, body->slots[body->inputs[index]]);
 }
 
 BurnGraphValue burn_graph_output(const BurnGraph *graph, size_t index) {
+  if (index >= burn_graph_output_count(graph)) return (BurnGraphValue){.name = NULL};
   const OnnxBody *body = graph->program->body;
-  if (index >= body->output_count) return (BurnGraphValue){.name = NULL};
   return onnx_describe_value(body->proto->output[index]);
 }
 
@@ -243,21 +263,26 @@ static BurnStatus give(BurnGraph *graph, OnnxValue *value, BurnTensor **to, size
   return status;
 }
 
+/* The end of a run that does not begin: it has taken its inputs all the same. */
+static BurnStatus refuse_run(BurnTensor *const *inputs, size_t input_count, BurnStatus status) {
+  for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
+  return status;
+}
+
 BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t input_count, BurnTensor **outputs,
                           size_t output_count) {
-  const OnnxBody *body = graph->program->body;
   for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
+  if (!graph) return refuse_run(inputs, input_count, onnx_no_graph());
+  const OnnxBody *body = graph->program->body;
   onnx_graph_forget_strings(graph);
   if (input_count != body->input_count || output_count != body->output_count) {
-    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs and %zu outputs were given, it has %u and %u",
-                            graph->program->label, input_count, output_count, body->input_count, body->output_count);
+    return refuse_run(
+        inputs, input_count,
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs and %zu outputs were given, it has %u and %u",
+                         graph->program->label, input_count, output_count, body->input_count, body->output_count));
   }
   OnnxValue *values = calloc(output_count + 1, sizeof *values);
-  if (!values) {
-    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
-    return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  }
+  if (!values) return refuse_run(inputs, input_count, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory"));
   BurnStatus status = run(graph, inputs, values);
   for (size_t i = 0; i < output_count; i++) status = give(graph, &values[i], &outputs[i], i, status);
   for (size_t i = 0; i < output_count; i++) {
@@ -309,12 +334,13 @@ static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, 
 BurnStatus burn_graph_run_named(BurnGraph *graph, const char *const *input_names, BurnTensor *const *inputs,
                                 size_t input_count, const char *const *output_names, BurnTensor **outputs,
                                 size_t output_count) {
+  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
+  if (!graph) return refuse_run(inputs, input_count, onnx_no_graph());
   const OnnxBody *body = graph->program->body;
   BurnTensor **sorted = calloc(body->input_count + 1, sizeof *sorted),
              **all = calloc(body->output_count + 1, sizeof *all);
   bool *given = calloc(body->input_count + 1, sizeof *given);
   BurnStatus status = sorted && all && given ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
   for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
     if (onnx_find_slot(body, body->outputs, body->output_count, output_names[i]) == ONNX_NONE) {
       status = onnx_no_such_slot(graph, "output", body->outputs, body->output_count, output_names[i]);
@@ -324,7 +350,7 @@ BurnStatus burn_graph_run_named(BurnGraph *graph, const char *const *input_names
   if (status == BURN_OK) {
     status = burn_graph_run(graph, sorted, body->input_count, all, body->output_count);
   } else {
-    for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
+    status = refuse_run(inputs, input_count, status);
   }
   for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
     outputs[i] = burn_clone(all[onnx_find_slot(body, body->outputs, body->output_count, output_names[i])]);

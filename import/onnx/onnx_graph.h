@@ -31,6 +31,9 @@ uint32_t onnx_find_slot(const OnnxBody *body, const uint32_t *slots, uint32_t co
 BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t count,
                              const char *name);
 
+/* What functions say that get NULL for a graph. */
+BurnStatus onnx_no_graph(void);
+
 /* Room for strings of inputs and outputs; false without memory. And its end, with that of the strings. */
 bool onnx_graph_strings_init(BurnGraph *graph);
 void onnx_graph_strings_release(BurnGraph *graph);

@@ -63,6 +63,7 @@ static BurnStatus check_shape(const BurnGraph *graph, uint32_t i, const char *wh
 }
 
 BurnStatus burn_graph_set_strings(BurnGraph *graph, const char *input, const char *const *strings, BurnShape shape) {
+  if (!graph) return onnx_no_graph();
   const OnnxBody *body = graph->program->body;
   const uint32_t at = onnx_find_slot(body, body->inputs, body->input_count, input);
   char what[320];
@@ -82,6 +83,7 @@ BurnStatus burn_graph_set_strings(BurnGraph *graph, const char *input, const cha
 }
 
 const char *const *burn_graph_strings(const BurnGraph *graph, const char *output, BurnShape *shape) {
+  if (!graph) return NULL;
   const OnnxBody *body = graph->program->body;
   const uint32_t at = onnx_find_slot(body, body->outputs, body->output_count, output);
   const OnnxStrings *strings = at == ONNX_NONE ? NULL : graph->results[at];

@@ -108,7 +108,7 @@ static BurnStatus sort_names(BurnStore *store) {
 }
 
 size_t burn_store_find(const BurnStore *store, const char *name) {
-  size_t low = 0, high = store->count;
+  size_t low = 0, high = burn_store_count(store);
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
     const int order = strcmp(store->slots[store->order[middle]].seen.name, name);
@@ -116,7 +116,7 @@ size_t burn_store_find(const BurnStore *store, const char *name) {
     if (order < 0) low = middle + 1;
     if (order > 0) high = middle;
   }
-  return store->count;
+  return burn_store_count(store);
 }
 
 /* -- opening ---------------------------------------------------------------------------------- */
@@ -234,13 +234,20 @@ void burn_store_close(BurnStore *store) {
 
 /* -- looking ---------------------------------------------------------------------------------- */
 
-const char *burn_store_format(const BurnStore *store) { return store->format->name; }
+const char *burn_store_format(const BurnStore *store) { return store ? store->format->name : "none"; }
 
-const BurnValue *burn_store_metadata(const BurnStore *store) { return store->metadata; }
+const BurnValue *burn_store_metadata(const BurnStore *store) { return store ? store->metadata : NULL; }
 
-size_t burn_store_count(const BurnStore *store) { return store->count; }
+size_t burn_store_count(const BurnStore *store) { return store ? store->count : 0; }
 
-const BurnStoreEntry *burn_store_entry(const BurnStore *store, size_t index) { return &store->slots[index].seen; }
+const BurnStoreEntry *burn_store_entry(const BurnStore *store, size_t index) {
+  return index < burn_store_count(store) ? &store->slots[index].seen : NULL;
+}
+
+BurnStatus burn__no_store(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "store: there is none; the status of the call that should have opened it says why");
+}
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
@@ -259,6 +266,10 @@ static BurnStatus read_slot(const BurnStore *store, const BurnStoreSlot *slot, v
 }
 
 BurnStatus burn_store_read(const BurnStore *store, size_t index, void *out, size_t bytes) {
+  if (!store) return burn__no_store();
+  if (index >= store->count)
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "store: %s: tensor %zu asked for, there are %zu",
+                            store->file.path ? store->file.path : "bytes", index, store->count);
   const BurnStoreSlot *slot = &store->slots[index];
   if (!slot->refusal && bytes != burn__store_value_bytes(slot)) {
     return at_tensor(store, slot,
@@ -277,6 +288,7 @@ static BurnTensor *no_tensor(const BurnStore *store, const char *name) {
 }
 
 BurnTensor *burn_store_tensor(const BurnStore *store, const char *name, BurnDevice *device) {
+  if (!store) return burn_tensor_failed(burn__no_store());
   const size_t index = burn_store_find(store, name);
   if (index == store->count) return no_tensor(store, name);
   const BurnStoreSlot *slot = &store->slots[index];

@@ -155,6 +155,7 @@ static BurnStatus apply_names(Apply *apply, BurnRecordReport *report) {
 BurnStatus burn_store_apply(const BurnStore *store, BurnModule module, const BurnStoreApply *options,
                             BurnRecordReport *report) {
   static const BurnStoreApply defaults = {.adapter = BURN_STORE_AS_IT_IS};
+  if (!store) return burn__no_store();
   Apply apply = {.store = store, .options = options ? options : &defaults, .module = module};
   if (apply.options->adapter > BURN_STORE_PYTORCH)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "store: %u is no adapter", apply.options->adapter);

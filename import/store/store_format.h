@@ -62,6 +62,9 @@ struct BurnStore {
  * more than SIZE_MAX / 2 bytes; a name that stands twice is refused (CORRUPT_DATA) once `open` has returned. */
 BurnStatus burn__store_add(BurnStore *store, const BurnStoreSlot *slot);
 
+/* What functions say that get NULL for a store. */
+BurnStatus burn__no_store(void);
+
 /* Bytes of the values of a tensor in seen.dtype: what `read` writes. 0 for a refused one. */
 size_t burn__store_value_bytes(const BurnStoreSlot *slot);
 

@@ -173,6 +173,7 @@ BurnStatus burn_store_save(BurnModule module, const char *path, const BurnStoreS
 }
 
 BurnStatus burn_store_convert(const BurnStore *store, const char *path, const BurnStoreSave *options) {
+  if (!store) return burn__no_store();
   if (options && options->adapter != BURN_STORE_AS_IT_IS)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                             "store: %s: a file does not say which weights are of a Linear: apply it to a module, and "

@@ -72,20 +72,29 @@ void burn_text_tokenizer_destroy(BurnTextTokenizer *tokenizer) {
   free(tokenizer);
 }
 
-const char *burn_text_tokenizer_model(const BurnTextTokenizer *tokenizer) { return tokenizer->model.name; }
+const char *burn_text_tokenizer_model(const BurnTextTokenizer *tokenizer) {
+  return tokenizer != NULL ? tokenizer->model.name : "none";
+}
+
+BurnStatus burn__no_tokenizer(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "tokenizer: there is none; the status of the call that should have opened it says why");
+}
 
 size_t burn_text_tokenizer_vocabulary(const BurnTextTokenizer *tokenizer) {
+  if (tokenizer == NULL) return 0;
   const size_t model = tokenizer->model.vocabulary.count, added = tokenizer->names.count;
   return model > added ? model : added;
 }
 
 int64_t burn_text_tokenizer_id(const BurnTextTokenizer *tokenizer, const char *token, size_t length) {
+  if (tokenizer == NULL) return -1;
   const int64_t added = burn__vocabulary_find(&tokenizer->names, token, length);
   return added >= 0 ? added : burn__vocabulary_find(&tokenizer->model.vocabulary, token, length);
 }
 
 const char *burn_text_tokenizer_token(const BurnTextTokenizer *tokenizer, int64_t id, size_t *length) {
-  return burn__tokenizer_text(tokenizer, id, length);
+  return tokenizer != NULL ? burn__tokenizer_text(tokenizer, id, length) : NULL;
 }
 
 /* -- steps of files that only have a vocabulary ------------------------------------------------ */

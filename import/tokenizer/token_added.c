@@ -105,7 +105,7 @@ void burn__tokenizer_cut_added(const BurnTextTokenizer *tokenizer, bool normaliz
 
 bool burn_text_tokenizer_is_special(const BurnTextTokenizer *tokenizer, int64_t id) {
   const TokenAdded key = {.id = id};
-  if (tokenizer->added_count == 0) return false;
+  if (tokenizer == NULL || tokenizer->added_count == 0) return false;
   const TokenAdded *found =
       bsearch(&key, tokenizer->added, tokenizer->added_count, sizeof *tokenizer->added, compare_ids);
   return found != NULL && found->is_special;

@@ -29,6 +29,7 @@ static BurnStatus take_tokens(const BurnTextTokenizer *tokenizer, const int64_t 
 
 BurnStatus burn_text_tokenizer_decode(const BurnTextTokenizer *tokenizer, const int64_t *ids, size_t count,
                                       bool skip_special, char **text, size_t *length) {
+  if (tokenizer == NULL) return burn__no_tokenizer();
   TokenParts parts = {.status = BURN_OK}, spare = {.status = BURN_OK}, valid = {.status = BURN_OK};
   BurnStatus status = take_tokens(tokenizer, ids, count, skip_special, &parts);
   if (status == BURN_OK) status = burn__steps_decode(&tokenizer->decoders, &parts, &spare);
@@ -118,6 +119,7 @@ static BurnStatus decode_list(void *context, const int64_t *ids, size_t count, c
 static void destroy(void *context) { burn_text_tokenizer_destroy(context); }
 
 BurnTokenizer *burn_text_tokenizer_as_tokenizer(BurnTextTokenizer *tokenizer, BurnStatus *status) {
+  if (tokenizer == NULL && status != NULL && *status == BURN_OK) *status = burn__no_tokenizer();
   const BurnTokenizerInterface interface = {.vocabulary = burn_text_tokenizer_vocabulary(tokenizer),
                                             .encode = encode_list,
                                             .token = token_text,

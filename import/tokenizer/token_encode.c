@@ -202,6 +202,7 @@ BurnStatus burn_text_tokenizer_encode(const BurnTextTokenizer *tokenizer, const 
   BurnEncoding texts[2] = {{.count = 0}, {.count = 0}};
   if (options == NULL) options = &defaults;
   encoding->count = 0;
+  if (tokenizer == NULL) return burn__no_tokenizer();
   BurnStatus status = encode_text(tokenizer, text, length, &texts[0]);
   if (status == BURN_OK && options->pair != NULL)
     status = encode_text(tokenizer, options->pair, options->pair_length, &texts[1]);
@@ -252,9 +253,10 @@ static BurnStatus batch_fill(const BurnTextTokenizer *tokenizer, const BurnEncod
 BurnStatus burn_text_tokenizer_encode_batch(const BurnTextTokenizer *tokenizer, const char *const *texts, size_t count,
                                             const BurnEncodeOptions *options, BurnEncodedBatch *batch) {
   BurnEncoding *rows = calloc(count + 1, sizeof *rows);
-  BurnStatus status = BURN_OK;
+  BurnStatus status = tokenizer != NULL ? BURN_OK : burn__no_tokenizer();
   *batch = (BurnEncodedBatch){NULL, NULL, NULL, count, 0};
-  if (rows == NULL) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tokenizer: no memory for %zu texts", count);
+  if (status == BURN_OK && rows == NULL)
+    status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tokenizer: no memory for %zu texts", count);
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     status = burn_text_tokenizer_encode(tokenizer, texts[i], strlen(texts[i]), options, &rows[i]);
     if (rows[i].count > batch->length) batch->length = rows[i].count;

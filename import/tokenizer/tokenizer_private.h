@@ -47,6 +47,9 @@ BurnStatus burn__tokenizer_read_vocab(BurnTextTokenizer *tokenizer, const uint8_
 bool burn__tokenizer_is_sentence_piece(const uint8_t *bytes, size_t count);
 bool burn__tokenizer_is_vocab(const uint8_t *bytes, size_t count);
 
+/* What functions say that get NULL for a tokenizer. */
+BurnStatus burn__no_tokenizer(void);
+
 /* Adds a token with its text. */
 BurnStatus burn__tokenizer_add(BurnTextTokenizer *tokenizer, TokenAdded added, const char *text, size_t length);
 /* Makes the searches, once model, normalizers and added tokens are there. */

@@ -343,13 +343,51 @@ static void weights_of_attention_are_parameters(void **state) {
   burn_graph_release(graph);
 }
 
+/* Who looks at the status of a load only at the end goes on with NULL: told, and inputs are taken as ever. */
+static void no_graph_is_told(void **state) {
+  static const char said[] = "onnx: there is no graph; the status of the call that should have loaded it says why";
+  BurnStatus status = BURN_OK;
+  (void)state;
+  BurnGraph *graph = burn_onnx_load("/nonexistent.onnx", device, &status);
+  assert_null(graph);
+  const int64_t live = burn_device_memory(device).live_tensors;
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32), *y = x;
+  assert_string_equal(burn_status_message(burn_graph_run(graph, &x, 1, &y, 1)), said);
+  assert_null(y);
+  x = burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32);
+  y = x;
+  const char *const in[] = {"x"}, *const out[] = {"y"};
+  assert_string_equal(burn_status_message(burn_graph_run_named(graph, in, &x, 1, out, &y, 1)), said);
+  assert_null(y);
+  x = burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32);
+  assert_string_equal(burn_status_message(burn_graph_set_tensor(graph, "w", x)), said);
+  assert_string_equal(burn_status_message(burn_graph_set_strings(graph, "x", in, BURN_SHAPE(1))), said);
+  assert_true(burn_device_memory(device).live_tensors == live);
+  assert_int_equal(burn_graph_input_count(graph) + burn_graph_output_count(graph), 0);
+  assert_null(burn_graph_input(graph, 0).name);
+  assert_null(burn_graph_output(graph, 0).name);
+  assert_null(burn_graph_strings(graph, "y", NULL));
+  assert_null(burn_graph_clone(graph));
+  assert_null(burn_graph_fork(graph, device));
+  assert_int_equal(burn_graph_stats(graph).nodes, 0);
+  burn_graph_set_training(graph, true);
+  burn_module_freeze(burn_graph_module(graph));
+  assert_int_equal(burn_module_num_params(burn_graph_module(graph)), 0);
+  burn_graph_release(graph);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_with_and_without_passes),   cmocka_unit_test(batch_norm_goes_into_conv),
-      cmocka_unit_test(refuses_with_a_reason),          cmocka_unit_test(hostile_steps_are_told),
-      cmocka_unit_test(any_beginning_is_survived),      cmocka_unit_test(inputs_are_checked),
-      cmocka_unit_test(gradients_reach_initializers),   cmocka_unit_test(gradients_reach_a_linear_layer),
-      cmocka_unit_test(batch_norm_follows_in_training), cmocka_unit_test(weights_of_attention_are_parameters)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(runs_with_and_without_passes),
+                                     cmocka_unit_test(batch_norm_goes_into_conv),
+                                     cmocka_unit_test(refuses_with_a_reason),
+                                     cmocka_unit_test(hostile_steps_are_told),
+                                     cmocka_unit_test(any_beginning_is_survived),
+                                     cmocka_unit_test(inputs_are_checked),
+                                     cmocka_unit_test(gradients_reach_initializers),
+                                     cmocka_unit_test(gradients_reach_a_linear_layer),
+                                     cmocka_unit_test(batch_norm_follows_in_training),
+                                     cmocka_unit_test(weights_of_attention_are_parameters),
+                                     cmocka_unit_test(no_graph_is_told)};
   device = burn_device_open("ndarray");
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   burn_device_close(device);

@@ -149,6 +149,7 @@ BurnTokenizer *burn__byte_pairs_tokenizer(BurnBytePairs *pairs, BurnStatus *stat
 }
 
 const BurnBytePairs *burn__byte_pairs_of(const BurnTokenizer *tokenizer) {
+  if (tokenizer == NULL) return NULL;
   const BurnTokenizerInterface *interface = burn__tokenizer_interface(tokenizer);
   return interface->encode == byte_pair_encode ? interface->context : NULL;
 }

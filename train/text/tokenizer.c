@@ -55,7 +55,14 @@ void burn_tokenizer_destroy(BurnTokenizer *tokenizer) {
   free(tokenizer);
 }
 
-size_t burn_tokenizer_vocabulary(const BurnTokenizer *tokenizer) { return tokenizer->interface.vocabulary; }
+size_t burn_tokenizer_vocabulary(const BurnTokenizer *tokenizer) {
+  return tokenizer != NULL ? tokenizer->interface.vocabulary : 0;
+}
+
+static BurnStatus no_tokenizer(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "tokenizer: there is none; the status of the call that should have made it says why");
+}
 
 const BurnTokenizerInterface *burn__tokenizer_interface(const BurnTokenizer *tokenizer) {
   return &tokenizer->interface;
@@ -63,6 +70,7 @@ const BurnTokenizerInterface *burn__tokenizer_interface(const BurnTokenizer *tok
 
 BurnStatus burn_tokenizer_encode(const BurnTokenizer *tokenizer, const char *text, size_t length,
                                  BurnTokenList *tokens) {
+  if (tokenizer == NULL) return no_tokenizer();
   const size_t before = tokens->count;
   const BurnStatus status = tokenizer->interface.encode(tokenizer->interface.context, text, length, tokens);
   if (status != BURN_OK) tokens->count = before;
@@ -88,6 +96,7 @@ static BurnStatus tokens_write(const BurnTokenizer *tokenizer, const int64_t *id
 
 BurnStatus burn_tokenizer_decode(const BurnTokenizer *tokenizer, const int64_t *ids, size_t count, char **text,
                                  size_t *length) {
+  if (tokenizer == NULL) return no_tokenizer();
   const BurnTokenizerInterface *interface = &tokenizer->interface;
   size_t bytes = 0;
   if (interface->decode != NULL) return interface->decode(interface->context, ids, count, text, length);
@@ -101,6 +110,7 @@ BurnStatus burn_tokenizer_decode(const BurnTokenizer *tokenizer, const int64_t *
 }
 
 int64_t burn_tokenizer_find(const BurnTokenizer *tokenizer, const char *bytes, size_t length) {
+  if (tokenizer == NULL) return -1;
   const BurnTokenizerInterface *interface = &tokenizer->interface;
   for (int64_t id = 0; (uint64_t)id < interface->vocabulary; id++) {
     size_t count = 0;

@@ -18,7 +18,8 @@ BURN_EXTERN_C_BEGIN
  *
  * The status of a chain starts as BURN_OK. A function that finds a failure in it does nothing and gives NULL, taking
  * what it takes; its own failure is stored. So calls may follow each other, and one look at the end tells the first
- * that failed. NULL is allowed: nobody wants to know. */
+ * that failed. NULL is allowed: nobody wants to know. What could not be made is NULL, and has nothing in it: functions
+ * that get it fail and say so. */
 #if defined(__GNUC__)
 #if defined(_WIN32)
 #define BURN_API \

@@ -112,8 +112,8 @@ BURN_API void burn_decode_stream_release(BurnDecodeStream *stream);
 
 /* -- for data --------------------------------------------------------------------------------- */
 
-/* The tokenizer, which is taken, as one that loaders of data take: it encodes without special tokens. NULL on failure,
- * with the reason in *status, after which it is destroyed. */
+/* The tokenizer, which is taken, for code that is written for those of tokenizer.h: it encodes without special tokens.
+ * NULL on failure, with the reason in *status, after which it is destroyed. */
 BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnTokenizer *burn_text_tokenizer_as_tokenizer(BurnTextTokenizer *tokenizer,
                                                                                         BurnStatus *status);
 

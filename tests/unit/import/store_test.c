@@ -85,11 +85,47 @@ static void test_failures_before(void **state) {
   burn_store_close(NULL);
 }
 
+/* What burn_store_find says of a name that is not there is no index. */
+static void test_indices_have_an_end(void **state) {
+  BurnStatus status = BURN_OK;
+  float value = 0;
+  BurnStore *store = burn_store_open_bytes(golden, GOLDEN_BYTES, &status);
+  const size_t beyond = burn_store_find(store, "nobody");
+  (void)state;
+  assert_int_equal(beyond, burn_store_count(store));
+  assert_null(burn_store_entry(store, beyond));
+  status = burn_store_read(store, beyond, &value, sizeof value);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_RANGE);
+  assert_non_null(strstr(burn_status_message(status), "asked for, there are"));
+  burn_store_close(store);
+}
+
+static void test_no_store_is_told(void **state) {
+  static const char said[] = "store: there is none; the status of the call that should have opened it says why";
+  const Fixture *fixture = *state;
+  BurnParam param = burn_param(burn_ones(fixture->device, BURN_SHAPE(1), BURN_DTYPE_F32));
+  float value = 0;
+  const BurnModule module = burn_module(BurnParam, &param);
+  assert_int_equal(burn_store_count(NULL) + burn_store_find(NULL, "a"), 0);
+  assert_null(burn_store_entry(NULL, 0));
+  assert_null(burn_store_metadata(NULL));
+  assert_string_equal(burn_store_format(NULL), "none");
+  assert_string_equal(burn_status_message(burn_store_read(NULL, 0, &value, sizeof value)), said);
+  assert_string_equal(burn_status_message(burn_store_apply(NULL, module, NULL, NULL)), said);
+  assert_string_equal(burn_status_message(burn_store_convert(NULL, "x.npz", NULL)), said);
+  BurnTensor *x = burn_store_tensor(NULL, "a", fixture->device);
+  assert_string_equal(burn_status_message(burn_tensor_status(x)), said);
+  burn_drop(x);
+  burn_param_release(&param);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_failures_before),
+      cmocka_unit_test(test_indices_have_an_end),
+      cmocka_unit_test(test_no_store_is_told),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

@@ -332,6 +332,27 @@ static void long_words_end(void **state) {
   free(text);
 }
 
+static void no_tokenizer_is_told(void **state) {
+  static const char said[] = "tokenizer: there is none; the status of the call that should have opened it says why";
+  static const char *const texts[] = {"a"};
+  BurnEncoding encoding = {.count = 0};
+  BurnEncodedBatch batch = {.count = 0};
+  BurnStatus status = BURN_OK;
+  char *text = NULL;
+  size_t length = 0;
+  const int64_t id = 1;
+  (void)state;
+  assert_string_equal(burn_status_message(burn_text_tokenizer_encode(NULL, "a", 1, NULL, &encoding)), said);
+  assert_string_equal(burn_status_message(burn_text_tokenizer_encode_batch(NULL, texts, 1, NULL, &batch)), said);
+  assert_string_equal(burn_status_message(burn_text_tokenizer_decode(NULL, &id, 1, true, &text, &length)), said);
+  assert_true(burn_text_tokenizer_vocabulary(NULL) == 0 && burn_text_tokenizer_id(NULL, "a", 1) == -1);
+  assert_null(burn_text_tokenizer_token(NULL, 0, &length));
+  assert_false(burn_text_tokenizer_is_special(NULL, 0));
+  assert_string_equal(burn_text_tokenizer_model(NULL), "none");
+  assert_null(burn_text_tokenizer_as_tokenizer(NULL, &status));
+  assert_string_equal(burn_status_message(status), said);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(texts_are_as_elsewhere),
@@ -349,6 +370,7 @@ int main(void) {
       cmocka_unit_test(numbers_and_members_are_not_guessed),
       cmocka_unit_test(cut_files_are_refused),
       cmocka_unit_test(long_words_end),
+      cmocka_unit_test(no_tokenizer_is_told),
   };
   return cmocka_run_group_tests_name("text_tokenizer", tests, NULL, NULL);
 }

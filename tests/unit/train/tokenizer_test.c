@@ -254,12 +254,27 @@ static void bad_configs_are_refused(void **state) {
   }
 }
 
+static void no_tokenizer_is_told(void **state) {
+  static const char said[] = "tokenizer: there is none; the status of the call that should have made it says why";
+  BurnTokenList tokens = {.count = 0};
+  char *text = NULL;
+  size_t length = 0;
+  const int64_t id = 1;
+  (void)state;
+  assert_string_equal(burn_status_message(burn_tokenizer_encode(NULL, "a", 1, &tokens)), said);
+  assert_string_equal(burn_status_message(burn_tokenizer_decode(NULL, &id, 1, &text, &length)), said);
+  assert_int_equal(burn_tokenizer_vocabulary(NULL), 0);
+  assert_int_equal(burn_tokenizer_find(NULL, "a", 1), -1);
+  assert_int_equal(burn_status_code(burn_tokenizer_byte_pair_write(NULL, "v", "m")), BURN_STATUS_INVALID_ARGUMENT);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_of_hugging_face_are_read), cmocka_unit_test(training_makes_the_same_vocabulary),
       cmocka_unit_test(any_bytes_go_both_ways),         cmocka_unit_test(long_words_are_no_trouble),
       cmocka_unit_test(bad_files_are_refused),          cmocka_unit_test(characters_are_tokens),
       cmocka_unit_test(tables_of_ones_own_work),        cmocka_unit_test(bad_configs_are_refused),
+      cmocka_unit_test(no_tokenizer_is_told),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   remove(vocab);
