@@ -20,9 +20,10 @@ size_t burn__utf8_bytes(const unsigned char *at) {
   return bytes;
 }
 
-/* The same, but control characters other than tab and line feed are none. */
+/* The same, but control characters other than tab and line feed are none; U+0080 to U+009F are some, which terminals
+ * obey as they do ESC. */
 static size_t sequence(const unsigned char *at) {
-  const bool is_control = at[0] < 0x20 || at[0] == 0x7f;
+  const bool is_control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
   return is_control && at[0] != '\t' && at[0] != '\n' ? 0 : burn__utf8_bytes(at);
 }
 

@@ -21,7 +21,10 @@ static void test_texts_become_utf8(void **state) {
       {"\xed\xa0\x80", "???"},           /* a surrogate */
       {"\xf4\x90\x80\x80\xf5", "?????"}, /* above U+10FFFF */
       {"cut \xe2\x82", "cut ??"},        /* at the end */
-      {"\x1b[2J\x07\x7f\r", "?[2J???"},  /* what a terminal obeys */
+      {"\x1b[2J\x07\x7f\r", "?[2J???"},  /* what a terminal obeys, */
+      {"\xc2\x9b"
+       "2J \xc2\xa0",
+       "??2J \xc2\xa0"}, /* and the same as one character */
   };
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
     char text[64];
