@@ -46,7 +46,7 @@ static OnnxStrings *copies(const char *what, const char *const *strings, size_t 
   }
   if (*status == BURN_OK) {
     made = onnx_build_strings(&builder, shape);
-    if (!made) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu strings", what, count);
+    if (!made) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: " ONNX_NO_STRINGS, what, count);
   }
   onnx_builder_release(&builder);
   return made;

@@ -9,8 +9,12 @@
 
 /* -- making them ------------------------------------------------------------------------------- */
 
+/* A tensor of strings has at most so many bytes: a short graph may ask for any number of copies of a long string. */
+enum { MOST_BYTES = 1 << 30 };
+
 void onnx_add_bytes(OnnxStringsBuilder *builder, const char *bytes, size_t count) {
-  if (count) burn__text_add_bytes(&builder->bytes, bytes, count);
+  if (count > MOST_BYTES - builder->bytes.length) builder->failed = true;
+  if (count && !builder->failed) burn__text_add_bytes(&builder->bytes, bytes, count);
 }
 
 void onnx_end_string(OnnxStringsBuilder *builder) {
@@ -25,7 +29,7 @@ void onnx_end_string(OnnxStringsBuilder *builder) {
     builder->starts = starts;
     builder->room = room;
   }
-  burn__text_add_bytes(&builder->bytes, "", 1);
+  onnx_add_bytes(builder, "", 1);
   builder->starts[++builder->count] = builder->bytes.length;
 }
 
@@ -113,7 +117,7 @@ static OnnxStrings *strings_of(const char *what, const ProtobufCBinaryData *text
     return NULL;
   }
   OnnxStrings *strings = onnx_build_strings(&builder, shape);
-  if (!strings) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu strings", what, count);
+  if (!strings) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: " ONNX_NO_STRINGS, what, count);
   return strings;
 }
 
@@ -141,7 +145,8 @@ OnnxStrings *onnx_strings_of_list(const Onnx__AttributeProto *attribute, BurnSta
 /* -- for mappings ------------------------------------------------------------------------------ */
 
 void onnx_give_strings(OnnxNode *node, size_t i, OnnxStrings *strings, OnnxRank rank) {
-  if (!strings) onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for strings"));
+  if (!strings)
+    onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for strings, or they have more than 1 GiB"));
   if (strings && onnx_wants_output(node, i) && !node->output_strings[i]) {
     node->output_strings[i] = strings;
     node->output_rank[i] = rank;

@@ -28,6 +28,9 @@ void onnx_add_string(OnnxStringsBuilder *builder, const char *bytes, size_t coun
 OnnxStrings *onnx_build_strings(OnnxStringsBuilder *builder, BurnShape shape);
 void onnx_builder_release(OnnxStringsBuilder *builder);
 
+/* What there is to say, with their number, where strings could not be built. */
+#define ONNX_NO_STRINGS "no memory for %zu strings, or they have more than 1 GiB"
+
 /* Another reference, or one less; NULL is allowed. */
 OnnxStrings *onnx_strings_retain(OnnxStrings *strings);
 void onnx_strings_release(OnnxStrings *strings);

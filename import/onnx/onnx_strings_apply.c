@@ -153,7 +153,7 @@ static OnnxStrings *strings_of(OnnxNode *node, const Words *words, BurnTensor *x
   free(values);
   OnnxStrings *strings = status == BURN_OK ? onnx_build_strings(&builder, shape) : NULL;
   onnx_builder_release(&builder);
-  if (status == BURN_OK && !strings) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu strings", count);
+  if (status == BURN_OK && !strings) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, ONNX_NO_STRINGS, count);
   if (status != BURN_OK) onnx_fail(node, status);
   return strings;
 }

@@ -162,7 +162,7 @@ static OnnxStrings *in_case(OnnxNode *node, const OnnxStrings *x, bool upper) {
     return NULL;
   }
   OnnxStrings *changed = onnx_build_strings(&builder, x->shape);
-  if (!changed) onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%zu strings", x->count));
+  if (!changed) onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, ONNX_NO_STRINGS, x->count));
   return changed;
 }
 

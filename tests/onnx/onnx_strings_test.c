@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "sampled.h"
+
 static BurnDevice *device;
 
 static BurnGraph *load_on(BurnDevice *on, const char *name, bool no_passes, BurnStatus *status) {
@@ -198,6 +200,25 @@ static void wrong_strings_are_refused(void **state) {
   burn_graph_release(graph);
 }
 
+/* 1025 times 1 MiB: what a graph with a long string in it makes by StringConcat or Tile, as well. */
+static void strings_have_an_end(void **state) {
+  enum { COUNT = 1025, BYTES = 1 << 20 };
+  static const char *strings[COUNT];
+  (void)state;
+  if (!runs_all()) skip(); /* it takes 1 GiB */
+  char *text = malloc(BYTES);
+  assert_non_null(text);
+  memset(text, 'a', BYTES - 1);
+  text[BYTES - 1] = '\0';
+  for (size_t i = 0; i < COUNT; i++) strings[i] = text;
+  BurnGraph *graph = load("strings", false);
+  expect_refusal(burn_graph_set_strings(graph, "x", strings, BURN_SHAPE(COUNT)), BURN_STATUS_OUT_OF_MEMORY,
+                 "no memory for 1025 strings, or they have more than 1 GiB");
+  assert_int_equal(burn_graph_set_strings(graph, "x", strings, BURN_SHAPE(COUNT - 1)), BURN_OK);
+  burn_graph_release(graph);
+  free(text);
+}
+
 static void wrong_files_are_refused(void **state) {
   static const struct {
     const char *name, *words;
@@ -292,6 +313,7 @@ int main(void) {
                                      cmocka_unit_test(words_are_cut_and_matched),
                                      cmocka_unit_test(clones_begin_without_strings),
                                      cmocka_unit_test(wrong_strings_are_refused),
+                                     cmocka_unit_test(strings_have_an_end),
                                      cmocka_unit_test(wrong_files_are_refused),
                                      cmocka_unit_test(operators_say_what_they_cannot_take),
                                      cmocka_unit_test(strings_are_not_written_as_c),
