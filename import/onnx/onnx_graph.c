@@ -199,11 +199,15 @@ static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor
   if (status != BURN_OK) return burn_status_annotate(status, "%s: input '%s'", graph->program->label, value.name);
   if (fits(&value, x, graph->program->free_batch)) return BURN_OK;
   BurnShape wanted = {value.rank, {0}};
-  for (uint32_t k = 0; k < value.rank; k++) wanted.dims[k] = value.dims[k];
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s (-1: any size)",
+  bool open = false;
+  for (uint32_t k = 0; k < value.rank; k++) {
+    wanted.dims[k] = value.dims[k];
+    open = open || value.dims[k] < 0;
+  }
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s%s",
                           graph->program->label, value.name, burn_dtype_name(burn_dtype(x)),
                           burn_shape_text(burn_shape(x)).text, burn_dtype_name(value.dtype),
-                          burn_shape_text(wanted).text);
+                          burn_shape_text(wanted).text, open ? " (-1: any size)" : "");
 }
 
 int32_t onnx_input_narrow_type(const BurnGraph *graph, size_t i) {
@@ -263,6 +267,22 @@ static BurnStatus give(BurnGraph *graph, OnnxValue *value, BurnTensor **to, size
   return status;
 }
 
+/* The names of inputs or outputs, for a message; the last ones are cut to the room there is. */
+typedef struct SlotNames {
+  char text[400];
+} SlotNames;
+
+static SlotNames names_of(const OnnxBody *body, const uint32_t *slots, uint32_t count) {
+  SlotNames names = {""};
+  size_t used = 0;
+  for (uint32_t i = 0; i < count && used < sizeof names.text; i++) {
+    const int length =
+        snprintf(names.text + used, sizeof names.text - used, "%s%.100s", i ? ", " : "", body->slots[slots[i]]);
+    used += length > 0 ? (size_t)length : 0;
+  }
+  return names;
+}
+
 /* The end of a run that does not begin: it has taken its inputs all the same. */
 static BurnStatus refuse_run(BurnTensor *const *inputs, size_t input_count, BurnStatus status) {
   for (size_t i = 0; i < input_count; i++) burn_drop(inputs[i]);
@@ -276,10 +296,12 @@ BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t in
   const OnnxBody *body = graph->program->body;
   onnx_graph_forget_strings(graph);
   if (input_count != body->input_count || output_count != body->output_count) {
-    return refuse_run(
-        inputs, input_count,
-        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs and %zu outputs were given, it has %u and %u",
-                         graph->program->label, input_count, output_count, body->input_count, body->output_count));
+    return refuse_run(inputs, input_count,
+                      burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                       "%s: %zu inputs and %zu outputs were given, it has %u (%s) and %u (%s)",
+                                       graph->program->label, input_count, output_count, body->input_count,
+                                       names_of(body, body->inputs, body->input_count).text, body->output_count,
+                                       names_of(body, body->outputs, body->output_count).text));
   }
   OnnxValue *values = calloc(output_count + 1, sizeof *values);
   if (!values) return refuse_run(inputs, input_count, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory"));
@@ -315,8 +337,9 @@ static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, 
                               BurnTensor **sorted, bool *given) {
   const OnnxBody *body = graph->program->body;
   if (count != body->input_count) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs were given, it has %u", graph->program->label,
-                            count, body->input_count);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs were given, it has %u (%s)",
+                            graph->program->label, count, body->input_count,
+                            names_of(body, body->inputs, body->input_count).text);
   }
   for (size_t i = 0; i < count; i++) {
     const uint32_t at = onnx_find_slot(body, body->inputs, body->input_count, names[i]);

@@ -3,6 +3,7 @@
 #include "status_chain.h"
 
 #include <burn/burn.h>
+#include <burn/text.h>
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -186,7 +187,7 @@ static char *describe(const char *path, bool json, BurnStatus *status) {
   cJSON_Delete(info);
   onnx_program_release(program);
   if (!text) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
-  return text;
+  return text ? burn_text_clean(text) : NULL; /* names are of others */
 }
 
 char *burn_onnx_info(const char *path, bool json, BurnStatus *status) {

@@ -108,6 +108,13 @@ static BurnStatus write_outputs(const char *out, const char *const *names, BurnT
   return burn_npz_write(out, names, outputs, count, false);
 }
 
+/* A name that a file gives may have bytes that a terminal obeys. */
+static void print_name(const char *name) {
+  char clean[256];
+  (void)snprintf(clean, sizeof clean, "%s", name);
+  printf("%s:\n", burn_text_clean(clean));
+}
+
 /* The outputs, which are taken, printed or written. */
 static BurnStatus give(const BurnGraph *graph, BurnTensor *const *outputs, size_t count, const char *out) {
   const char **names = calloc(count + 1, sizeof *names);
@@ -118,7 +125,7 @@ static BurnStatus give(const BurnGraph *graph, BurnTensor *const *outputs, size_
     status = write_outputs(out, names, outputs, count);
   } else {
     for (size_t i = 0; names && i < count; i++) {
-      printf("%s:\n", names[i]);
+      print_name(names[i]);
       if (outputs[i]) burn_print(burn_clone(outputs[i]));
       if (!outputs[i]) print_strings(graph, names[i]);
     }

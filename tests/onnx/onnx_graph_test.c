@@ -218,7 +218,11 @@ static void inputs_are_checked(void **state) {
   BurnTensor *three = burn_zeros(device, BURN_SHAPE(3, 2), BURN_DTYPE_F32);
   status = burn_graph_run(graph, &three, 1, &y, 1);
   assert_null(y);
-  assert_non_null(strstr(burn_status_message(status), "input 'x' is f32 [3,2], expected f32 [2,-1]"));
+  assert_non_null(strstr(burn_status_message(status), "input 'x' is f32 [3,2], expected f32 [2,-1] (-1: any size)"));
+  status = burn_graph_run(graph, NULL, 0, &y, 1);
+  assert_non_null(strstr(burn_status_message(status), ": 0 inputs and 1 outputs were given, it has 1 (x) and 1 (y)"));
+  status = burn_graph_run_named(graph, NULL, NULL, 0, (const char *[]){"y"}, &y, 1);
+  assert_non_null(strstr(burn_status_message(status), ": 0 inputs were given, it has 1 (x)"));
   BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
   status = burn_graph_run_named(graph, (const char *[]){"X"}, &x, 1, (const char *[]){"y"}, &y, 1);
   assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
@@ -227,6 +231,32 @@ static void inputs_are_checked(void **state) {
   assert_string_equal(value.axes[1], "n");
   assert_int_equal(value.dims[0], 2);
   burn_graph_release(graph);
+}
+
+/* The graph of "gemm" with an output called ESC ]: what a terminal would obey. */
+static void names_are_shown_without_controls(void **state) {
+  static const char escaped[] = "onnx_graph_test.onnx";
+  char path[1024];
+  uint8_t *bytes = NULL;
+  size_t count = 0, found = 0;
+  BurnStatus status = BURN_OK;
+  (void)state;
+  snprintf(path, sizeof path, "%s/gemm", ONNX_CORPUS);
+  assert_int_equal(burn_file_read(path, 1 << 16, &bytes, &count), BURN_OK);
+  for (size_t i = 1; i < count; i++) { /* a string of one byte: its length, and y */
+    if (bytes[i - 1] != 1 || bytes[i] != 'y') continue;
+    bytes[i] = 0x1b;
+    found++;
+  }
+  assert_int_equal(found, 2); /* of the node, of the graph */
+  assert_int_equal(burn_file_write(escaped, bytes, count), BURN_OK);
+  char *text = burn_onnx_info(escaped, false, &status);
+  if (!text) fail_msg("%s", burn_status_message(status));
+  assert_null(strchr(text, 0x1b));
+  assert_non_null(strstr(text, "outputs     ?  float32"));
+  free(text);
+  free(bytes);
+  remove(escaped);
 }
 
 /* -- the module -------------------------------------------------------------------------------- */
@@ -383,6 +413,7 @@ int main(void) {
                                      cmocka_unit_test(hostile_steps_are_told),
                                      cmocka_unit_test(any_beginning_is_survived),
                                      cmocka_unit_test(inputs_are_checked),
+                                     cmocka_unit_test(names_are_shown_without_controls),
                                      cmocka_unit_test(gradients_reach_initializers),
                                      cmocka_unit_test(gradients_reach_a_linear_layer),
                                      cmocka_unit_test(batch_norm_follows_in_training),
