@@ -79,17 +79,22 @@ static BurnStatus encode(const Tokenizing *with, const char *text, size_t length
 
 /* -- the text of tokens ----------------------------------------------------------------------- */
 
-/* Numbers with anything but digits between them. */
+/* Numbers with spaces, commas or brackets between them, as lists have them. */
 static BurnStatus parse_ids(const char *text, size_t length, BurnTokenList *ids) {
+  static const char between[] = " ,[]\t\r\n";
   BurnStatus status = BURN_OK;
   for (size_t at = 0; at < length && status == BURN_OK;) {
-    int64_t id = 0;
     const size_t begin = at;
+    int64_t id = 0;
     for (; at < length && text[at] >= '0' && text[at] <= '9' && id <= INT32_MAX; at++) id = 10 * id + (text[at] - '0');
-    if (at > begin)
-      status = burn_token_list_add(ids, id);
-    else
-      at++;
+    const bool ends = at == length || (text[at] != '\0' && strchr(between, text[at]));
+    if (!ends || id > INT32_MAX) {
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                              "byte %zu: a number of a token is expected, 0 to %d, with spaces or commas between them",
+                              begin, INT32_MAX);
+    }
+    if (at > begin) status = burn_token_list_add(ids, id);
+    at += at < length;
   }
   return status;
 }
@@ -146,6 +151,8 @@ static BurnStatus all_of_input(const Tokenizing *with, int end) {
     }
   }
   if (any && made && status == BURN_OK) status = one(with, text, length);
+  if (status == BURN_OK && ferror(stdin))
+    status = burn_status_make(BURN_STATUS_IO, "standard input cannot be read to its end");
   free(text);
   return made ? status : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a text of %zu bytes", length);
 }

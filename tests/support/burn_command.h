@@ -19,7 +19,7 @@
 static const char burn[] = BURN_BUILD_DIR "/bin/burn";
 
 /* The document that a shell command prints, and its exit status. The caller deletes the document. */
-static cJSON *run_json(const char *command, int *exit_status) {
+static inline cJSON *run_json(const char *command, int *exit_status) {
   FILE *pipe = popen(command, "r");
   assert_non_null(pipe);
   size_t capacity = 1 << 22, used = 0;
@@ -35,13 +35,13 @@ static cJSON *run_json(const char *command, int *exit_status) {
   return root;
 }
 
-static int number(const cJSON *object, const char *name) {
+static inline int number(const cJSON *object, const char *name) {
   const cJSON *item = cJSON_GetObjectItem(object, name);
   assert_true(cJSON_IsNumber(item));
   return item->valueint;
 }
 
-static const char *text_of(const cJSON *object, const char *name) {
+static inline const char *text_of(const cJSON *object, const char *name) {
   const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
   assert_non_null(text);
   return text;
