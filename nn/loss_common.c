@@ -39,8 +39,10 @@ BurnStatus burn_nn_check_alike(const char *layer, const BurnNnOperand *operands,
   for (size_t i = 1; i < count; i++) {
     const BurnShape shape = burn_shape(operands[i].tensor);
     if (first.rank == 0 || shape.rank == 0 || same_shape(first, shape)) continue;
-    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: %s %s, %s %s", layer, operands[0].name,
-                            burn_shape_text(first).text, operands[i].name, burn_shape_text(shape).text);
+    const bool fits = burn_element_count(operands[0].tensor) == burn_element_count(operands[i].tensor);
+    return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: %s %s and %s %s differ in shape%s", layer, operands[0].name,
+                            burn_shape_text(first).text, operands[i].name, burn_shape_text(shape).text,
+                            fits ? "; burn_reshape makes one like the other" : "");
   }
   return BURN_OK;
 }

@@ -80,7 +80,7 @@ static void test_distances(void **state) {
   nn_assert_failed(burn_cosine_similarity_forward(&cosine, burn_clone(x), burn_clone(y)),
                    "cosine_similarity: dim 2 is outside -2..1");
   nn_assert_failed(burn_pairwise_distance_forward(&m, burn_clone(x), nn_pattern(device, BURN_SHAPE(1, 5), 1)),
-                   "pairwise_distance: x1 [3,5], x2 [1,5]");
+                   "pairwise_distance: x1 [3,5] and x2 [1,5] differ in shape");
   burn_drop(x);
   burn_drop(y);
 }

@@ -84,7 +84,7 @@ static void test_refused(void **state) {
                    "conv2d: gram_matrix_loss: layer weight -1 is not a number of 0 or more");
   nn_assert_failed(
       burn_gram_matrix_loss_forward(&m, image(device, 1), nn_pattern(device, BURN_SHAPE(3), 1), BURN_REDUCTION_MEAN),
-      "gram_matrix_loss: predictions [1,3,16,16], targets [3]");
+      "gram_matrix_loss: predictions [1,3,16,16] and targets [3] differ in shape");
   BurnTensor *small = nn_pattern(device, BURN_SHAPE(1, 3, 8, 8), 1);
   nn_assert_failed(burn_gram_matrix_loss_forward(&m, burn_clone(small), small, BURN_REDUCTION_MEAN),
                    "gram_matrix_loss: images [batch, 3, height, width] of 16 x 16 or more expected, found [1,3,8,8]");

@@ -329,7 +329,7 @@ static void test_refused(void **state) {
                    "mse_loss: reduction BatchMean is only of kl_div_loss");
   nn_assert_failed(burn_mse_loss_forward(&mse, X, T, 9), "mse_loss: reduction 9 is not one of 0..3");
   nn_assert_failed(burn_mse_loss_forward(&mse, X, burn_sum_dim(T, 1), BURN_REDUCTION_MEAN),
-                   "mse_loss: predictions [3,4], targets [3,1]");
+                   "mse_loss: predictions [3,4] and targets [3,1] differ in shape");
   drop_inputs(&in);
 }
 
