@@ -58,6 +58,13 @@ bool command_parse(int argc, char **argv, const char *usage, const Argument *arg
   return parsed == ARGUMENTS_OK;
 }
 
+int command_fail(const char *name, BurnStatus status) {
+  char message[2048];
+  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
+  fprintf(stderr, "burn %s: %s\n", name, burn_text_clean(message));
+  return COMMAND_FAILED;
+}
+
 int command_print_json(cJSON *tree) {
   char *text = tree ? cJSON_Print(tree) : NULL;
   cJSON_Delete(tree);

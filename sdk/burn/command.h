@@ -56,6 +56,9 @@ typedef struct Opened {
 } Opened;
 Opened command_try_open(const char *stack, const Need *need);
 
+/* Says on stderr why a subcommand ("onnx") failed; what messages quote of files may be any bytes. COMMAND_FAILED. */
+int command_fail(const char *name, BurnStatus status);
+
 /* Prints a JSON tree and ends it; NULL or a full memory is COMMAND_FAILED with a message on stderr. */
 int command_print_json(cJSON *tree);
 

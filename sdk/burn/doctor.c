@@ -209,7 +209,7 @@ int command_doctor(int argc, char **argv) {
     return status;
   if (!read_need(need_text, &need)) return COMMAND_USAGE;
   const BurnStatus retried = retry ? burn_plugin_retry() : BURN_OK;
-  if (retried != BURN_OK) fprintf(stderr, "burn doctor: %s\n", burn_status_message(retried));
+  if (retried != BURN_OK) (void)command_fail("doctor", retried);
   char abi[32];
   cJSON *root = cJSON_CreateObject();
   snprintf(abi, sizeof abi, "%u.%u", BURN_ABI_MAJOR, BURN_ABI_MINOR);

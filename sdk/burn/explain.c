@@ -120,7 +120,7 @@ static int explain(size_t example, const char *backend, cJSON *list) {
     if (list) add_json(list, example, &s);
     burn_drop(y);
   }
-  if (status != BURN_OK) fprintf(stderr, "burn explain: %s\n", burn_status_message(status));
+  if (status != BURN_OK) (void)command_fail("explain", status);
   burn_device_close(device);
   return status == BURN_OK ? COMMAND_OK : COMMAND_FAILED;
 }

@@ -3,19 +3,13 @@
 #include "system.h"
 
 #include <burn/onnx_generate.h>
-#include <burn/text.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(BurnStatus status) {
-  char message[4096];
-  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
-  fprintf(stderr, "burn import: %s\n", burn_text_clean(message));
-  return COMMAND_FAILED;
-}
+static int fail(BurnStatus status) { return command_fail("import", status); }
 
 static void show_progress(void *context, size_t done, size_t total) {
   (void)context;

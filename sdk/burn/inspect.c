@@ -206,9 +206,7 @@ static cJSON *inspect(const char *path, BurnDevice *device) {
   burn_value_destroy(metadata);
   burn_value_destroy(item);
   if (status == BURN_OK) return root;
-  char message[1024];
-  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
-  fprintf(stderr, "burn inspect: %s\n", burn_text_clean(message));
+  (void)command_fail("inspect", status);
   cJSON_Delete(root);
   return NULL;
 }

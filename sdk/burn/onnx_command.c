@@ -12,12 +12,7 @@
 
 enum { MAX_INPUTS = 16, MOST_TEXT = 1 << 28 };
 
-static int fail(BurnStatus status) {
-  char message[2048];
-  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
-  fprintf(stderr, "burn onnx: %s\n", burn_text_clean(message));
-  return COMMAND_FAILED;
-}
+static int fail(BurnStatus status) { return command_fail("onnx", status); }
 
 static int info(const char *path, bool json) {
   BurnStatus status = BURN_OK;

@@ -306,7 +306,7 @@ static void load_packs(void) {
     const BurnPluginInfo *info = burn_plugin_info(i);
     if (!info->usable || strcmp(info->kind, "kernel pack") != 0) continue;
     const BurnStatus status = burn_plugin_load(info->name);
-    if (status != BURN_OK) fprintf(stderr, "burn ops: %s\n", burn_status_message(status));
+    if (status != BURN_OK) (void)command_fail("ops", status);
   }
 }
 
@@ -334,8 +334,7 @@ int command_ops(int argc, char **argv) {
   BurnDevice *device = burn_device_open(stack);
   if (failure == BURN_OK) failure = burn_device_status(device);
   if (failure != BURN_OK) {
-    fprintf(stderr, "burn ops: %s\n", burn_status_message(failure));
-    status = COMMAND_FAILED;
+    status = command_fail("ops", failure);
   } else if (json) {
     status = print_json(device, op);
   } else {

@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int fail(BurnStatus status) {
-  fprintf(stderr, "burn report: %s\n", burn_status_message(status));
-  return COMMAND_FAILED;
-}
+static int fail(BurnStatus status) { return command_fail("report", status); }
 
 static int print(const BurnReportConfig *config, bool summary) {
   BurnStatus status = BURN_OK;

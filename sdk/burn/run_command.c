@@ -187,7 +187,7 @@ static int start(const Options *options, const char *const *paths, size_t count)
              .watched = isatty(STDERR_FILENO)};
   const BurnStatus status = run_all(&run, paths, count);
   (void)fflush(stdout);
-  if (status != BURN_OK) fprintf(stderr, "burn run: %s\n", burn_status_message(status));
+  if (status != BURN_OK) (void)command_fail("run", status);
   end(&run);
   return status == BURN_OK ? COMMAND_OK : COMMAND_FAILED;
 }

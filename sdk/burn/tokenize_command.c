@@ -14,12 +14,7 @@ typedef struct Tokenizing {
   bool decode, json, keep_special, count;
 } Tokenizing;
 
-static int fail(BurnStatus status) {
-  char message[2048];
-  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
-  fprintf(stderr, "burn tokenize: %s\n", burn_text_clean(message));
-  return COMMAND_FAILED;
-}
+static int fail(BurnStatus status) { return command_fail("tokenize", status); }
 
 /* -- tokens of a text ------------------------------------------------------------------------- */
 

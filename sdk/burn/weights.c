@@ -24,12 +24,7 @@ static BurnStoreNames names_of(const Options *options) {
                           .exclude_count = options->exclude ? 1 : 0};
 }
 
-static int fail(BurnStatus status) {
-  char message[2048];
-  (void)snprintf(message, sizeof message, "%s", burn_status_message(status));
-  fprintf(stderr, "burn weights: %s\n", burn_text_clean(message));
-  return COMMAND_FAILED;
-}
+static int fail(BurnStatus status) { return command_fail("weights", status); }
 
 static double elements_of(const BurnStoreEntry *entry) {
   double elements = 1;

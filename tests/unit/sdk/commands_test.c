@@ -616,6 +616,12 @@ static void test_report(void **state) {
   snprintf(command, sizeof command, "burn report %s", folder);
   expect_run(command, 1, "has no logs of metrics");
   expect_run("burn report", 2, "a folder is missing");
+  /* A log of others says what a terminal would obey. */
+  snprintf(command, sizeof command,
+           "cd %s && mkdir -p e/train/epoch-1 && printf '\\033[2J,1\\n' >e/train/epoch-1/Loss.log", folder);
+  expect_run(command, 0, "");
+  snprintf(command, sizeof command, "burn report %s/e", folder);
+  expect_run(command, 1, "line 1: '?[2J,1' is no value of a metric\n");
   snprintf(command, sizeof command, "rm -r %s", folder);
   expect_run(command, 0, "");
 }
