@@ -2,6 +2,8 @@
 #include "core_internal.h"
 #include "platform.h"
 
+#include <burn/text.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,10 @@ static int32_t BURN_API_CALL host_log_enabled(uint32_t level) { return level <= 
 static void BURN_API_CALL host_log(uint32_t level, const char *component, const char *text) {
   static const char *const names[] = {"", "error", "warning", "info", "debug"};
   if (!host_log_enabled(level)) return;
-  fprintf(stderr, "burn: %s: %s: %s\n", level <= BURN_LOG_DEBUG ? names[level] : "debug", component, text);
+  char *clean = strdup(text); /* messages quote files and names of others */
+  fprintf(stderr, "burn: %s: %s: %s\n", level <= BURN_LOG_DEBUG ? names[level] : "debug", component,
+          clean ? burn_text_clean(clean) : "out of memory");
+  free(clean);
 }
 
 void burn__log(uint32_t level, const char *component, const char *format, ...) {

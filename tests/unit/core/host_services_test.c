@@ -10,10 +10,31 @@
 #include <burn/plugin/random.h>
 #include <burn/plugin/services.h>
 
+#include <stdio.h>
+#include <unistd.h>
+
 static void test_unknown_services_are_null(void **state) {
   (void)state;
   assert_null(burn_host()->get_interface("burn.no_such_service", 1));
   assert_null(burn_host()->get_interface(BURN_RANDOM_INTERFACE_NAME, 2));
+}
+
+/* What messages quote of files has no power over a terminal. */
+static void test_logs_are_without_controls(void **state) {
+  char out[128];
+  FILE *file = tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  (void)state;
+  assert_non_null(file);
+  assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+  burn_host()->log(BURN_LOG_WARN, "test", "a\x1b[2Jb\tc\nd");
+  fflush(stderr);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  rewind(file);
+  out[fread(out, 1, sizeof out - 1, file)] = '\0';
+  fclose(file);
+  assert_string_equal(out, "burn: warning: test: a?[2Jb\tc\nd\n");
 }
 
 static void test_words_are_those_of_the_header(void **state) {
@@ -66,6 +87,7 @@ static void test_a_failure_sticks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unknown_services_are_null),
+      cmocka_unit_test(test_logs_are_without_controls),
       cmocka_unit_test(test_words_are_those_of_the_header),
       cmocka_unit_test(test_a_builder_of_the_host_runs_ops),
       cmocka_unit_test(test_a_failure_sticks),
