@@ -190,6 +190,12 @@ static BurnStatus check_strings(const BurnGraph *graph, size_t i, const char *na
                             : "none are set; see burn_graph_set_strings");
 }
 
+static const char *open_axes(const BurnGraphValue *value) {
+  bool open = false;
+  for (uint32_t k = 0; k < value->rank; k++) open = open || value->dims[k] < 0;
+  return open ? " (-1: any size)" : "";
+}
+
 static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor *x) {
   const BurnGraphValue value = burn_graph_input(graph, i);
   if (value.strings) return check_strings(graph, i, value.name, x);
@@ -199,15 +205,12 @@ static BurnStatus check_input(const BurnGraph *graph, size_t i, const BurnTensor
   if (status != BURN_OK) return burn_status_annotate(status, "%s: input '%s'", graph->program->label, value.name);
   if (fits(&value, x, graph->program->free_batch)) return BURN_OK;
   BurnShape wanted = {value.rank, {0}};
-  bool open = false;
-  for (uint32_t k = 0; k < value.rank; k++) {
-    wanted.dims[k] = value.dims[k];
-    open = open || value.dims[k] < 0;
-  }
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s%s",
+  for (uint32_t k = 0; k < value.rank; k++) wanted.dims[k] = value.dims[k];
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input '%s' is %s %s, expected %s %s%s%s",
                           graph->program->label, value.name, burn_dtype_name(burn_dtype(x)),
                           burn_shape_text(burn_shape(x)).text, burn_dtype_name(value.dtype),
-                          burn_shape_text(wanted).text, open ? " (-1: any size)" : "");
+                          burn_shape_text(wanted).text, open_axes(&value),
+                          fits(&value, x, true) ? "; with free_batch of BurnGraphOptions axis 0 has any size" : "");
 }
 
 int32_t onnx_input_narrow_type(const BurnGraph *graph, size_t i) {
