@@ -160,25 +160,27 @@ static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEnt
   return entry->waits ? BURN_OK : finish_step(one, value);
 }
 
-/* The path of the parameter that has this id and the gradient; NULL: there is none. */
-static const char *twin_of(const StepContext *step, uint64_t id) {
+/* The parameter that has this id and the gradient; NULL: there is none. */
+static const BurnParam *twin_of(const StepContext *step, uint64_t id) {
   for (size_t i = 0; i < step->done; i++) {
-    if (step->found[i].param->id == id) return step->found[i].param->path;
+    if (step->found[i].param->id == id) return step->found[i].param;
   }
   return NULL;
 }
 
-/* A parameter that asks for a gradient and has none is legal, as one that this batch did not use. Of two that were to
- * be one, by a copy of the struct, the first has taken the gradient of both. */
+/* A parameter that asks for a gradient and has none is legal, as one that this batch did not use; or it is met a second
+ * time, where two rows of a list or an option are one module. Of two that were to be one, by a copy of the struct, the
+ * first has taken the gradient of both. */
 static void note_missed(StepContext *step, const BurnModuleTensor *tensor) {
   char text[BURN_MISSED_BYTES];
   const size_t used = strlen(step->missed_paths), room = sizeof step->missed_paths - used;
   if (!burn_is_require_grad(tensor->param->value)) return;
+  const BurnParam *twin = step->optimizer->warned ? NULL : twin_of(step, tensor->param->id);
+  if (twin == tensor->param) return;
   step->missed++;
   if (step->optimizer->warned) return;
-  const char *twin = twin_of(step, tensor->param->id);
   const int length = snprintf(text, sizeof text, "%s%.150s%s%.150s%s", used ? ", " : "", tensor->path,
-                              twin ? " (has the id of " : "", twin ? twin : "", twin ? ")" : "");
+                              twin ? " (has the id of " : "", twin && twin->path ? twin->path : "", twin ? ")" : "");
   if (length > 0 && (used == 0 || (size_t)length < room)) snprintf(step->missed_paths + used, room, "%s", text);
 }
 

@@ -749,6 +749,39 @@ static void copies_of_a_parameter_are_named(void **state) {
   Pair_release(&pair);
 }
 
+#define SHARED_FIELDS(X) X(BurnModuleOption, one, "") X(BurnModuleOption, two, "the same module")
+BURN_MODULE(Shared, SHARED_FIELDS);
+
+/* As bindings have it whose objects are shared: the module is met twice, and stepped once, without a word. */
+static void a_module_in_two_places_is_stepped_once(void **state) {
+  (void)state;
+  char text[512];
+  Pair pair = pair_make(BURN_DTYPE_F64), alone = pair_make(BURN_DTYPE_F64);
+  Shared shared = {{Pair_type(), &pair, true}, {Pair_type(), &pair, true}};
+  BurnOptimizer *optimizers[] = {burn_sgd_create(NULL), burn_sgd_create(NULL)};
+  double values[WEIGHTS + BIASES], wanted[WEIGHTS + BIASES];
+  FILE *file = tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  assert_non_null(file);
+  assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+  const BurnStatus both =
+      burn_train_step(optimizers[0], burn_module(Shared, &shared), pair_loss(&pair, 1), LEARNING_RATE);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  rewind(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  check_status(both);
+  assert_string_equal(text, "");
+  check_status(burn_train_step(optimizers[1], burn_module(Pair, &alone), pair_loss(&alone, 1), LEARNING_RATE));
+  pair_read(&pair, values);
+  pair_read(&alone, wanted);
+  assert_memory_equal(values, wanted, sizeof values);
+  for (size_t i = 0; i < 2; i++) burn_optimizer_destroy(optimizers[i]);
+  Pair_release(&pair);
+  Pair_release(&alone);
+}
+
 static int open_device(void **state) {
   (void)state;
   device = test_stack_device("ndarray", true);
@@ -789,6 +822,7 @@ int main(void) {
       cmocka_unit_test(steps_that_reach_nothing_fail),
       cmocka_unit_test(missing_gradients_are_named_once),
       cmocka_unit_test(copies_of_a_parameter_are_named),
+      cmocka_unit_test(a_module_in_two_places_is_stepped_once),
   };
   return cmocka_run_group_tests_name("optimizer", tests, open_device, close_device);
 }
