@@ -362,6 +362,13 @@ class Training(unittest.TestCase):
         self.assertLess(heard[-1]["valid"]["Loss"], heard[0]["valid"]["Loss"])
         self.assertAlmostEqual(learner.evaluate(self.loader)["Loss"], heard[-1]["valid"]["Loss"], 6)
 
+    def test_runs_end_without_improvement(self):
+        learner = burn.train.Learner(Linear(), burn.optim.Sgd(), linear_step, metrics=[Items()])
+        result = learner.fit(self.loader, self.loader, epochs=9, early_stopping=burn.train.NoImprovement("Items", epochs=2))
+        self.assertEqual((result.epochs_done, result.stopped_early), (3, True))  # always 8: the first epoch stays the best
+        with self.assertRaisesRegex(burn.BurnError, "watches the metric 'items', which this run does not have. It has: Loss, Items"):
+            learner.fit(self.loader, epochs=9, early_stopping=burn.train.NoImprovement("items", "train"))
+
     def test_exceptions_of_steps_are_raised_as_they_are(self):
         def step(model, batch):
             raise KeyError("mine")

@@ -58,6 +58,14 @@ class _Listener:
             self.function(self.epochs[-1])
 
 
+class NoImprovement:
+    """Ends a run after so many epochs without a better value of a metric, of "train" or "valid"; the first `warmup_epochs` never end it."""
+
+    def __init__(self, metric="Loss", split="valid", *, highest=False, epochs=1, warmup_epochs=0):
+        self.config = _c.BurnNoImprovement(metric=metric, split=("train", "valid").index(split), highest=highest, epochs=epochs, warmup_epochs=warmup_epochs)
+        self.strategy = _c.burn_stop_without_improvement(self.config)  # which points at the config
+
+
 def _metrics(metrics):
     return {"items": [m.metric for m in metrics], "count": len(metrics)}
 
@@ -65,17 +73,20 @@ def _metrics(metrics):
 
 class Learner:
     """Trains a module. step(model, batch) returns the loss, or (loss, output, targets), or a dict of tensors with "loss"; in validation
-    it gets the model on the device below autodiff. `lr` is a number or a schedule. Other keywords are those of BurnLearnerConfig."""
+    it gets the model on the device below autodiff. `lr` is a number or a schedule. Other keywords are those of BurnLearnerConfig;
+    `early_stopping` is a NoImprovement, or one of C, whose config is not kept alive by it."""
 
     def __init__(self, model, optimizer, step, *, metrics=None, device=None):
         self.model, self.optimizer, self.step_function, self.device = model, optimizer, step, chosen(device)
         self.metrics = [metric.accuracy()] if metrics is None else list(metrics)
 
-    def fit(self, train, valid=None, *, epochs=1, lr=1e-3, on_epoch=None, quiet=True, devices=(), **config):
+    def fit(self, train, valid=None, *, epochs=1, lr=1e-3, on_epoch=None, quiet=True, devices=(), early_stopping=None, **config):
         """Trains for some epochs on loaders; the outcome, with the values of each epoch. devices: several that share each batch, the
         learner's first; step is called from a thread for each then."""
         module, task, listener = self.model._module(), _Task(self.model, self.step_function), _Listener(on_epoch)
         rate = {"learning_rate": lr} if isinstance(lr, (int, float)) else {"schedule": lr._schedule}
+        if early_stopping is not None:
+            config["early_stopping"] = getattr(early_stopping, "strategy", early_stopping)
         devices = [self.device if i == 0 else chosen(device) for i, device in enumerate(devices)]
         settings = _c.BurnLearnerConfig(epochs=epochs, devices=devices, device_count=len(devices), metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
                                         on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **rate, **config)
@@ -91,4 +102,4 @@ class Learner:
         return Epoch(result)["valid"]
 
 
-__all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "Result"]
+__all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "NoImprovement", "Result"]
