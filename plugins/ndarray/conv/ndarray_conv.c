@@ -7,8 +7,7 @@
 
 enum {
   PACKED_PIXELS = 512, /* from which on a copy of the weights costs next to nothing */
-  PANEL_DEPTH = 192,   /* taps at once: what they see of a tile of pixels stays in the first-level cache */
-  DIRECT_DEPTH = 1024, /* the same for few output channels, which hardly come back to it */
+  DIRECT_DEPTH = 1024, /* taps at once, where few output channels hardly come back to what they see */
   COPY_GRAIN = 16384,  /* elements of a copy that are worth a chunk of a parallel loop */
   SHARE_CHANNELS = 64, /* least output channels of a share: every share gathers its pixels anew */
 };
@@ -45,6 +44,7 @@ static int64_t tile_lanes(const NdConvPlan *plan) { return ND_CONV_VECTORS * pla
 
 /* Elements of an item's sums for one channel. */
 static int64_t partial_row(const NdConvPlan *plan) {
+  if (plan->way == ND_CONV_POINTS) return tile_lanes(plan);
   if (plan->way != ND_CONV_IMAGES) return plan->phases->whole.vector_count * plan->loops->lanes;
   return plan->band * plan->y.out_step * plan->x.out * plan->loops->lanes;
 }
@@ -178,7 +178,8 @@ static bool pack_weights(Conv *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t tiles = padded_channels(plan) / plan->loops->rows, pixels = plan->y.grid * plan->x.grid * plan->batch;
   int64_t taps = 0;
-  if (plan->way != ND_CONV_PANELS || !nd_conv_gathers_all(plan) || pixels < PACKED_PIXELS) return true;
+  const bool panels = plan->way == ND_CONV_PANELS && nd_conv_gathers_all(plan) && pixels >= PACKED_PIXELS;
+  if (plan->way != ND_CONV_POINTS && !panels) return true;
   for (int64_t p = 0; p < plan->phase_count; p++) taps += plan->phases[p].tap_count;
   work->packed_bytes = (uint64_t)(taps * plan->groups * padded_channels(plan) * plan->element_bytes);
   if (work->packed_bytes == 0) return true;
@@ -240,6 +241,26 @@ static void run_plane(const Conv *work, const NdConvItem *item, const NdConvProd
   work->plan.loops->plane(&plane);
 }
 
+/* An item whose windows are one number. */
+static void run_points(const Conv *work, const NdConvItem *item, const NdConvProduct *product, const void *input,
+                       char *output) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, taps = plan->phases->tap_count;
+  NdConvPoints points = {.bias = product->bias, .output = output, .partial = product->partial};
+  points.plane = product->plane;
+  points.pixels = item->rows;
+  points.channels = product->channels;
+  points.weights_row = product->weights_row;
+  for (int64_t done = 0; done < taps; done += points.depth) {
+    points.depth = nd_min(work->depth, taps - done);
+    points.first = done == 0;
+    points.last = done + points.depth == taps;
+    points.input = (const char *)input + done * points.plane * bytes;
+    points.weights = (const char *)product->weights + done * plan->loops->rows * bytes;
+    plan->loops->points(&points);
+  }
+}
+
 /* One phase of an item; output is that of the phase's first pixel in the item. */
 static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhase *phase, const NdConvItem *item,
                       int64_t first_channel, const void *input, char *output) {
@@ -252,6 +273,10 @@ static void run_phase(const Conv *work, const Scratch *scratch, const NdConvPhas
   }
   if (plan->way == ND_CONV_ROWS) {
     run_plane(work, item, &product, input, output);
+    return;
+  }
+  if (plan->way == ND_CONV_POINTS) {
+    run_points(work, item, &product, input, output);
     return;
   }
   product.pieces = grid->pieces;
@@ -365,7 +390,7 @@ static bool conv_run(Conv *work) {
     flops += 2 * (double)plan->phases[p].tap_count * (double)plan->phases[p].columns;
   }
   flops *= (double)(plan->images * plan->band * work->share);
-  work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : PANEL_DEPTH, nd_max(work->max_taps, 1));
+  work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : ND_CONV_DEPTH, nd_max(work->max_taps, 1));
   atomic_init(&work->out_of_memory, false);
   const bool is_ready = copy_items(work) && pack_weights(work);
   if (is_ready) {

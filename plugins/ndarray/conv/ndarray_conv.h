@@ -6,12 +6,15 @@
  * offset. A transposed convolution is s * s convolutions, one for each phase of its output. Without padding and stride
  * there is no copy: the planes of the input are read where they lie.
  *
- * The pixels of the output are cut into vectors in one of four ways:
+ * The pixels of the output are cut into vectors in one of five ways:
  * - running: vectors run on over the rows of the copy, the unused columns at the ends of rows included; the loops load
  * them where they lie (ND_CONV_DIRECT).
  * - packed: vectors hold pixels only, also of several images; what each tap sees of them is gathered first, piece by
  * piece into the first-level cache (ND_CONV_PANELS, and the gradient of many weights). Rows that are whole vectors are
  * read where they lie here too.
+ * - points: vectors run on over a whole plane, which counts as one column, and are read where they lie, without a
+ * table of vectors (ND_CONV_POINTS: kernels of one tap with stride 1 and no padding). The last ones are moved back to
+ * where they are whole.
  * - images: a vector holds one pixel of as many images, and the copy has it so (ND_CONV_IMAGES). Small planes then
  * waste no lanes and need no gathering; and pixels that see the same taps make tiles of their own, which leave the
  * padding out.
@@ -19,13 +22,23 @@
  * to do anything else with, and the gradient of few weights). The gradient of a weight has one more (ND_CONV_CHANNELS):
  * lanes are output channels, and pixels are numbers that are broadcast from where they lie.
  *
- * Weights are read where the op has them: a tile broadcasts them one by one. */
+ * Weights are read where the op has them, or packed where many pixels use them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
 #define BURN_NDARRAY_CONV_H
 
 #include "ndarray_conv_loops.h"
 
-typedef enum NdConvWay { ND_CONV_DIRECT, ND_CONV_PANELS, ND_CONV_IMAGES, ND_CONV_ROWS, ND_CONV_CHANNELS } NdConvWay;
+/* Taps at once: what they see of a tile of pixels stays in the first-level cache. */
+enum { ND_CONV_DEPTH = 192 };
+
+typedef enum NdConvWay {
+  ND_CONV_DIRECT,
+  ND_CONV_PANELS,
+  ND_CONV_POINTS,
+  ND_CONV_IMAGES,
+  ND_CONV_ROWS,
+  ND_CONV_CHANNELS
+} NdConvWay;
 
 /* One axis, rows (y) or columns (x). */
 typedef struct NdConvAxis {
@@ -116,6 +129,8 @@ void nd_conv_plan_close(NdConvPlan *plan);
 
 /* Chooses the way and cuts the output into items, enough for so many threads, once the axes are known. */
 void nd_conv_cut(NdConvPlan *plan, uint32_t threads);
+/* The same for kernels of one tap, as ND_CONV_POINTS; false, and nothing done, where that does not suit. */
+bool nd_conv_cut_points(NdConvPlan *plan);
 /* The same for the gradient of a weight, where sums follow the cut: it depends on shapes alone. */
 void nd_conv_cut_gradient(NdConvPlan *plan);
 /* True if packed vectors are gathered even where their pixels are neighbours. */

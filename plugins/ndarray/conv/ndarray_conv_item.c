@@ -17,6 +17,10 @@ enum {
   OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
   OUTER_CHANNELS = 32, /* output channels from which on the gradient counts as one of many weights */
   ITEMS_PER_THREAD = 4,
+  POINTS_PLANE =
+      96, /* least pixels of a plane where windows are one number: of fewer, too many lanes are lost at the end */
+  PAGE_BYTES = 4096,
+  FIRST_WAYS = 8, /* lines at distances of whole pages that the first-level cache has room for */
 };
 
 /* -- the cut ---------------------------------------------------------------------------------- */
@@ -118,6 +122,37 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
   settle(plan, 1, nd_min(rows_of_copy(plan), rows));
 }
 
+/* True if what a tile of pixels sees in as many planes as are seen at once stays in the first-level cache: planes
+ * whose size has a large power of two in it push each other out. */
+static bool stays_in_cache(const NdConvPlan *plan) {
+  const int64_t plane = plan->y.in * plan->x.in * plan->element_bytes;
+  int64_t apart = PAGE_BYTES; /* distance of the places in a page where planes begin */
+  while (plane % apart != 0) apart /= 2;
+  return nd_min(plan->channels_in, ND_CONV_DEPTH) * apart <= FIRST_WAYS * PAGE_BYTES;
+}
+
+/* True if windows are single numbers, and the output has a pixel for each of the input. */
+static bool suits_points(const NdConvPlan *plan) {
+  const int64_t pixels = plan->y.in * plan->x.in;
+  return plan->loops->points && plan->channels_in > 0 && plan->channels_out >= plan->loops->rows &&
+         lies_inside(&plan->y) && lies_inside(&plan->x) && plan->y.out * plan->x.out == pixels &&
+         pixels >= POINTS_PLANE && stays_in_cache(plan);
+}
+
+bool nd_conv_cut_points(NdConvPlan *plan) {
+  const int64_t pixels = plan->y.in * plan->x.in, tile = ND_CONV_VECTORS * plan->loops->lanes, tiles = pixels / tile;
+  if (!suits_points(plan)) return false;
+  plan->way = ND_CONV_POINTS;
+  plan->in_place = true;
+  plan->y.in = plan->y.out = plan->y.grid = plan->phases->rows = pixels;
+  plan->x.in = plan->x.out = plan->x.grid = plan->phases->columns = 1;
+  settle(plan, 1, pixels);
+  plan->bands = nd_max(1, (pixels + PANEL_PIXELS / 2) / PANEL_PIXELS);
+  plan->band = nd_ceil_div(tiles, plan->bands) * tile; /* in tiles; the last band has what is left over, too */
+  plan->bands = nd_ceil_div(tiles * tile, plan->band);
+  return true;
+}
+
 void nd_conv_cut_gradient(NdConvPlan *plan) {
   plan->in_place = needs_no_copy(plan);
   plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_ROWS : ND_CONV_PANELS;
@@ -140,7 +175,7 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
   item.first_image = block * plan->images;
   item.images = nd_min(plan->images, plan->batch - item.first_image);
   item.first_row = band * plan->band;
-  item.rows = nd_min(plan->band, plan->y.grid - item.first_row);
+  item.rows = band + 1 < plan->bands ? plan->band : plan->y.grid - item.first_row;
   item.last = (item.images < plan->images && plan->way != ND_CONV_IMAGES) || (band > 0 && band == plan->bands - 1);
   return item;
 }
@@ -325,7 +360,7 @@ static int64_t max_kernel(const NdConvPlan *plan) {
 }
 
 bool nd_conv_make_grids(NdConvPlan *plan) {
-  if (plan->way == ND_CONV_CHANNELS || plan->way == ND_CONV_ROWS) return true;
+  if (plan->way == ND_CONV_CHANNELS || plan->way == ND_CONV_ROWS || plan->way == ND_CONV_POINTS) return true;
   const int64_t width = plan->way == ND_CONV_DIRECT ? plan->row_width : plan->x.grid, rows = plan->images * plan->band;
   const int64_t vectors = nd_ceil_div(rows * width, plan->loops->lanes) + 1;
   const int64_t pieces = vectors + rows + ND_CONV_VECTORS * ND_CONV_LANES;

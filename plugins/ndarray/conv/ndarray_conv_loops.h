@@ -83,6 +83,19 @@ typedef struct NdConvProduct {
   int64_t step;  /* between pixels of a row */
 } NdConvProduct;
 
+/* output[channel][pixel] = bias[channel] + the sum over k of weights[channel][k] * input[k][pixel], a chunk of k. */
+typedef struct NdConvPoints {
+  const void *input, *weights; /* packed; from the first k of the chunk on */
+  const void *bias;            /* [channels] or NULL; used by the first chunk */
+  void *output;                /* where sums are between the chunks, too, .. */
+  void *partial;               /* .. but [channels, ND_CONV_VECTORS * lanes] of the last vectors are here */
+  int64_t plane;               /* elements from row to row of input and output */
+  int64_t pixels;              /* ND_CONV_VECTORS * lanes or more */
+  int64_t channels, depth;
+  int64_t weights_row; /* elements from channel to channel, k of other chunks included */
+  bool first, last;    /* the chunk starts with the bias; nothing follows it */
+} NdConvPoints;
+
 /* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input].
  * Up to a vector is read beyond a row. */
 typedef struct NdConvPlane {
@@ -144,6 +157,7 @@ typedef struct NdConvLoops {
   /* to[k][channel] = weights[channel * row + taps[k].weight] for channel < channels, else 0; NULL where block is
    * 0. */
   void (*pack)(const void *weights, int64_t row, const NdConvTap *taps, int64_t depth, int64_t channels, void *to);
+  void (*points)(const NdConvPoints *points); /* NULL where block is 0 */
   void (*plane)(const NdConvPlane *plane);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);

@@ -108,7 +108,8 @@ static bool forward_geometry(NdConvPlan *plan, Ndarray *nd, const NdConvShape *s
 
 bool nd_conv_plan_forward(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   if (!forward_geometry(plan, nd, shape)) return false;
-  nd_conv_cut(plan, nd->host->thread_count());
+  const bool is_point = shape->kernel[0] == 1 && shape->kernel[1] == 1;
+  if (!is_point || !nd_conv_cut_points(plan)) nd_conv_cut(plan, nd->host->thread_count());
   forward_taps(plan, shape);
   return nd_conv_make_grids(plan);
 }

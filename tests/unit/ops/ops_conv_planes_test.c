@@ -94,6 +94,17 @@ static void check_many_channels(void) {
   }
 }
 
+/* Kernels of one tap: every number of pixels that are left over after whole tiles, one chunk of taps and several. */
+static void check_points(void) {
+  for (int64_t width = 90; width <= 120; width++) {
+    check_case(&(Case){5, 6, 1, 1, width, 1, 1, 0, 1});
+    check_case(&(Case){8, 40, 2, 5, width, 1, 1, 0, 1});
+    check_case(&(Case){401, 21, 1, 1, width, 1, 1, 0, 1});
+  }
+  check_case(&(Case){400, 20, 1, 22, 23, 1, 1, 0, 1});
+  check_case(&(Case){200, 9, 1, 32, 32, 1, 1, 0, 1});
+}
+
 static void check_planes(void **state) {
   (void)state;
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64};
@@ -118,6 +129,7 @@ static void check_planes(void **state) {
     check_case(&(Case){2, 2, 2, 21, 40, 3, 2, 3, 3});
     check_case(&(Case){2, 2, 2, 21, 39, 3, 2, 2, 2});
     check_many_channels();
+    check_points();
   }
 }
 
