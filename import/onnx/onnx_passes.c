@@ -140,7 +140,7 @@ static void run_passes(OnnxProgram *program, OnnxBody *body, OnnxMerge merge) {
   static OnnxPass *const passes[] = {onnx_pass_fold,       onnx_pass_noop,   onnx_pass_common,    onnx_pass_pad,
                                      onnx_pass_batch_norm, onnx_pass_norm,   onnx_pass_gelu,      onnx_pass_dead,
                                      onnx_pass_attention,  onnx_pass_linear, onnx_pass_recurrent, onnx_pass_strength,
-                                     onnx_pass_dead};
+                                     onnx_pass_pool,       onnx_pass_dead};
   OnnxBody *const main_body = program->body;
   program->body = body;
   for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {

@@ -145,7 +145,8 @@ typedef enum OnnxMerge { ONNX_KEEP_WEIGHTS, ONNX_MERGE_WEIGHTS } OnnxMerge;
 /* Each changes the steps and weights of the main graph, and returns how many steps are gone or replaced. */
 typedef uint32_t OnnxPass(OnnxProgram *program, OnnxMerge merge);
 OnnxPass onnx_pass_fold, onnx_pass_dead, onnx_pass_common, onnx_pass_noop, onnx_pass_batch_norm, onnx_pass_recurrent,
-    onnx_pass_norm, onnx_pass_gelu, onnx_pass_linear, onnx_pass_attention, onnx_pass_strength, onnx_pass_pad;
+    onnx_pass_norm, onnx_pass_gelu, onnx_pass_linear, onnx_pass_attention, onnx_pass_strength, onnx_pass_pad,
+    onnx_pass_pool;
 void onnx_passes(OnnxProgram *program, OnnxMerge merge);
 /* Every slot by itself, to be changed and given to onnx_replace_slots; from malloc, NULL without memory. */
 uint32_t *onnx_replacements(const OnnxBody *body);

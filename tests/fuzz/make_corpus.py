@@ -498,6 +498,10 @@ def onnx_patterns():
     yield "pad_conv", onnx_model(conv, [onnx_ints("a", 2), margin, onnx_floats("k", [2, 2, 3], 7, 1, 9, 7, 2, 9, 7, 3, 9, 7, 4, 9)])
     pool = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Pad", "up", "v"), onnx_node("AveragePool", "v", "c", onnx_attribute("kernel_shape", 3)), onnx_node("Squeeze", "ca", "y")]
     yield "pad_pool", onnx_model(pool, [onnx_ints("a", 0), margin])
+    pair = [onnx_attribute("kernel_shape", 2), onnx_attribute("strides", 2)]
+    for name, more in ("relu_pool", []), ("relu_pool_ceil", [onnx_attribute("ceil_mode", 1, of=3)]):
+        relu = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Relu", "u", "r"), onnx_node("MaxPool", "r", "p", *pair, *more), onnx_node("GlobalMaxPool", "u", "g"), onnx_node("Mul", "pg", "y")]
+        yield name, onnx_model(relu, [onnx_ints("a", 1)])
     for kind, gates in ("LSTM", 4), ("GRU", 3), ("RNN", 1):
         numbers = [((5 * i + 3) % 11 - 5) / 8 for i in range(32)]
         weights = [onnx_floats("w", [2, gates, 2], *numbers[:4 * gates]), onnx_floats("r", [2, gates, 1], *numbers[3:3 + 2 * gates]), onnx_floats("b", [2, 2 * gates], *numbers[5:5 + 4 * gates])]

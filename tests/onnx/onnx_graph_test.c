@@ -87,6 +87,29 @@ static void runs_with_and_without_passes(void **state) {
   }
 }
 
+/* y = MaxPool(Relu(x)) GlobalMaxPool(x): the Relu has half as many numbers where it comes after the MaxPool, which a
+ * MaxPool whose last window may have nothing of the input (ceil_mode) does not let it do. */
+static void relu_follows_max_pool(void **state) {
+  static const struct {
+    const char *name;
+    bool moved;
+  } cases[] = {{"relu_pool", true}, {"relu_pool_ceil", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    size_t peaks[2] = {0};
+    for (int plain = 0; plain < 2; plain++) {
+      BurnStatus status = BURN_OK;
+      const BurnGraphOptions options = {.no_passes = plain};
+      BurnGraph *graph = load(cases[i].name, &options, &status);
+      if (!graph) fail_msg("%s", burn_status_message(status));
+      expect_values(graph, (const float[]){4, 16}, 2);
+      peaks[plain] = (size_t)burn_graph_stats(graph).peak_bytes;
+      burn_graph_release(graph);
+    }
+    assert_int_equal(peaks[0] < peaks[1], cases[i].moved);
+  }
+}
+
 /* h = k x, y = (h - m) / sqrt(v + 1e-5) * s + t by hand: x [2, 2, 1] is two items of two channels. */
 static void batch_norm_goes_into_conv(void **state) {
   (void)state;
@@ -423,7 +446,8 @@ int main(void) {
                                      cmocka_unit_test(gradients_reach_a_linear_layer),
                                      cmocka_unit_test(batch_norm_follows_in_training),
                                      cmocka_unit_test(weights_of_attention_are_parameters),
-                                     cmocka_unit_test(no_graph_is_told)};
+                                     cmocka_unit_test(no_graph_is_told),
+                                     cmocka_unit_test(relu_follows_max_pool)};
   device = burn_device_open("ndarray");
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   burn_device_close(device);
