@@ -88,10 +88,10 @@ static void gather_tiles(const Conv *work, const Scratch *scratch, const NdConvP
   NdConvGather gather = {.input = input, .taps = phase->taps + done, .depth = depth, .row = tile};
   gather.columns = scratch->copy + scratch->columns_at;
   for (int64_t k = 0; k < depth; k++) scratch_taps(scratch)[k].weight = gather.taps[k].weight;
-  for (int64_t number = 0; number < tiles; number++) {
-    const int64_t first = tile_start(grid, tiles, number);
+  for (int64_t number = 0, first = 0, next; number < tiles; number++, first = next) {
+    next = tile_start(grid, tiles, number + 1);
     gather.vectors = &grid->vectors[first];
-    gather.vector_count = tile_start(grid, tiles, number + 1) - first;
+    gather.vector_count = next - first;
     plan->loops->gather(&gather);
     gather.columns = (char *)gather.columns + work->depth * tile * plan->element_bytes;
   }
@@ -113,9 +113,9 @@ static void multiply_tile(const Conv *work, const NdConvGrid *grid, int64_t firs
 static void multiply_channels(const Conv *work, const NdConvGrid *grid, NdConvProduct *product) {
   const int64_t tiles = nd_ceil_div(grid->vector_count, ND_CONV_VECTORS),
                 columns = work->depth * tile_lanes(&work->plan);
-  for (int64_t number = 0; number < tiles; number++) {
-    const int64_t first = tile_start(grid, tiles, number);
-    product->vector_count = tile_start(grid, tiles, number + 1) - first;
+  for (int64_t number = 0, first = 0, next; number < tiles; number++, first = next) {
+    next = tile_start(grid, tiles, number + 1);
+    product->vector_count = next - first;
     multiply_tile(work, grid, first, number * columns, product);
   }
 }
