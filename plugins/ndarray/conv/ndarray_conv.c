@@ -6,10 +6,12 @@
 #include "ndarray_conv.h"
 
 enum {
-  PACKED_PIXELS = 512, /* from which on a copy of the weights costs next to nothing */
-  DIRECT_DEPTH = 1024, /* taps at once, where few output channels hardly come back to what they see */
-  COPY_GRAIN = 16384,  /* elements of a copy that are worth a chunk of a parallel loop */
-  SHARE_CHANNELS = 64, /* least output channels of a share: every share gathers its pixels anew */
+  PACKED_PIXELS = 512,    /* from which on a copy of the weights costs next to nothing, .. */
+  PACKED_FEW = 96,        /* .. and from which on it pays .. */
+  PACKED_BYTES = 4 << 20, /* .. where the weights are no larger than this */
+  DIRECT_DEPTH = 1024,    /* taps at once, where few output channels hardly come back to what they see */
+  COPY_GRAIN = 16384,     /* elements of a copy that are worth a chunk of a parallel loop */
+  SHARE_CHANNELS = 64,    /* least output channels of a share: every share gathers its pixels anew */
 };
 
 /* What the bodies of the parallel loops see. */
@@ -173,17 +175,24 @@ static void BURN_API_CALL pack_body(void *context, int64_t begin, int64_t end) {
   }
 }
 
+/* True if weights are read often enough to be worth a copy of `bytes`. */
+static bool is_packed(const NdConvPlan *plan, uint64_t bytes) {
+  const int64_t pixels = plan->y.grid * plan->x.grid * plan->batch;
+  if (plan->way == ND_CONV_POINTS) return true;
+  if (plan->way != ND_CONV_PANELS || !nd_conv_gathers_all(plan)) return false;
+  return pixels >= PACKED_PIXELS || (pixels >= PACKED_FEW && bytes <= PACKED_BYTES);
+}
+
 /* Packs the weights where many pixels use them; false when out of memory. */
 static bool pack_weights(Conv *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t tiles = padded_channels(plan) / plan->loops->rows, pixels = plan->y.grid * plan->x.grid * plan->batch;
+  const int64_t tiles = padded_channels(plan) / plan->loops->rows;
   int64_t taps = 0;
-  const bool panels = plan->way == ND_CONV_PANELS && nd_conv_gathers_all(plan) && pixels >= PACKED_PIXELS;
-  if (plan->way != ND_CONV_POINTS && !panels) return true;
   for (int64_t p = 0; p < plan->phase_count; p++) taps += plan->phases[p].tap_count;
-  work->packed_bytes = (uint64_t)(taps * plan->groups * padded_channels(plan) * plan->element_bytes);
-  if (work->packed_bytes == 0) return true;
-  work->packed = (char *)nd_pool_allocate(plan->nd->pool, work->packed_bytes);
+  const uint64_t bytes = (uint64_t)(taps * plan->groups * padded_channels(plan) * plan->element_bytes);
+  if (bytes == 0 || !is_packed(plan, bytes)) return true;
+  work->packed_bytes = bytes;
+  work->packed = (char *)nd_pool_allocate(plan->nd->pool, bytes);
   if (!work->packed) return false;
   nd_parallel_for(plan->nd, plan->phase_count * plan->groups * tiles, 1 + 4096 / (taps + 1), pack_body, work);
   return true;

@@ -91,6 +91,7 @@ static void check_many_channels(void) {
     check_case(&(Case){40, 64, 1, 24, widths[w], 1, 1, 0, 1});
     check_case(&(Case){5, 65, 1, 49, 2 * widths[w], 1, 2, 0, 1});
     check_case(&(Case){3, 18, 1, 30, widths[w], 3, 1, 2, 2});
+    check_case(&(Case){25, 18, 1, 5, widths[w], 3, 1, 1, 1});
   }
 }
 
