@@ -96,10 +96,19 @@ unpack_bare() {
   tar -C "$root" --numeric-owner -xpf "$bare"
 }
 
+# Apt's settings of this machine, but for those of packages: dpkg would ask which version to keep when the package comes.
+copy_apt_settings() {
+  mkdir -p "$root/etc/apt/apt.conf.d"
+  for file in /etc/apt/apt.conf.d/*; do
+    [ ! -f "$file" ] || dpkg -S "$file" >/dev/null 2>&1 || cp -L "$file" "$root/etc/apt/apt.conf.d/"
+  done
+}
+
 # What reaching the mirror needs here: names, certificates, apt's settings and sources.
 settle() {
   cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-  for settings in etc/ssl/certs usr/local/share/ca-certificates etc/apt/apt.conf.d; do
+  copy_apt_settings
+  for settings in etc/ssl/certs usr/local/share/ca-certificates; do
     [ -d "/$settings" ] || continue
     mkdir -p "$root/$settings"
     cp -RL "/$settings/." "$root/$settings/" 2>/dev/null || true # links that lead nowhere are no loss
