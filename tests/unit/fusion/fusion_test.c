@@ -184,20 +184,22 @@ static double planning_time(BurnDevice *device, int64_t rows, int calls, float *
   return times[0] - times[1];
 }
 
-/* Four times the calls take four times as long to plan, not sixteen; and far readers get what the backend gives. */
+/* Four times the calls take four times as long to plan, not sixteen, in one try at least: the machine may have other work
+ * in between. And far readers get what the backend gives. */
 static void test_planning_takes_time_by_the_calls(void **state) {
-  enum { FEW = 4000, MANY = 16000, TRIES = 3, ROWS = 3 };
+  enum { FEW = 4000, MANY = 16000, TRIES = 5, ROWS = 3 };
   float values[(ROWS + TRIES) * 4], expected[(ROWS + TRIES) * 4];
-  double few = 1e30, many = 1e30;
+  double least = 1e30;
   (void)state;
   BurnDevice *device = open_fusion("fusion<ndarray>"), *plain = open_fusion("ndarray");
   for (int64_t rows = ROWS; rows < ROWS + TRIES; rows++) { /* a plan each */
-    few = fmin(few, planning_time(device, rows, FEW, values));
-    many = fmin(many, planning_time(device, rows, MANY, values));
+    const double few = planning_time(device, rows, FEW, values);
+    const double ratio = planning_time(device, rows, MANY, values) / few;
+    if (few > 0) least = fmin(least, ratio);
     read_floats(there_and_back(plain, rows, MANY), expected, (size_t)rows * 4);
     assert_memory_equal(values, expected, (size_t)rows * 4 * sizeof *values);
   }
-  if (!(many < 8 * few)) fail_msg("%d calls take %g times as long as %d", MANY, many / few, FEW);
+  if (!(least < 8)) fail_msg("%d calls take %g times as long as %d", MANY, least, FEW);
   burn_device_close(device);
   burn_device_close(plain);
 }
