@@ -85,7 +85,7 @@ struct CudaProducts {
   void *handle;
   CudaAddress workspace; /* of the device; no tensor, as it is nobody's */
   Plan plans[PLANS];
-  const Plan *pinned; /* not to make room: it is being measured, for which other plans are made */
+  const Plan *pinned; /* not to make room: its product is made by another plan */
   uint32_t evicted;   /* how many plans have made room */
 };
 
@@ -278,7 +278,9 @@ static bool run_turned(const Work *work) {
   if (is_lhs) q.lhs = turn.out, q.lhs_row = p->k, q.lhs_column = 1;
   if (!is_lhs) q.rhs = turn.out, q.rhs_row = 1, q.rhs_column = p->k;
   Work inner = {.cuda = work->cuda, .kind = work->kind, .p = &q};
+  work->cuda->products->pinned = work->plan;
   const bool done = burn__gpu_transpose(gpu, desc.dtype, &turn) == BURN_OK && make_product(&inner);
+  work->cuda->products->pinned = NULL;
   burn__gpu_release(gpu, turned);
   return done;
 }
@@ -401,17 +403,14 @@ static bool may_be_turned(const Work *work) {
 /* Whether the product is faster with an operand turned before it: in most of a few rounds, by more than noise. */
 static bool is_faster_turned(const Work *work) {
   const CudaDriver *d = work->cuda->driver;
-  CudaProducts *products = work->cuda->products;
   int wins = 0;
   Timer timer;
   const bool is_ready = open_timer(d, &timer);
-  products->pinned = work->plan;
   if (is_ready) (void)measure(work, &timer, NULL, 1); /* makes its plan and warms up */
   for (int i = 0; i < ROUNDS && is_ready; i++) {
     const float plain = measure(work, &timer, work->plan->choice.algorithm, 1), turned = measure(work, &timer, NULL, 1);
     wins += turned > 0 && turned * TIE < plain;
   }
-  products->pinned = NULL;
   close_timer(d, &timer);
   atomic_fetch_add(&work->cuda->gpu.host_waits, 1);
   return wins > ROUNDS / 2;
