@@ -3,16 +3,12 @@
 
 enum { WEIGHT = GPU_CONV_WEIGHT, TAPS_Y = 4, TAPS_X = 32, SETS = 256 }; /* what these are multiplied by in a variant */
 enum { MOST_TAPS = 5, LEAST_CHANNELS = 4, MOST_CHANNELS = 64 };
-enum {
-  THREADS = 128,
-  PLACES = 320 /* of a tile, from its first to its last */,
-  LINE = 32 /* numbers of a line of pixels */
-};
+enum { THREADS = 128, LINE = 32 }; /* numbers of a line of pixels, at most */
 enum {
   IN_SET = 8,
   OUT_SET = 16,
   BLOCKS = 768
-}; /* of a weight's gradient: channels of a block; blocks that fill a device */
+}; /* of a weight's gradient: a block's channels; how many fill a device */
 
 static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
 
@@ -34,7 +30,7 @@ bool burn__gpu_small_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const Gpu
 static int64_t cut(GpuConv *p, const int64_t places[2]) {
   const int64_t across = rounded_up(places[1], LINE + 1 - p->kernel[1]);
   p->tile[1] = rounded_up(places[1], across);
-  const int64_t pitch = p->tile[1] + p->kernel[1] - 1, most = (PLACES - p->tile[1]) / pitch + 1;
+  const int64_t pitch = p->tile[1] + p->kernel[1] - 1, most = (GPU_SMALL_PLACES - p->tile[1]) / pitch + 1;
   const int64_t down = rounded_up(places[0], most);
   p->tile[0] = rounded_up(places[0], down);
   return down * across;

@@ -45,11 +45,9 @@ template <class S, int W> static __device__ inline void fused_store(S *to, int64
   }
 }
 
-/* x / s, rounded once. No quotient of two f32 lies nearer than 2^-49 of it to where rounding changes, and the product in
- * f64 is off by 2^-52. Only where f64 is fast: a division takes three times the instructions. */
 static __device__ inline float fused_quotient(float x, float s, uint64_t reciprocal) {
-#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
-  return (float)((double)x * burn_from_bits_f64(reciprocal));
+#if BURN_HAS_FAST_F64
+  return burn_quotient(x, burn_from_bits_f64(reciprocal));
 #else
   return x / s;
 #endif

@@ -172,6 +172,8 @@ typedef struct GpuSteps {
   GpuStepTensor tensors[GPU_STEP_TENSORS];
 } GpuSteps;
 
+#define GPU_SMALL_PLACES 320 /* of a tile of small_matrix_conv.cu, from its first to its last */
+
 /* Two axes: 0 is y. */
 typedef struct GpuConv {
   uint64_t out, x, weight, bias;

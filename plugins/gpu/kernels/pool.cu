@@ -39,16 +39,15 @@ static __device__ inline Span burn_span(const GpuPool &p, int axis, Place i) {
 }
 
 #if BURN_POOL == 2 || BURN_POOL == 4
-/* x / divisor, rounded once. Where f64 is fast, by the reciprocal: no quotient of two f32 lies nearer than 2^-49 of it to
- * where rounding changes, and the product is off by 2^-52; a division branches, and a read after it waits. */
-#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
-static __device__ inline double burn_reciprocal(C divisor) { return 1.0 / (double)divisor; }
-static __device__ inline float burn_quotient(float x, float, double reciprocal) { return (float)((double)x * reciprocal); }
-static __device__ inline double burn_quotient(double x, double divisor, double) { return x / divisor; }
+/* x / divisor; the compiler makes the reciprocal once for all planes. */
+static __device__ inline float burn_share_of(float x, float divisor) {
+#if BURN_HAS_FAST_F64
+  return burn_quotient(x, 1.0 / (double)divisor);
 #else
-static __device__ inline C burn_reciprocal(C divisor) { return divisor; }
-static __device__ inline C burn_quotient(C x, C divisor, C) { return x / divisor; }
+  return x / divisor;
 #endif
+}
+static __device__ inline double burn_share_of(double x, double divisor) { return x / divisor; }
 #endif
 
 /* Windows outside first .. last do not cover the pixel; some within may not, either, where they are not adaptive. */
@@ -222,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
       const C divisor = (C)(y.divisor * x.divisor);
 #pragma unroll
       for (int n = 0; n < PLANES; n++)
-        sum[n] += burn_quotient(burn_get(in[planes[n] + oy * columns + ox]), divisor, burn_reciprocal(divisor));
+        sum[n] += burn_share_of(burn_get(in[planes[n] + oy * columns + ox]), divisor);
     }
   }
 #endif

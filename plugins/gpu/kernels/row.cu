@@ -29,9 +29,7 @@ static __device__ inline double burn_exponential(double x) { return exp(x); }
  * instructions; the other one takes 15, and rows of halves are read faster than that. */
 static __device__ inline float burn_decay(float x) {
 #if BURN_HAS_FAST_POWERS && !defined(BURN_CUDA_EMULATED) && !defined(BURN_SPIRV)
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896341f));
-  return power;
+  return burn_fast_exp(x);
 #else
   return x < -87.0f ? 0.0f : burn_exp_bounded_f32(x);
 #endif

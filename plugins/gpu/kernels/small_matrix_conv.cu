@@ -58,7 +58,7 @@ static __device__ inline void burn_fill(float *to, const IN0 *from, const Tile &
 }
 
 #if BURN_PASS < 2
-#define TILES 5   /* of 16 places, of a warp: GPU_SMALL_PLACES in all */
+#define TILES (GPU_SMALL_PLACES / (16 * WARPS)) /* of 16 places, of a warp */
 #define PLANE 456 /* places, four lines and five more; 8 more than whole lines of banks */
 #define STEP 12   /* from a channel of results to the next among the weights, which also meet each bank once */
 
