@@ -214,6 +214,15 @@ static BurnStatus BURN_API_CALL validate_submit(void *self, const BurnOpCall *gi
   return status;
 }
 
+/* An op that is decomposed below is checked as a whole: on the way to a finite result its parts may be infinite, and
+ * its own results have to be what was promised. */
+static uint32_t BURN_API_CALL validate_op_support(void *self, uint32_t op) {
+  const Validate *validate = self;
+  const BurnOpInfo *info = validate->host->op_info(op);
+  if (info && info->is_composite) return BURN_SUPPORT_YES;
+  return validate->next->op_support(validate->next->self, op);
+}
+
 /* -- the rest of the table: counted, else passed on ------------------------------------------- */
 
 static BurnStatus BURN_API_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
@@ -310,6 +319,7 @@ static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBa
   snprintf(validate->name, sizeof validate->name, "validate on %s", next->name);
   out->self = validate; /* what is left out here is done by the level below */
   out->name = validate->name;
+  out->op_support = validate_op_support;
   out->submit = validate_submit;
   out->create = validate_create;
   out->retain = validate_retain;

@@ -86,6 +86,19 @@ static void test_every_fault_is_named(void **state) {
   }
 }
 
+/* e^100 is infinite in f32, and a step of sigmoid where a backend has no kernel for it. */
+static void test_a_decomposed_op_is_checked_as_a_whole(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("validate:finite=strict<reference>");
+  const float x[] = {-100, 0};
+  float y[2] = {1, 1};
+  const BurnStatus status = burn_read_f32(burn_sigmoid(burn_tensor_f32(device, x, BURN_SHAPE(2))), y, 2);
+  assert_string_equal(burn_status_message(status), "ok");
+  assert_float_equal(y[0], 0, 1e-6f);
+  assert_float_equal(y[1], 0.5f, 1e-6f);
+  burn_device_close(device);
+}
+
 /* -- what is switched off, and what is allowed ------------------------------------------------ */
 
 static void check_passes(const char *options, const char *fault) {
@@ -371,6 +384,7 @@ static int add_plugin(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_fault_is_named),
+      cmocka_unit_test(test_a_decomposed_op_is_checked_as_a_whole),
       cmocka_unit_test(test_checks_can_be_switched_off),
       cmocka_unit_test(test_infinities_that_are_wanted),
       cmocka_unit_test(test_stacks_with_autodiff),
