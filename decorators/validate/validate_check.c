@@ -42,6 +42,37 @@ static int64_t first_difference(const Content *a, const Content *b) {
   return -1;
 }
 
+/* -- descriptions ----------------------------------------------------------------------------- */
+
+static bool is_same_desc(const BurnTensorDesc *a, const BurnTensorDesc *b) {
+  return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
+}
+
+bool validate_described(Check *check) {
+  const BurnHost *host = check->validate->host;
+  const BurnOpCall *call = check->call;
+  BurnTensorDesc descs[BURN_MAX_OUTPUTS];
+  char text[200] = "";
+  if (!check->validate->promises) return true;
+  const BurnStatus status = host->infer(call, descs);
+  if (status != BURN_OK) {
+    host->status_message(status, text, sizeof text);
+    return validate_broken(check, "promises", BURN_STATUS_INVALID_ARGUMENT, "no such call is possible: %s", text);
+  }
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (is_same_desc(&descs[i], &call->output_descs[i])) continue;
+    Text made = {text, sizeof text};
+    validate_add_desc(&made, &descs[i]);
+    validate_add(&made, ", but the call says ");
+    validate_add_desc(&made, &call->output_descs[i]);
+    return validate_broken(check, "promises", BURN_STATUS_INVALID_ARGUMENT,
+                           "of these inputs and attributes result %u is %s; a decorator that changes a call sets its "
+                           "output_descs to NULL",
+                           i, text);
+  }
+  return true;
+}
+
 /* -- finite values ---------------------------------------------------------------------------- */
 
 /* NaN and infinity have an exponent of ones. */

@@ -63,6 +63,9 @@ bool validate_broken(Check *check, const char *promise, uint32_t code, const cha
 BurnStatus validate_read(const Validate *validate, BurnPrimitive *x, Content *content);
 void validate_forget(const Validate *validate, Content *content);
 
+/* The call says of its results what the op makes of its inputs and attributes: nobody changed these on the way down and
+ * left output_descs as they were. */
+bool validate_described(Check *check);
 /* No NaN or infinity in the results if there was none in the inputs and attributes. */
 bool validate_finite(Check *check);
 /* The inputs chosen by `inputs` (bit i, inputs from 64 on always) are as they were; `whose` says who needs them so. */

@@ -2,7 +2,7 @@
  * the first one that does not. It wraps no tensors; start with validate_submit.
  *
  *   finite=warn|strict|false (warn)  NaN or infinity out of finite inputs: told once per op, or a broken promise
- *   promises=true|false      (true)  dtype, shape, owner, strides and content of results
+ *   promises=true|false      (true)  the call's own description; dtype, shape, owner, strides and content of results
  *   ownership=true|false     (true)  inputs that others hold are unchanged, results are counted right
  *   determinism=true|false   (false) the same call gives the same bits again
  *   action=warn|fail         (fail)  the call goes on with a warning, once per op, or fails
@@ -174,7 +174,7 @@ static void check_failure(Check *check) {
 static BurnStatus examine(Check *check) {
   const Validate *validate = check->validate;
   BurnStatus status = look_at_inputs(check);
-  if (status == BURN_OK) status = rehearse_all(check);
+  if (status == BURN_OK && validate_described(check)) status = rehearse_all(check);
   if (status == BURN_OK && check->promise) {
     status = validate_report(check);
     check->promise = NULL; /* with a warning the call goes on */

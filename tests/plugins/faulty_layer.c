@@ -6,6 +6,7 @@
  *   strides before                    strides that give other elements, or reach before the buffer
  *   nan infinity                      the first element becomes one
  *   random                            the first element counts up from call to call
+ *   described rank                    passes on another input, f64 or of one axis, and the descriptions as they were
  *   write                             writes into input 0 whoever holds it
  *   donated                           writes into input 0 if it is donated, without looking who holds it
  *   storage                           likewise, but not while somebody else holds the primitive itself
@@ -156,8 +157,28 @@ static BurnStatus spoil(Faulty *faulty, const BurnOpCall *call) {
   return spoil_value(faulty, &call->outputs[0]);
 }
 
+/* What decorators forget: with another input the descriptions of the results are others, too. */
+static BurnStatus pass_other_input(const Faulty *faulty, const BurnOpCall *call) {
+  const BurnBackend *next = faulty->next;
+  const double zeros[128] = {0};
+  BurnTensorDesc desc = burn_primitive_desc(call->inputs[0]);
+  desc.dtype = is(faulty, "rank") ? desc.dtype : BURN_DTYPE_F64;
+  desc.rank = is(faulty, "rank") ? 1 : desc.rank;
+  if (burn_desc_count(&desc) > 128) return fail(faulty, "faulty: too many elements");
+  BurnOpCall other = burn_call_copy(call);
+  BurnPrimitive *x = NULL;
+  other.inputs = &x;
+  other.donate = 0;
+  BurnStatus status = next->create(next->self, &desc, zeros, &x);
+  if (status == BURN_OK) status = faulty->host->invoke(next, &other);
+  next->release(next->self, x);
+  return status;
+}
+
 static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call) {
   Faulty *faulty = self;
+  const int passes_other = is(faulty, "described") || is(faulty, "rank");
+  if (passes_other && call->op == faulty->op) return pass_other_input(faulty, call);
   const BurnStatus status = faulty->host->invoke(faulty->next, call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
   faulty->previous = call->op;

@@ -86,6 +86,30 @@ static void test_every_fault_is_named(void **state) {
   }
 }
 
+/* -- what comes from above -------------------------------------------------------------------- */
+
+/* A decorator above that changes the inputs of a call and not its descriptions: backends believe these. */
+static void check_from_above(const char *op, const char *fault, const char *message) {
+  char text[128];
+  snprintf(text, sizeof text, "faulty:op=%s,fault=%s<validate<ndarray>>", op, fault);
+  BurnDevice *device = burn_device_open(text);
+  BurnTensor *x = square(device), *y = strcmp(op, "exp") == 0 ? burn_exp(x) : burn_transpose(x);
+  const char *found = burn_status_message(burn_tensor_status(y));
+  if (!strstr(found, message)) fail_msg("%s says '%s', expected '%s'", text, found, message);
+  burn_drop(y);
+  burn_device_close(device);
+}
+
+static void test_a_call_with_stale_descriptions(void **state) {
+  (void)state;
+  check_from_above("exp", "described",
+                   "validate: op 'exp' broke the promise 'promises': of these inputs and attributes result 0 is "
+                   "f64[2,2], but the call says f32[2,2]; a decorator that changes a call sets its output_descs to "
+                   "NULL; inputs: f64[2,2] = 0, 0, 0, 0 -> f32[2,2]");
+  check_from_above("exp", "rank", "result 0 is f32[2], but the call says f32[2,2]");
+  check_from_above("permute", "rank", "broke the promise 'promises': no such call is possible: permute: ");
+}
+
 /* e^100 is infinite in f32, and a step of sigmoid where a backend has no kernel for it. */
 static void test_a_decomposed_op_is_checked_as_a_whole(void **state) {
   (void)state;
@@ -384,6 +408,7 @@ static int add_plugin(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_fault_is_named),
+      cmocka_unit_test(test_a_call_with_stale_descriptions),
       cmocka_unit_test(test_a_decomposed_op_is_checked_as_a_whole),
       cmocka_unit_test(test_checks_can_be_switched_off),
       cmocka_unit_test(test_infinities_that_are_wanted),
