@@ -191,6 +191,8 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call);
 /* The same for a call with all attributes and output_descs, whose inputs are the backend's. */
 BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call);
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
+/* Releases what a call that failed, or gave what was not promised, has made. */
+void burn__drop_outputs(const BurnBackend *backend, const BurnOpCall *call);
 
 /* -- plugins and stacks (plugin_*.c, stack*.c) ------------------------------------------------ */
 

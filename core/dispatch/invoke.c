@@ -125,13 +125,17 @@ static BurnStatus route(const BurnInstance *instance, const BurnOpInfo *info, co
   return always ? instance->backend.submit(instance->backend.self, call) : route_by_asking(instance, info, call);
 }
 
+void burn__drop_outputs(const BurnBackend *backend, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
+    call->outputs[i] = NULL;
+  }
+}
+
 /* A plugin that says it succeeded and left output i empty: what else it made goes. */
 static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call,
                                        uint32_t i) {
-  for (uint32_t k = 0; k < call->output_count; k++) {
-    if (call->outputs[k]) backend->release(backend->self, call->outputs[k]);
-    call->outputs[k] = NULL;
-  }
+  burn__drop_outputs(backend, call);
   return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no result %u", info->name, backend->name, i);
 }
 
@@ -206,9 +210,32 @@ static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *build
   }
 }
 
+/* The results of a pack's decomposition are those that the pack's shape rule promised: whoever computes with them goes
+ * by the description. */
+static BurnStatus check_results(const BurnBackend *backend, const BurnOpCall *call) {
+  for (uint32_t i = 0; call->output_descs && i < call->output_count; i++) {
+    const BurnPrimitive *x = call->outputs[i];
+    const BurnTensorDesc *desc = &call->output_descs[i];
+    const bool as_promised = !x || (x->dtype == desc->dtype && x->rank == desc->rank &&
+                                    memcmp(x->shape, desc->shape, x->rank * sizeof x->shape[0]) == 0);
+    if (as_promised) continue;
+    BurnShapeText made, promised;
+    const BurnStatus status =
+        BURN_FAIL(INTERNAL, "%s: its decomposition made result %u %s %s, its shape rule said %s %s",
+                  burn__op_name(call->op), i, burn_dtype_name(x->dtype), burn__shape_of(&made, x),
+                  burn_dtype_name(desc->dtype), burn__shape_text(&promised, desc->rank, desc->shape));
+    burn__drop_outputs(backend, call);
+    return status;
+  }
+  return BURN_OK;
+}
+
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnOpDefinition *definition = burn__op_definition(call->op);
-  if (definition && definition->decompose) return definition->decompose(burn__host(), backend, call);
+  if (definition && definition->decompose) {
+    const BurnStatus status = definition->decompose(burn__host(), backend, call);
+    return status == BURN_OK ? check_results(backend, call) : status;
+  }
   const BurnDecomposition decomposition = burn__op_decomposition(call->op);
   if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
   BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};

@@ -20,13 +20,6 @@ static bool view_of(const BurnPrimitive *x, BurnTensorView *view) {
   return true;
 }
 
-static void release_outputs(const BurnBackend *backend, const BurnOpCall *call) {
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    if (call->outputs[i]) backend->release(backend->self, call->outputs[i]);
-    call->outputs[i] = NULL;
-  }
-}
-
 /* Runs the kernel on new outputs. *ran stays false where outputs are not in host memory. */
 static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kernel, const BurnOpCall *call,
                              const BurnTensorView *inputs, bool *ran) {
@@ -50,7 +43,7 @@ static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kerne
     *ran = true;
     status = kernel->run(&kernel_call);
   }
-  if (status != BURN_OK || !readable) release_outputs(backend, call);
+  if (status != BURN_OK || !readable) burn__drop_outputs(backend, call);
   return status;
 }
 

@@ -139,6 +139,30 @@ static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition
                                           .infer = infer_nonsense,
                                           .decompose = decompose_triple};
 
+/* -- misdescribed, cut: decompositions that give other results than the shape rule says ----------- */
+
+static BurnStatus BURN_API_CALL decompose_misdescribed(const BurnHost *host, const BurnBackend *backend,
+                                                       const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnPrimitive *result = burn_build_cast(&b, call->inputs[0], BURN_DTYPE_F64);
+  return burn_builder_finish(&b, call, &result);
+}
+static const BurnOpInfo misdescribed_info = ONE_INPUT("misdescribed", "x, as f64 though its shape rule says otherwise");
+static const BurnOpDefinition misdescribed = {.struct_size = sizeof(BurnOpDefinition),
+                                              .info = &misdescribed_info,
+                                              .infer = infer_same,
+                                              .decompose = decompose_misdescribed};
+
+static BurnStatus BURN_API_CALL decompose_cut(const BurnHost *host, const BurnBackend *backend,
+                                              const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnPrimitive *result = burn_build_dim(&b, BURN_OP_sum_dim, call->inputs[0], 0);
+  return burn_builder_finish(&b, call, &result);
+}
+static const BurnOpInfo cut_info = ONE_INPUT("cut", "the sum, though its shape rule says otherwise");
+static const BurnOpDefinition cut = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &cut_info, .infer = infer_same, .decompose = decompose_cut};
+
 /* -- misshapen: a backward rule that gives a gradient of another shape ------------------------ */
 
 static BurnStatus BURN_API_CALL backward_misshapen(const BurnHost *host, const BurnBackend *backend,
@@ -348,7 +372,9 @@ static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &tr
 static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &triple_device, &masked_device};
 #endif
 
-#define ALL_OPS &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance
+#define ALL_OPS                                                                                                        \
+  &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance, &misdescribed, \
+      &cut
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
 #elif defined(FAULT_FOREIGN_NAME)

@@ -233,6 +233,24 @@ static void test_ops_of_the_table(void **state) {
   assert_string_equal(burn_op_info(BURN_OP_matmul)->name, "matmul");
 }
 
+/* Results that are not what the shape rule says: on every stack, before anybody computes with them. */
+static void test_decompositions_that_are_wrong(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "autodiff<ndarray>", "fusion<ndarray>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    BurnTensor *x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.misdescribed", &x, 1, NULL, 0),
+                   "pack.misdescribed: its decomposition made result 0 f64 [2], its shape rule said f32 [2]");
+    x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.cut", &x, 1, NULL, 0),
+                   "pack.cut: its decomposition made result 0 f32 [1], its shape rule said f32 [2]");
+    x = vector(device, 1, 2); /* and the next one is as before */
+    expect(burn_op("pack.triple", &x, 1, NULL, 0), 3, 6);
+    burn_device_close(device);
+  }
+}
+
 /* A layer below that says it succeeded and hands out nothing is a failure with its name, not a crash. */
 static void test_missing_results(void **state) {
   (void)state;
@@ -269,6 +287,7 @@ int main(void) {
       cmocka_unit_test(test_under_decorators),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_ops_of_the_table),
+      cmocka_unit_test(test_decompositions_that_are_wrong),
       cmocka_unit_test(test_missing_results),
   };
   return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
