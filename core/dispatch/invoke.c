@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Calls within calls, of one thread: decorators and decompositions nest, by far not so deep. More is a decomposition
+ * that runs the op it stands for, or a decorator that runs a call on itself, and would end with the stack. */
+enum { MAX_NESTED = 64 };
+static BURN__THREAD_LOCAL uint32_t nested;
+
 /* A call made complete. */
 typedef struct CompleteCall {
   BurnOpCall call;
@@ -139,12 +144,18 @@ static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpI
   return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no result %u", info->name, backend->name, i);
 }
 
+/* A plugin that made up a number: by itself it would be told without a name. */
+static BURN__COLD BurnStatus failed(const BurnBackend *backend, const BurnOpInfo *info, BurnStatus status) {
+  return status & 0xffu ? status : burn_status_annotate(status, "%s: '%s'", info->name, backend->name);
+}
+
 static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   const BurnStatus status = route(instance, info, call);
-  for (uint32_t i = 0; status == BURN_OK && i < call->output_count; i++) {
+  if (status != BURN_OK) return failed(&instance->backend, info, status);
+  for (uint32_t i = 0; i < call->output_count; i++) {
     if (!call->outputs[i]) return no_result(&instance->backend, info, call, i);
   }
-  return status;
+  return BURN_OK;
 }
 
 /* Slow path: something is missing in the call. */
@@ -162,16 +173,28 @@ BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *i
   return dispatch((const BurnInstance *)(const void *)backend, info, call);
 }
 
+static BURN__COLD BurnStatus nested_too_deep(const BurnBackend *backend, const BurnOpInfo *info) {
+  return BURN_FAIL(
+      INTERNAL,
+      "%s: %d calls are nested on '%s': a decomposition runs the op that it stands for, or a decorator the "
+      "call that it got, again on the same level",
+      info->name, MAX_NESTED, backend->name);
+}
+
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnInstance *instance = (const BurnInstance *)(const void *)backend;
   const BurnOpInfo *info = burn__op_info(call->op);
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
-  const BurnStatus status = check_owners(backend, info, call);
+  BurnStatus status = check_owners(backend, info, call);
   if (status != BURN_OK) return status;
+  if (nested == MAX_NESTED) return nested_too_deep(backend, info);
+  nested++;
   /* A call with output_descs was completed by an earlier invoke; one that a plugin of an older version passes on may
    * lack attributes, which the plugin was not given. */
   const bool complete = call->output_descs && call->attr_count == info->attr_count;
-  return complete ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
+  status = complete ? dispatch(instance, info, call) : invoke_incomplete(instance, info, call);
+  nested--;
+  return status;
 }
 
 /* Composite ops that compute, on f16 or bf16, do so in f32: sums of squares would overflow, e^x - 1 lose its digits,

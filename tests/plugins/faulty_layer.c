@@ -7,6 +7,8 @@
  *   nan infinity                      the first element becomes one
  *   random                            the first element counts up from call to call
  *   described rank                    passes on another input, f64 or of one axis, and the descriptions as they were
+ *   again                             makes the call on itself
+ *   code                              returns a status that host->fail did not make
  *   write                             writes into input 0 whoever holds it
  *   donated                           writes into input 0 if it is donated, without looking who holds it
  *   storage                           likewise, but not while somebody else holds the primitive itself
@@ -26,8 +28,8 @@ enum { MAX_KEPT = 64 };
 
 typedef struct Faulty {
   const BurnHost *host;
-  const BurnBackend *next;
-  uint32_t op, previous; /* op of the last call */
+  const BurnBackend *next, *own; /* own: the table that the host calls */
+  uint32_t op, previous;         /* op of the last call */
   char fault[32];
   float calls;
   uint32_t kept_count;
@@ -179,6 +181,8 @@ static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call
   Faulty *faulty = self;
   const int passes_other = is(faulty, "described") || is(faulty, "rank");
   if (passes_other && call->op == faulty->op) return pass_other_input(faulty, call);
+  if (is(faulty, "again") && call->op == faulty->op) return faulty->host->invoke(faulty->own, call);
+  if (is(faulty, "code") && call->op == faulty->op) return (BurnStatus)7 << 8;
   const BurnStatus status = faulty->host->invoke(faulty->next, call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
   faulty->previous = call->op;
@@ -214,6 +218,7 @@ static BurnStatus BURN_API_CALL faulty_open(const BurnHost *host, const BurnBack
   }
   faulty->host = host;
   faulty->next = next;
+  faulty->own = out;
   faulty->op = info->op;
   memcpy(faulty->fault, fault, strlen(fault) + 1);
   out->self = faulty;

@@ -139,7 +139,19 @@ static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition
                                           .infer = infer_nonsense,
                                           .decompose = decompose_triple};
 
-/* -- misdescribed, cut: decompositions that give other results than the shape rule says ----------- */
+/* -- endless, misdescribed, cut: decompositions that run themselves, or give other results than the shape rule says -- */
+
+static BurnStatus BURN_API_CALL decompose_endless(const BurnHost *host, const BurnBackend *backend,
+                                                  const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnPrimitive *result = burn_build_op1(&b, call->op, call->inputs[0]);
+  return burn_builder_finish(&b, call, &result);
+}
+static const BurnOpInfo endless_info = ONE_INPUT("endless", "itself");
+static const BurnOpDefinition endless = {.struct_size = sizeof(BurnOpDefinition),
+                                         .info = &endless_info,
+                                         .infer = infer_same,
+                                         .decompose = decompose_endless};
 
 static BurnStatus BURN_API_CALL decompose_misdescribed(const BurnHost *host, const BurnBackend *backend,
                                                        const BurnOpCall *call) {
@@ -372,9 +384,9 @@ static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &tr
 static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &triple_device, &masked_device};
 #endif
 
-#define ALL_OPS                                                                                                        \
-  &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance, &misdescribed, \
-      &cut
+#define ALL_OPS                                                                                                   \
+  &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance, &endless, \
+      &misdescribed, &cut
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
 #elif defined(FAULT_FOREIGN_NAME)

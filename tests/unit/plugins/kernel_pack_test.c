@@ -9,6 +9,7 @@
 
 #include <burn/burn.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,23 +246,34 @@ static void test_decompositions_that_are_wrong(void **state) {
     x = vector(device, 1, 2);
     expect_failure(burn_op("pack.cut", &x, 1, NULL, 0),
                    "pack.cut: its decomposition made result 0 f32 [1], its shape rule said f32 [2]");
+    x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.endless", &x, 1, NULL, 0), "ndarray': a decomposition runs the op that it stands for");
     x = vector(device, 1, 2); /* and the next one is as before */
     expect(burn_op("pack.triple", &x, 1, NULL, 0), 3, 6);
     burn_device_close(device);
   }
 }
 
-/* A layer below that says it succeeded and hands out nothing is a failure with its name, not a crash. */
-static void test_missing_results(void **state) {
-  (void)state;
-  static const char *const stacks[] = {"faulty:op=exp,fault=missing<ndarray>",
-                                       "autodiff<faulty:op=exp,fault=missing<ndarray>>"};
+/* Each runs exp on a layer that is wrong, above and below autodiff. */
+static void expect_of_layer(const char *fault, const char *part) {
+  static const char *const stacks[] = {"faulty:op=exp,fault=%s<ndarray>", "autodiff<faulty:op=exp,fault=%s<ndarray>>"};
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
-    BurnDevice *device = burn_device_open(stacks[i]);
+    char text[128];
+    snprintf(text, sizeof text, stacks[i], fault);
+    BurnDevice *device = burn_device_open(text);
     assert_string_equal(burn_status_message(burn_device_status(device)), "ok");
-    expect_failure(burn_exp(vector(device, 1, 2)), "exp: 'faulty' reports success, but gave no result 0");
+    expect_failure(burn_exp(vector(device, 1, 2)), part);
     burn_device_close(device);
   }
+}
+
+/* A layer that says it succeeded and hands out nothing, runs the call that it got on itself, or makes up a status, is a
+ * failure with its name, not a crash. */
+static void test_layers_that_are_wrong(void **state) {
+  (void)state;
+  expect_of_layer("missing", "exp: 'faulty' reports success, but gave no result 0");
+  expect_of_layer("again", "exp: 64 calls are nested on 'faulty'");
+  expect_of_layer("code", "exp: 'faulty': a plugin returned a status with a serial number but without a code");
 }
 
 static int open_device(void **state) {
@@ -288,7 +300,7 @@ int main(void) {
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_ops_of_the_table),
       cmocka_unit_test(test_decompositions_that_are_wrong),
-      cmocka_unit_test(test_missing_results),
+      cmocka_unit_test(test_layers_that_are_wrong),
   };
   return cmocka_run_group_tests_name("kernel packs", tests, open_device, close_device);
 }
