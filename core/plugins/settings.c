@@ -5,7 +5,9 @@
 #include "plugin_internal.h"
 
 #include <burn/file.h>
+#include <burn/guess.h>
 #include <cjson/cJSON.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +74,35 @@ static BurnStatus check_project(const char *text) {
   return status;
 }
 
+/* Warns of what is in a file and has no effect, once per file: misspelt, it would pick another backend in silence. It
+ * is no error, as a later version of Burn may know more keys. */
+static void tell_ignored(int file, const char *path, const cJSON *settings) {
+  static atomic_bool told[FILE_COUNT];
+  const cJSON *entry;
+  if (atomic_exchange(&told[file], true)) return;
+  cJSON_ArrayForEach(entry, settings) {
+    if (strcmp(entry->string, "backend") == 0) continue;
+    BurnGuess guess = burn_guess(entry->string);
+    burn_guess_add(&guess, "backend");
+    burn_guess_add(&guess, "plugin_path");
+    if (strcmp(entry->string, "plugin_path") != 0) {
+      burn__log(BURN_LOG_WARN, "settings", "'%s': there is no \"%s\" in settings, it is ignored.%s", path,
+                entry->string, burn_guess_text(&guess));
+    } else if (file == PROJECT) {
+      burn__log(
+          BURN_LOG_WARN, "settings",
+          "'%s': \"plugin_path\" is ignored in a file of the working directory, which may come from anybody. Write "
+          "it in your own burn.json, or set BURN_PLUGIN_PATH",
+          path);
+    }
+  }
+}
+
 /* The stack that a file names, malloc'd; NULL if none. */
 static BurnStatus backend_in(int file, const char *path, char **out) {
   cJSON *settings = NULL;
   BurnStatus status = path ? read_settings(file, path, &settings) : BURN_OK;
+  if (settings) tell_ignored(file, path, settings);
   const cJSON *backend = settings ? cJSON_GetObjectItemCaseSensitive(settings, "backend") : NULL;
   *out = NULL;
   if (backend && !cJSON_IsString(backend)) {
@@ -157,8 +184,14 @@ static void folders_in(int file, void (*visit)(const char *folder, const char *s
   if (status != BURN_OK) burn__log(BURN_LOG_WARN, "settings", "%s", burn_status_message(status));
   const cJSON *folders = settings ? cJSON_GetObjectItemCaseSensitive(settings, "plugin_path") : NULL;
   const cJSON *folder;
+  bool are_texts = !folders || cJSON_IsArray(folders);
   cJSON_ArrayForEach(folder, folders) {
+    are_texts = are_texts && cJSON_IsString(folder);
     if (cJSON_IsString(folder)) visit(folder->valuestring, settings_name(file));
+  }
+  if (!are_texts) {
+    burn__log(BURN_LOG_WARN, "settings", "'%s': \"plugin_path\" must be a list of folders such as [\"/opt/plugins\"]",
+              path);
   }
   cJSON_Delete(settings);
   free(path);

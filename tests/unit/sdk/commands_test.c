@@ -151,6 +151,31 @@ static void test_doctor_reads_settings(void **state) {
   assert_int_equal(run(command), 0);
 }
 
+/* What a settings file says without effect is told, once, with what was meant. */
+static void test_settings_without_effect_are_told(void **state) {
+  (void)state;
+  static const char *const rows[][3] = {
+      {"burn.json", "{\"bakend\": \"reference\"}",
+       "'burn.json': there is no \"bakend\" in settings, it is ignored. Did you mean 'backend'?\n"},
+      {"burn.json", "{\"plugin_path\": [\"/opt\"]}",
+       "'burn.json': \"plugin_path\" is ignored in a file of the working directory, which may come from anybody."},
+      {"burn/burn.json", "{\"plugin_path\": \"/opt\"}",
+       "burn/burn.json': \"plugin_path\" must be a list of folders such as [\"/opt/plugins\"]\n"},
+      {"burn/burn.json", "{\"plugin_path\": [\"/opt\", 7]}", "\"plugin_path\" must be a list of folders"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char folder[] = "/tmp/burn_commands_XXXXXX", command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cd %s; mkdir burn; echo '%s' >%s; XDG_CONFIG_HOME=%s burn backends >/dev/null; "
+             "XDG_CONFIG_HOME=%s burn doctor; rm -r %s",
+             folder, rows[i][1], rows[i][0], folder, folder, folder);
+    expect_run(command, 0, rows[i][2]);
+    expect_run("burn doctor", 0, "backend");
+    assert_null(strstr(output, "ignored"));
+  }
+}
+
 /* -- ops -------------------------------------------------------------------------------------- */
 
 static void expect_route(const cJSON *op, int level, const char *label, const char *route) {
@@ -664,6 +689,7 @@ int main(void) {
       cmocka_unit_test(test_doctor_fails_when_the_need_is_not_met),
       cmocka_unit_test(test_doctor_names_drivers),
       cmocka_unit_test(test_doctor_reads_settings),
+      cmocka_unit_test(test_settings_without_effect_are_told),
       cmocka_unit_test(test_ops_shows_every_route),
       cmocka_unit_test(test_ops_tells_of_one),
       cmocka_unit_test(test_ops_are_listed_by_family),
