@@ -142,5 +142,5 @@ static const BurnBackendInterface backend = {sizeof(BurnBackendInterface), 1, pr
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(0, NULL);
 
 BURN_COMMON_PLUGIN(BACKEND, "reference", "0.1.0", "MIT OR Apache-2.0",
-                   "the reference: every op by its definition in f64, every dtype, primitives only; slow",
-                   {"burn.backend", &backend}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})
+                   "every op by its definition in f64, every dtype, primitives only; slow", {"burn.backend", &backend},
+                   {BURN_OPTIONS_INTERFACE_NAME, &options_interface})
