@@ -83,7 +83,9 @@ typedef struct BurnOpCall {
   BurnPrimitive *const *inputs;       /* [input_count]; NULL for an absent optional input */
   BurnPrimitive **outputs;            /* [output_count] */
   const BurnAttr *attrs;              /* [attr_count], in the order of ops.def */
-  const BurnTensorDesc *output_descs; /* [output_count]: the shape and dtype each output must have */
+  const BurnTensorDesc *output_descs; /* [output_count]: the shape and dtype each output must have. NULL: the host
+                                checks inputs and attributes and works it out. What is there is believed, so whoever
+                                passes a call on with other inputs or attributes sets NULL */
   uint64_t donate;           /* bit i: the caller drops its reference to input i right after this call. Who holds
                                 the only reference to a primitive and its storage may then write into it. */
   uint64_t correlation;      /* number of the call in logs and traces; 0 when unnumbered */
@@ -94,8 +96,9 @@ typedef struct BurnOpCall {
 #define BURN_OP_CALL_MIN_BYTES BURN_BYTES_THROUGH(BurnOpCall, reserved)
 
 #if !defined(BURN_NO_INLINE)
-/* The call as a struct of one's own, to be changed and passed on. Do not write `mine = *call`: the caller's may be
- * shorter or longer than these headers say, and carries its own size. */
+/* The call as a struct of one's own, to be changed and passed on; with other inputs or attributes set output_descs to
+ * NULL. Do not write `mine = *call`: the caller's may be shorter or longer than these headers say, and carries its own
+ * size. */
 static inline BurnOpCall burn_call_copy(const BurnOpCall *call) {
   BurnOpCall mine;
   burn_struct_copy(&mine, (uint32_t)sizeof mine, call);
