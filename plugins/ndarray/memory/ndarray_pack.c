@@ -102,6 +102,15 @@ static void copy_stepped(uint32_t element_bytes, void *to, const void *from, int
   }
 }
 
+/* How many short rows, a step apart, the next elements begin with. */
+static int64_t short_rows(const NdPack *pack, const int64_t *coordinates, int64_t elements) {
+  const uint32_t last = pack->rank - 1;
+  const int64_t length = pack->shape[last];
+  if (pack->streams || last == 0 || pack->strides[last] != 1 || length * pack->element_bytes > ND_SHORT_ROW) return 0;
+  const int64_t rows = pack->shape[last - 1] - coordinates[last - 1];
+  return rows < elements / length ? rows : elements / length;
+}
+
 /* Elements begin .. end-1 of the result, row by row; a chunk may start and end within a row. */
 static void BURN_API_CALL pack_rows(void *context, int64_t begin, int64_t end) {
   const NdPack *pack = context;
@@ -116,6 +125,16 @@ static void BURN_API_CALL pack_rows(void *context, int64_t begin, int64_t end) {
     if (fetches) {
       pack->moves->fetch(pack->from + ahead * (int64_t)bytes, length * bytes);
       ahead = next_row(pack, ahead, ahead_coordinates);
+    }
+    const int64_t rows = column == 0 ? short_rows(pack, coordinates, end - begin) : 0;
+    if (rows > 1) {
+      const int64_t row_step = pack->strides[last - 1];
+      pack->moves->short_rows(to, pack->from + offset * (int64_t)bytes, row_step * bytes, rows, length * bytes);
+      to += rows * length * bytes;
+      begin += rows * length;
+      coordinates[last - 1] += rows - 1;
+      offset = next_row(pack, offset + (rows - 1) * row_step, coordinates);
+      continue;
     }
     const int64_t n = end - begin < length - column ? end - begin : length - column;
     const char *from = pack->from + (offset + column * step) * (int64_t)bytes;

@@ -339,6 +339,21 @@ static void test_permute(void **state) {
   }
 }
 
+/* Rows of every length that is copied otherwise, in parts of several threads, which begin and end anywhere in a row. */
+static void test_permute_short_rows(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {1, 2, 3, 5, 8, 9, 16, 23, 32, 63, 64, 65};
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = isa_device_open(stacks[s]);
+    if (!device) continue;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+      expect_permuted(device, (Axes4){{3, 257, 5, lengths[i]}, {0, 2, 1, 3}}, BURN_DTYPE_F32);
+    for (int64_t bytes = 1; bytes <= 16; bytes++) /* 240 elements, each with a number of its own */
+      expect_permuted(device, (Axes4){{1, 5, 3, bytes}, {0, 2, 1, 3}}, BURN_DTYPE_U8);
+    burn_device_close(device);
+  }
+}
+
 /* One and two bytes: a permutation there and back gives the same. */
 static void test_permute_narrow(void **state) {
   (void)state;
@@ -512,6 +527,7 @@ int main(void) {
       cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_softmax_columns),
       cmocka_unit_test(test_permute),
+      cmocka_unit_test(test_permute_short_rows),
       cmocka_unit_test(test_permute_narrow),
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_random),
