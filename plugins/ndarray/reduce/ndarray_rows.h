@@ -13,7 +13,7 @@
 #endif
 
 /* Most columns that a loop over columns takes at once, and rows that add up in the type of the elements. */
-#define ND_COLUMNS 512
+#define ND_COLUMNS 1024
 #define ND_STRETCH 64
 
 /* Results from this size on are written past the caches, unless they replace an input: twice the second-level cache of

@@ -228,6 +228,52 @@ static void test_extremes(void **state) {
   }
 }
 
+/* -- places of extremes in columns ------------------------------------------------------------ */
+
+/* The first place of a NaN, or else of the largest value. */
+static int64_t first_largest(const float *x, int64_t columns, int64_t c) {
+  int64_t best = 0;
+  for (int64_t r = 1; r < ROWS && !isnan(x[best * columns + c]); r++)
+    if (x[r * columns + c] > x[best * columns + c] || isnan(x[r * columns + c])) best = r;
+  return best;
+}
+
+static void expect_places(BurnDevice *device, const float *x, int64_t columns) {
+  const size_t bytes = sizeof(int64_t) * (size_t)columns;
+  BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, columns));
+  int64_t *largest = bytes_of(burn_cast(burn_argmax(C(input), 0), BURN_DTYPE_I64), bytes);
+  int64_t *smallest = bytes_of(burn_cast(burn_argmin(burn_neg(input), 0), BURN_DTYPE_I64), bytes);
+  for (int64_t c = 0; c < columns; c++) {
+    const int64_t wanted = first_largest(x, columns, c);
+    if (largest[c] != wanted || smallest[c] != wanted)
+      fail_msg(
+          "column %lld of %lld: the largest is in row %lld, the smallest of the opposites in row %lld, not in %lld",
+          (long long)c, (long long)columns, (long long)largest[c], (long long)smallest[c], (long long)wanted);
+  }
+  free(largest);
+  free(smallest);
+}
+
+/* Few columns, whose rows threads share, and more; numbers that come again and again, some columns with two NaNs. */
+static void test_places_in_columns(void **state) {
+  (void)state;
+  static const int64_t columns[] = {3, 70, 1100};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    const int64_t n = columns[i];
+    float *x = malloc(sizeof *x * (size_t)(ROWS * n));
+    assert_non_null(x);
+    for (int64_t k = 0; k < ROWS * n; k++) x[k] = (float)(k * 7919 % 1009);
+    for (int64_t c = 2; c < n; c += 5) x[(c * 37 % ROWS) * n + c] = x[(c * 91 % ROWS) * n + c] = NAN;
+    for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+      BurnDevice *device = isa_device_open(stacks[s]);
+      if (!device) continue;
+      expect_places(device, x, n);
+      burn_device_close(device);
+    }
+    free(x);
+  }
+}
+
 /* -- softmax along columns -------------------------------------------------------------------- */
 
 enum { SOFTMAX_COLUMNS = 70 };
@@ -525,6 +571,7 @@ int main(void) {
       cmocka_unit_test(test_elementwise),
       cmocka_unit_test(test_scans),
       cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_places_in_columns),
       cmocka_unit_test(test_softmax_columns),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_short_rows),
