@@ -106,7 +106,8 @@ static void copy_stepped(uint32_t element_bytes, void *to, const void *from, int
 static int64_t short_rows(const NdPack *pack, const int64_t *coordinates, int64_t elements) {
   const uint32_t last = pack->rank - 1;
   const int64_t length = pack->shape[last];
-  if (pack->streams || last == 0 || pack->strides[last] != 1 || length * pack->element_bytes > ND_SHORT_ROW) return 0;
+  if (pack->streams || last == 0 || pack->strides[last] != 1 || length * pack->element_bytes > ND_SHORT_ROW_BYTES)
+    return 0;
   const int64_t rows = pack->shape[last - 1] - coordinates[last - 1];
   return rows < elements / length ? rows : elements / length;
 }

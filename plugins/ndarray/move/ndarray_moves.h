@@ -14,7 +14,7 @@
 #define ND_STREAM_BYTES ((int64_t)8 << 20)
 
 /* Rows of up to so many bytes are copied in registers; for longer ones memcpy is as fast. */
-#define ND_SHORT_ROW 256
+#define ND_SHORT_ROW_BYTES 256
 
 /* The loops for one instruction set. */
 typedef struct NdMoves {
@@ -24,7 +24,7 @@ typedef struct NdMoves {
   void (*stream_end)(void);
   /* Asks for memory that will be read soon. It may lie beyond the end of what there is. */
   void (*fetch)(const void *from, int64_t bytes);
-  /* Puts rows of 2 to ND_SHORT_ROW bytes, which lie `from_step` bytes apart, one after the other. */
+  /* Puts rows of 2 to ND_SHORT_ROW_BYTES bytes, which lie `from_step` bytes apart, one after the other. */
   void (*short_rows)(void *to, const void *from, int64_t from_step, int64_t rows, int64_t bytes);
   /* to[r * to_step + c] = from[c * from_step + r] for r < rows, c < columns; by log2 of the element size, steps in
    * elements. With `streams` whole lines are written past the caches. */

@@ -6,6 +6,7 @@
 
 #define ND_STRIP_BYTES ((int64_t)512 << 10) /* a strip is about this large: it stays in the second-level cache */
 #define ND_STRIP_NARROWEST 64
+#define ND_BLOCK_ELEMENTS ((int64_t)256 << 10) /* of a block of rows of a strip that no cache holds */
 
 /* Columns of a strip of `count` rows that the second-level cache holds. */
 static int64_t strip_width(int64_t count, int64_t inner, int64_t element_bytes) {
@@ -13,8 +14,8 @@ static int64_t strip_width(int64_t count, int64_t inner, int64_t element_bytes) 
   return nd_min(nd_min(nd_max(width, ND_STRIP_NARROWEST), ND_COLUMNS), inner);
 }
 
-/* Columns of a strip that none holds: few pieces of lines a page apart would be slow, so strips are wide, but for what
- * threads need. Columns do not depend on each other, so the width changes no bits. */
+/* Columns of a strip that none holds, where threads share no strip: few pieces of lines a page apart would be slow, so
+ * strips are wide, but for what threads need. Columns do not depend on each other, so the width changes no bits. */
 static int64_t long_strip_width(const Ndarray *nd, int64_t outer, int64_t inner) {
   int64_t width = ND_COLUMNS;
   const int64_t threads = (int64_t)nd->host->thread_count();
@@ -22,22 +23,47 @@ static int64_t long_strip_width(const Ndarray *nd, int64_t outer, int64_t inner)
   return nd_min(width, inner);
 }
 
-/* The job over [outer, count, inner] around the axis `dim` of x. */
-static void run_along(Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, NdRowLoop rows, NdRowLoop strips) {
-  const int64_t outer = nd_axes_count(x, 0, dim);
+/* The job over [outer, count, inner] around the axis `dim` of x, by rows or strips; false if there is nothing to do. */
+static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, bool by_blocks) {
+  const int64_t outer = nd_axes_count(x, 0, dim), bytes = burn_dtype_bytes(x->header.dtype);
   job->count = x->shape[dim];
   job->inner = nd_axes_count(x, dim + 1, x->header.rank);
-  job->loop = job->inner == 1 ? rows : strips;
   job->rows = outer;
-  if (job->count == 0 || job->inner == 0) return;
-  if (job->inner > 1) {
-    const int64_t bytes = burn_dtype_bytes(x->header.dtype);
-    job->is_long = job->count * nd_min(job->inner, ND_STRIP_NARROWEST) * bytes > ND_STRIP_BYTES;
-    job->part = job->is_long ? long_strip_width(nd, outer, job->inner) : strip_width(job->count, job->inner, bytes);
-    job->rows *= (job->inner + job->part - 1) / job->part;
+  if (outer == 0 || job->count == 0 || job->inner == 0) return false;
+  job->part = 1;
+  if (job->inner == 1) return true;
+  job->is_long = job->count * nd_min(job->inner, ND_STRIP_NARROWEST) * bytes > ND_STRIP_BYTES;
+  if (!job->is_long) {
+    job->part = strip_width(job->count, job->inner, bytes);
+  } else {
+    job->part = by_blocks ? nd_min(ND_COLUMNS, job->inner) : long_strip_width(nd, outer, job->inner);
   }
-  const int64_t width = job->inner == 1 ? 1 : job->part;
-  nd_parallel_for(nd, job->rows, nd_grain(job->count * width * 4), nd_run_row_job, job);
+  job->rows *= (job->inner + job->part - 1) / job->part;
+  return true;
+}
+
+static void run_loop(Ndarray *nd, NdRowJob *job, NdRowLoop loop, int64_t items, int64_t elements) {
+  job->loop = loop;
+  nd_parallel_for(nd, items, nd_grain(elements * 4), nd_run_row_job, job);
+}
+
+/* Strips that no cache holds, in blocks of rows, so that threads read whole rows: statistics of blocks, those of all,
+ * results. Where blocks begin depends on the shape alone. False when out of memory. */
+static bool softmax_by_blocks(Ndarray *nd, NdRowJob *job, const NdFloatRows *loops, int64_t element_bytes) {
+  const int64_t strips = (job->inner + job->part - 1) / job->part, outer = job->rows / strips;
+  job->block = nd_max(ND_BLOCK_ELEMENTS / job->part, ND_STRETCH) / ND_STRETCH * ND_STRETCH;
+  job->blocks = (job->count + job->block - 1) / job->block;
+  const int64_t columns = outer * job->blocks * job->inner;
+  const uint64_t bytes = (uint64_t)(columns * ((int64_t)sizeof(double) + element_bytes));
+  job->sums = nd_pool_allocate(nd->pool, bytes);
+  if (!job->sums) return false;
+  job->maxima = (double *)job->sums + columns;
+  const int64_t items = job->rows * job->blocks, elements = nd_min(job->block, job->count) * job->part;
+  run_loop(nd, job, loops->softmax_blocks, items, elements);
+  run_loop(nd, job, loops->softmax_join, job->rows, job->blocks * job->part);
+  run_loop(nd, job, loops->softmax_write_blocks, items, elements);
+  nd_pool_free(nd->pool, job->sums, bytes);
+  return true;
 }
 
 BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype) {
@@ -58,7 +84,14 @@ static BurnStatus run_softmax(Ndarray *nd, const BurnOpCall *call) {
   }
   NdRowJob job = {.x = nd_data(x), .out = nd_data(out), .is_log = call->op == BURN_OP_log_softmax};
   job.stream = nd_streams(out, x, NULL);
-  run_along(nd, &job, input, (uint32_t)call->attrs[0].value.i64, loops->softmax, loops->softmax_strips);
+  if (cut_job(nd, &job, input, (uint32_t)call->attrs[0].value.i64, true)) {
+    if (!job.is_long) {
+      run_loop(nd, &job, job.inner == 1 ? loops->softmax : loops->softmax_strips, job.rows, job.count * job.part);
+    } else if (!softmax_by_blocks(nd, &job, loops, burn_dtype_bytes(input->header.dtype))) {
+      nd_release(nd, out);
+      out = NULL;
+    }
+  }
   nd_release(nd, x);
   return nd_finish(nd, call, out);
 }
@@ -76,8 +109,10 @@ static BurnStatus run_softmax_backward(Ndarray *nd, const BurnOpCall *call) {
                     .out = nd_data(out),
                     .is_log = call->op == BURN_OP_log_softmax_backward,
                     .stream = nd_streams(out, grad, output)};
-    run_along(nd, &job, input, (uint32_t)call->attrs[0].value.i64, loops->softmax_backward,
-              loops->softmax_backward_strips);
+    if (cut_job(nd, &job, input, (uint32_t)call->attrs[0].value.i64, false)) {
+      const NdRowLoop loop = job.inner == 1 ? loops->softmax_backward : loops->softmax_backward_strips;
+      run_loop(nd, &job, loop, job.rows, job.count * job.part);
+    }
   } else {
     nd_release(nd, out);
     out = NULL;

@@ -86,9 +86,11 @@ struct NdRowJob {
   const void *x, *grad, *gamma, *beta;
   const int64_t *targets; /* [rows], within count */
   void *out, *sums;
+  void *maxima;          /* with sums (f64) of softmax over long strips: [.., blocks, inner] */
+  int64_t block, blocks; /* rows of a block of these, and how many there are */
   double epsilon;
   bool is_log;  /* of softmax */
-  bool is_long; /* no cache holds a strip: softmax reads it twice, not three times */
+  bool is_long; /* no cache holds a strip */
   bool stream;  /* the result is too large for the caches: write past them */
 };
 
@@ -107,10 +109,11 @@ static inline void nd_moments_join(NdMoments *all, const NdMoments *part) {
 
 /* Loops over rows of floats; see ndarray_rows_type.inc. */
 typedef struct NdFloatRows {
-  NdRowLoop softmax, softmax_strips;                   /* log_softmax too; items of the second are strips */
-  NdRowLoop softmax_backward, softmax_backward_strips; /* x is the output of the forward pass */
-  NdRowLoop cross_entropy;                             /* out [rows] of f64: the loss of each row */
-  NdRowLoop cross_entropy_backward;                    /* grad points at one number, by which all is multiplied */
+  NdRowLoop softmax, softmax_strips;                            /* log_softmax too; items of the second are strips */
+  NdRowLoop softmax_blocks, softmax_join, softmax_write_blocks; /* items are (.., block, strip), strips, and as first */
+  NdRowLoop softmax_backward, softmax_backward_strips;          /* x is the output of the forward pass */
+  NdRowLoop cross_entropy;                                      /* out [rows] of f64: the loss of each row */
+  NdRowLoop cross_entropy_backward; /* grad points at one number, by which all is multiplied */
   NdRowLoop layer_norm;
   NdRowLoop
       layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */

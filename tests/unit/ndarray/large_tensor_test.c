@@ -276,25 +276,24 @@ static void test_places_in_columns(void **state) {
 
 /* -- softmax along columns -------------------------------------------------------------------- */
 
-enum { SOFTMAX_COLUMNS = 70 };
-
-/* Maxima grow along the columns; column 0 has nothing but -infinity, 1 a NaN, 2 begins with -infinity. */
-static void fill_columns(float *x) {
-  for (int64_t i = 0; i < ROWS * SOFTMAX_COLUMNS; i++) {
-    const int64_t r = i / SOFTMAX_COLUMNS, c = i % SOFTMAX_COLUMNS;
+/* Maxima grow along the columns; column 0 has nothing but -infinity, 1 a NaN, 2 begins with more -infinities than a block
+ * has rows. */
+static void fill_columns(float *x, int64_t columns) {
+  for (int64_t i = 0; i < ROWS * columns; i++) {
+    const int64_t r = i / columns, c = i % columns;
     x[i] = (float)(i * 7919 % 1009) / 200.0f + (float)r * 0.003f;
-    if (c == 0 || (c == 2 && r < 100)) x[i] = -INFINITY;
+    if (c == 0 || (c == 2 && r < 300)) x[i] = -INFINITY;
   }
-  x[150 * SOFTMAX_COLUMNS + 1] = NAN;
+  x[150 * columns + 1] = NAN;
 }
 
-static void expect_softmax(const float *x, const float *found, const float *logarithms) {
-  for (int64_t c = 0; c < SOFTMAX_COLUMNS; c++) {
+static void expect_softmax(const float *x, int64_t columns, const float *found, const float *logarithms) {
+  for (int64_t c = 0; c < columns; c++) {
     double max = -(double)INFINITY, sum = 0;
-    for (int64_t r = 0; r < ROWS; r++) max = fmax(max, (double)x[r * SOFTMAX_COLUMNS + c]);
-    for (int64_t r = 0; r < ROWS; r++) sum += exp((double)x[r * SOFTMAX_COLUMNS + c] - max);
+    for (int64_t r = 0; r < ROWS; r++) max = fmax(max, (double)x[r * columns + c]);
+    for (int64_t r = 0; r < ROWS; r++) sum += exp((double)x[r * columns + c] - max);
     for (int64_t r = 0; r < ROWS; r++) {
-      const int64_t at = r * SOFTMAX_COLUMNS + c;
+      const int64_t at = r * columns + c;
       const double logarithm = (double)x[at] - max - log(sum), wanted = exp(logarithm);
       if (isnan(wanted) ? isnan(found[at]) && isnan(logarithms[at])
                         : fabs((double)found[at] - wanted) <= 2e-6 * wanted + 1e-30 &&
@@ -307,21 +306,20 @@ static void expect_softmax(const float *x, const float *found, const float *loga
 }
 
 /* By the definition, and with the same bits on all instruction sets. */
-static void test_softmax_columns(void **state) {
-  (void)state;
-  const size_t bytes = sizeof(float) * ROWS * SOFTMAX_COLUMNS;
+static void expect_softmax_columns(int64_t columns) {
+  const size_t bytes = sizeof(float) * (size_t)(ROWS * columns);
   float *x = malloc(bytes), *first = NULL;
   assert_non_null(x);
-  fill_columns(x);
+  fill_columns(x, columns);
   for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
     BurnDevice *device = isa_device_open(stacks[s]);
     if (!device) continue;
-    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, SOFTMAX_COLUMNS));
+    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, columns));
     float *logarithms = bytes_of(burn_log_softmax(C(input), 0), bytes),
           *found = bytes_of(burn_softmax(input, 0), bytes);
-    expect_softmax(x, found, logarithms);
+    expect_softmax(x, columns, found, logarithms);
     if (first) { /* any NaN is like any other */
-      for (int64_t i = 0; i < ROWS * SOFTMAX_COLUMNS; i++)
+      for (int64_t i = 0; i < ROWS * columns; i++)
         if (!isnan(first[i])) assert_memory_equal(first + i, found + i, sizeof *found);
     }
     free(logarithms);
@@ -333,6 +331,13 @@ static void test_softmax_columns(void **state) {
   }
   free(first);
   free(x);
+}
+
+/* One block of rows, and several. */
+static void test_softmax_columns(void **state) {
+  (void)state;
+  expect_softmax_columns(70);
+  expect_softmax_columns(1100);
 }
 
 /* -- what elements are copied ----------------------------------------------------------------- */
