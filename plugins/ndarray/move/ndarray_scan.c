@@ -8,26 +8,28 @@
 #include "ndarray_scans.h"
 #include "reduce/ndarray_reduce.h"
 
-#define ND_SCAN_COLUMNS 512
-#define ND_SCAN_AHEAD 8   /* rows of columns that are asked for in advance */
-#define ND_SCAN_FEWEST 16 /* rows of memory in a group of the last axis: a line of f32, */
-#define ND_SCAN_MOST 64   /* or more where there are many: what is carried then waits in the cache for longer */
-#define ND_SCAN_PIECE 64  /* elements of such a row in a piece, which is at most 32 KB */
+#define ND_SCAN_COLUMNS 1024 /* of a group, unless threads need more groups: whole rows of memory can be foreseen */
+#define ND_SCAN_NARROW 512   /* columns of a group else; fewer are not written past the caches */
+#define ND_SCAN_AHEAD 8      /* rows of columns that are asked for in advance */
+#define ND_SCAN_FEWEST 16    /* rows of memory in a group of the last axis: a line of f32, */
+#define ND_SCAN_MOST 64      /* or more where there are many: what is carried then waits in the cache for longer */
+#define ND_SCAN_PIECE 64     /* elements of such a row in a piece, which is at most 32 KB */
 
 typedef struct Scan {
   NdScanColumns columns;
   const NdMoves *moves;
   const char *from;
   char *to;
-  int64_t outer, count, inner, groups, rows, bytes; /* rows: in a group of the last axis */
+  int64_t outer, count, inner, groups, bytes;
+  int64_t width, rows; /* columns of a group, rows in one of the last axis */
   bool streams;
 } Scan;
 
 /* A group of columns, row by row: past the caches where the result is large. */
 static void scan_columns(const Scan *scan, const char *from, char *to, int64_t width) {
-  double carry[ND_SCAN_COLUMNS], row[ND_SCAN_COLUMNS];
+  double carry[2 * ND_SCAN_COLUMNS], *row = carry + width; /* as two arrays, 512 columns took 1.2 times as long */
   const int64_t step = scan->inner * scan->bytes, bytes = width * scan->bytes;
-  if (!scan->streams || width < ND_SCAN_COLUMNS) {
+  if (!scan->streams || width < ND_SCAN_NARROW) {
     scan->columns(from, to, carry, true, scan->count, scan->inner, width);
     return;
   }
@@ -42,9 +44,9 @@ static void scan_columns(const Scan *scan, const char *from, char *to, int64_t w
 static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end) {
   const Scan *scan = (const Scan *)context;
   for (int64_t i = begin; i < end; i++) {
-    const int64_t column = i % scan->groups * ND_SCAN_COLUMNS;
+    const int64_t column = i % scan->groups * scan->width;
     const int64_t offset = (i / scan->groups * scan->count * scan->inner + column) * scan->bytes;
-    scan_columns(scan, scan->from + offset, scan->to + offset, nd_min(ND_SCAN_COLUMNS, scan->inner - column));
+    scan_columns(scan, scan->from + offset, scan->to + offset, nd_min(scan->width, scan->inner - column));
   }
   if (scan->streams) scan->moves->stream_end();
 }
@@ -104,9 +106,11 @@ static void run_groups(Ndarray *nd, Scan *scan) {
     nd_parallel_for(nd, scan->groups, nd_grain(scan->count * scan->rows), scan_row_groups, scan);
     return;
   }
-  scan->groups = (scan->inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
-  nd_parallel_for(nd, scan->outer * scan->groups, nd_grain(scan->count * nd_min(scan->inner, ND_SCAN_COLUMNS)),
-                  scan_groups, scan);
+  const int64_t wide = (scan->inner + ND_SCAN_COLUMNS - 1) / ND_SCAN_COLUMNS;
+  scan->width = scan->outer * wide < (int64_t)nd->host->thread_count() ? ND_SCAN_NARROW : ND_SCAN_COLUMNS;
+  scan->groups = (scan->inner + scan->width - 1) / scan->width;
+  nd_parallel_for(nd, scan->outer * scan->groups, nd_grain(scan->count * nd_min(scan->inner, scan->width)), scan_groups,
+                  scan);
 }
 
 static BurnStatus run_scan(Ndarray *nd, const BurnOpCall *call, uint32_t which) {
