@@ -492,12 +492,12 @@ BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind
 /* out [count], of the call's dtype, = the sums of f32 [parts, count], part after part. */
 BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sums, int64_t parts, int64_t count);
 
-/* -- gpu_small_matrix_conv.c ------------------------------------------------------------------- */
+/* -- gpu_matrix_conv.c ------------------------------------------------------------------------- */
 
 /* True if there are few channels, stride 1, and tensor cores that may multiply the dtype; not where 32 bits do not
  * count the elements. */
-bool burn__gpu_small_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p);
-BurnStatus burn__gpu_small_matrix_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
+bool burn__gpu_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p, GpuConvKind kind);
+BurnStatus burn__gpu_matrix_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind);
 
 /* -- gpu_implicit_conv.c ----------------------------------------------------------------------- */
 

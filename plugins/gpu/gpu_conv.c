@@ -202,7 +202,7 @@ static int64_t products_of(const GpuConv *p) {
 
 /* -- the ways ---------------------------------------------------------------------------------- */
 
-typedef enum Way { SMALL_MATRICES, SMALL, IMPLICIT, COLUMNS, DEFINITION } Way;
+typedef enum Way { MATRICES, SMALL, IMPLICIT, COLUMNS, DEFINITION } Way;
 enum { MOST_WAYS = 5 };
 
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
@@ -231,7 +231,7 @@ static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind,
   const bool has_columns = burn__gpu_columns_pay(gpu, p, kind == GPU_CONV_WEIGHT);
   const bool are_first = has_columns && are_columns_first(gpu, dtype, p, kind);
   uint32_t count = 0;
-  if (!is_wide(p) && burn__gpu_small_matrix_conv_pays(gpu, dtype, p)) ways[count++] = SMALL_MATRICES;
+  if (!is_wide(p) && burn__gpu_matrix_conv_pays(gpu, dtype, p, kind)) ways[count++] = MATRICES;
   if (!is_wide(p) && burn__gpu_small_conv_pays(gpu, dtype, p)) ways[count++] = SMALL;
   if (are_first) ways[count++] = COLUMNS;
   if (burn__gpu_implicit_conv_pays(gpu, dtype, p, kind)) ways[count++] = IMPLICIT;
@@ -242,8 +242,8 @@ static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind,
 
 static BurnStatus run_way(const GpuConvWork *work, Way way, const GpuConvTensors *tensors) {
   switch (way) {
-    case SMALL_MATRICES:
-      return burn__gpu_small_matrix_conv(work->run, &tensors->p, work->kind);
+    case MATRICES:
+      return burn__gpu_matrix_conv(work->run, &tensors->p, work->kind);
     case SMALL:
       return burn__gpu_small_conv(work->run, &tensors->p, work->kind);
     case IMPLICIT:
@@ -276,7 +276,7 @@ static BurnStatus of_planes(const GpuRun *run, const GpuConv *p) {
                             .dtype = run->call->inputs[0]->dtype,
                             .way = go,
                             .way_count = count,
-                            .is_ours = (ways[0] == SMALL_MATRICES || ways[0] == SMALL) && few};
+                            .is_ours = (ways[0] == MATRICES || ways[0] == SMALL) && few};
   return libraries && libraries->conv ? libraries->conv(run->gpu, &work) : go(&work, 0);
 }
 

@@ -83,30 +83,9 @@ static __device__ inline Matrix burn_matrix(uint64_t address, const int64_t *str
   return m;
 }
 
-/* Copies are under way until burn_wait; what is not there is 0. */
 #if defined(BURN_CUDA_EMULATED)
-static __device__ inline void burn_copy_four(float *to, const float *from, bool is_there) {
-  const Four none = {{0.0f, 0.0f, 0.0f, 0.0f}};
-  *(Four *)to = is_there ? *(const Four *)from : none;
-}
-static __device__ inline void burn_copy_one(float *to, const float *from, bool is_there) { *to = is_there ? *from : 0.0f; }
-static __device__ inline void burn_wait() {}
 static __device__ inline float burn_power_of_2(float x) { return exp2(x); }
 #else
-static __device__ inline uint32_t burn_place_of(const float *shared) { return (uint32_t)__cvta_generic_to_shared(shared); }
-static __device__ inline void burn_copy_four(float *to, const float *from, bool is_there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(burn_place_of(to)), "l"(from), "r"(is_there ? 16 : 0)
-               : "memory");
-}
-static __device__ inline void burn_copy_one(float *to, const float *from, bool is_there) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-               :
-               : "r"(burn_place_of(to)), "l"(from), "r"(is_there ? 4 : 0)
-               : "memory");
-}
-static __device__ inline void burn_wait() { asm volatile("cp.async.wait_all;" : : : "memory"); }
 static __device__ inline float burn_power_of_2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -120,7 +99,7 @@ template <int N> static __device__ inline void burn_copy(float *to, const Matrix
   for (int k = 0; k < N * W / 4 / THREADS; k++) {
     const int i = threadIdx.x + k * THREADS, row = i / (W / 4), column = i % (W / 4) * 4;
     const bool is_there = first + row < m.rows;
-    burn_copy_four(to + row * PITCH + column, is_there ? m.at + (first + row) * m.row + column : m.at, is_there);
+    burn_copy_ahead<4>(to + row * PITCH + column, is_there ? m.at + (first + row) * m.row + column : m.at, is_there);
   }
 }
 
@@ -502,7 +481,7 @@ static __device__ inline void burn_copy_queries(const GpuAttention &p, float *st
   if (threadIdx.x >= 2 * TILE) return;
   const int query = from + threadIdx.x % TILE;
   const float *lines = (const float *)(threadIdx.x < TILE ? p.logsumexp : p.hits) + line;
-  burn_copy_one(stage + 2 * TILE * PITCH + threadIdx.x, query < q.rows ? lines + query : lines, query < q.rows);
+  burn_copy_ahead<1>(stage + 2 * TILE * PITCH + threadIdx.x, query < q.rows ? lines + query : lines, query < q.rows);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {

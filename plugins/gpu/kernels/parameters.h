@@ -172,7 +172,27 @@ typedef struct GpuSteps {
   GpuStepTensor tensors[GPU_STEP_TENSORS];
 } GpuSteps;
 
-#define GPU_SMALL_PLACES 320 /* of a tile of small_matrix_conv.cu, from its first to its last */
+/* Numbers in shared memory of matrix_conv.cu. Distances of channels are such that what the 32 threads of a warp read at
+ * once lies in 32 banks; where RUN is even, two or four threads meet in one. at_once: numbers that a copy has. */
+#define GPU_MATRIX_DOWN 4  /* warps of a block that have other rows of results */
+#define GPU_MATRIX_WARPS 8 /* of a block of the gradient of the weight */
+#define GPU_MATRIX_PADDED(count, rest) ((count) + (((rest) - (count)) % 32 + 32) % 32) /* = rest, modulo 32 */
+#define GPU_MATRIX_PITCH(count, run) GPU_MATRIX_PADDED(count, (run) % 2 == 1 ? 8 : 2)  /* of results on their way out */
+#define GPU_MATRIX_PLACES(count, run) \
+  GPU_MATRIX_PADDED(count, (run) % 2 == 1 ? 4 : 2) /* where a weight's gradient is made */
+/* A line of pixels that meets 8 * run places, wherever the first of them lies in what is copied at once. */
+#define GPU_MATRIX_UNIT(at_once) ((at_once) == 4 ? 4 : 2)
+#define GPU_MATRIX_LINE(run, taps_x, at_once)                                                     \
+  ((8 * (run) + (taps_x) + (at_once) + GPU_MATRIX_UNIT(at_once) - 3) / GPU_MATRIX_UNIT(at_once) * \
+   GPU_MATRIX_UNIT(at_once))
+#define GPU_MATRIX_PLANE(run, rows, taps_y, taps_x, at_once)                                         \
+  GPU_MATRIX_PADDED((GPU_MATRIX_DOWN * (rows) + (taps_y)-1) * GPU_MATRIX_LINE(run, taps_x, at_once), \
+                    (run) % 2 == 1   ? 8                                                             \
+                    : (at_once) == 1 ? 1                                                             \
+                                     : 2)
+#define GPU_MATRIX_WEIGHTS(pass, channels, taps) \
+  ((pass) == 0 ? (channels)*GPU_MATRIX_PADDED(8 * (taps), 12) : 8 * GPU_MATRIX_PADDED((channels) * (taps), 8))
+#define GPU_MATRIX_SUMS(channels, taps) ((channels) * (taps) + 8)
 
 /* Two axes: 0 is y. */
 typedef struct GpuConv {
@@ -181,7 +201,7 @@ typedef struct GpuConv {
   int64_t in[2], kernel[2], windows[2];
   int64_t stride[2], padding[2], dilation[2], groups;
   int64_t parts, part_size; /* of all places, for the gradient of the weight, whose parts lie at `bias` */
-  int64_t tile[2];          /* places of a block, in small_matrix_conv.cu */
+  int64_t tile[2];          /* places of a block, in matrix_conv.cu */
 } GpuConv;
 
 /* [batch, channels, pixels] and [batch, channels * kernel, windows], by strides of the latter. */

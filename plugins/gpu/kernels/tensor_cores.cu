@@ -1,5 +1,5 @@
-/* tensor_cores.cu - products of TF32 on tensor cores: what texts of attention and of convolutions share. CUDA
- * alone has them. */
+/* tensor_cores.cu - products of TF32 on tensor cores, and copies beside the work: what texts of attention and of
+ * convolutions share. CUDA alone has them. */
 #if !defined(BURN_SPIRV)
 
 #if defined(BURN_CUDA_EMULATED)
@@ -42,5 +42,29 @@ static __device__ inline void burn_multiply(float &c0, float &c1, float &c2, flo
         "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 #endif
 }
+
+/* COUNT numbers, 1, 2 or 4, into shared memory, under way until burn_wait; 0 if they are not there. */
+template <int COUNT> struct alignas(4 * COUNT) BurnFloats { float at[COUNT]; };
+#if defined(BURN_CUDA_EMULATED)
+template <int COUNT> static __device__ inline void burn_copy_ahead(float *to, const float *from, bool is_there) {
+  BurnFloats<COUNT> numbers = {};
+  if (is_there) numbers = *(const BurnFloats<COUNT> *)from;
+  *(BurnFloats<COUNT> *)to = numbers;
+}
+static __device__ inline void burn_wait() {}
+#else
+static __device__ inline uint32_t burn_place_of(const float *shared) { return (uint32_t)__cvta_generic_to_shared(shared); }
+template <int COUNT> static __device__ inline void burn_copy_ahead(float *to, const float *from, bool is_there) {
+  const uint32_t place = burn_place_of(to);
+  const int bytes = is_there ? 4 * COUNT : 0;
+  if (COUNT == 4) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(place), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :
+                 : "r"(place), "l"(from), "n"(4 * COUNT), "r"(bytes)
+                 : "memory");
+}
+static __device__ inline void burn_wait() { asm volatile("cp.async.wait_all;" : : : "memory"); }
+#endif
 
 #endif

@@ -211,8 +211,8 @@ static void compile_gradients(void *architecture) {
   burn_device_close(device);
 }
 
-/* Those of kernels/attention_plain.cu: as they are, and on tensor cores. */
-static void compile_plain_attention(void *architecture) {
+/* Those of kernels/attention_plain.cu, as they are and on tensor cores, and of kernels/matrix_conv.cu. */
+static void compile_tensor_cores(void *architecture) {
   static const char *const stacks[] = {"autodiff<cuda>", "autodiff<cuda:tf32=true>"};
   use_fake_driver();
   setenv("BURN_FAKE_CUDA_ARCHITECTURE", architecture, 1);
@@ -222,6 +222,9 @@ static void compile_plain_attention(void *architecture) {
     BurnTensor *heads = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 1, 32, 64), BURN_DTYPE_F32));
     differentiate(burn_attention(burn_clone(heads), burn_clone(heads), heads, NULL, NULL,
                                  (BurnAttentionOptions){.is_causal = true}));
+    BurnTensor *image = burn_require_grad(burn_ones(device, BURN_SHAPE(1, 24, 28, 28), BURN_DTYPE_F32));
+    BurnTensor *weight = burn_require_grad(burn_ones(device, BURN_SHAPE(40, 24, 3, 3), BURN_DTYPE_F32));
+    differentiate(burn_conv2d(image, weight, NULL, BURN_CONV2D_OPTIONS));
     burn_device_close(device);
   }
 }
@@ -251,7 +254,7 @@ static void test_gradients_compile(void **state) {
   (void)state;
   if (!has_nvrtc) skip();
   forked(compile_gradients, architecture);
-  forked(compile_plain_attention, architecture);
+  forked(compile_tensor_cores, architecture);
 }
 
 static void open_with_wrong_options(void *context) {

@@ -60,13 +60,15 @@ static void test_shapes(void **state) {
 /* -- by tensor cores --------------------------------------------------------------------------- */
 
 /* Small integers are TF32, and their sums exact. Tiles: one of an example, several below and beside each other, lines that
- * end within a fragment; channels that fill no eight, one and several sets of them; each number of taps. */
-static void compare_small_matrices(void *context) {
+ * end within a fragment; channels that fill no eight, one and several sets of them; each number of taps; no examples. */
+static void compare_matrices(void *context) {
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F16, BURN_DTYPE_BF16};
   static const ConvCase cases[] = {{3, 8, 16, 1, 26, 26, 3, 3, 1, 0, 1}, {2, 6, 16, 1, 14, 14, 5, 5, 1, 2, 1},
                                    {1, 17, 20, 1, 9, 70, 3, 3, 1, 1, 1}, {2, 4, 4, 1, 61, 7, 3, 3, 1, 2, 1},
                                    {1, 64, 33, 1, 5, 4, 3, 3, 1, 1, 1},  {9, 4, 9, 1, 40, 33, 4, 2, 1, 0, 1},
-                                   {2, 8, 16, 1, 13, 36, 5, 5, 1, 4, 1}};
+                                   {2, 8, 16, 1, 13, 36, 5, 5, 1, 4, 1}, {1, 64, 64, 1, 18, 56, 3, 3, 1, 1, 1},
+                                   {1, 12, 40, 1, 8, 40, 3, 3, 1, 1, 1}, {1, 20, 28, 1, 30, 22, 3, 3, 1, 1, 1},
+                                   {0, 8, 16, 1, 9, 9, 3, 3, 1, 1, 1}};
   (void)context;
   setenv("BURN_FAKE_CUDA_CLOCK", "slow", 1); /* the first way is the fastest */
   BurnDevice *device = open_device("cuda:tf32=true,timing=false"), *other = open_device("ndarray");
@@ -83,9 +85,9 @@ static void compare_small_matrices(void *context) {
   burn_device_close(other);
 }
 
-static void test_small_matrices(void **state) {
+static void test_matrices(void **state) {
   (void)state;
-  forked(compare_small_matrices, NULL);
+  forked(compare_matrices, NULL);
 }
 
 /* -- as products that gather their operand ------------------------------------------------------ */
@@ -239,10 +241,13 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_number_of_taps), cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_small_matrices),       cmocka_unit_test(test_gathered),
-      cmocka_unit_test(test_library_by_rows),      cmocka_unit_test(test_library_with_channels_last),
-      cmocka_unit_test(test_volumes_by_rows),      cmocka_unit_test(test_volumes_with_channels_last)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_number_of_taps),
+                                     cmocka_unit_test(test_shapes),
+                                     cmocka_unit_test(test_matrices),
+                                     cmocka_unit_test(test_gathered),
+                                     cmocka_unit_test(test_library_by_rows),
+                                     cmocka_unit_test(test_library_with_channels_last),
+                                     cmocka_unit_test(test_volumes_by_rows),
+                                     cmocka_unit_test(test_volumes_with_channels_last)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
