@@ -1,42 +1,64 @@
 /* gpu_scan.c - every element joined with all before it along an axis. */
 #include "gpu.h"
 
-enum { BLOCKS, LINES, WARPS, THREADS = 256 }; /* variants of kernels/scan.cu */
+enum { BLOCKS, LINES, WARPS, TOTALS, THREADS = 256 }; /* variants of kernels/scan.cu */
 enum { SHORT_LINE = 512, WARPS_OF_A_BLOCK = 8 };
+/* Lines across memory: as many parts as give a device enough threads, of no fewer elements than pay for a pass more. */
+enum { ENOUGH_THREADS = 1 << 17, LEAST_PART = 64, MOST_PARTS = 128 };
 
-static uint64_t groups_of(uint32_t variant, int64_t lines) {
-  const int64_t in_group = variant == LINES ? THREADS : variant == WARPS ? WARPS_OF_A_BLOCK : 1;
-  return (uint64_t)((lines + in_group - 1) / in_group);
+static BurnStatus start(const GpuRun *run, const GpuScan *p, uint32_t variant, int64_t lines) {
+  const BurnDType dtype = run->call->inputs[0]->dtype;
+  const int64_t in_group = variant == WARPS ? WARPS_OF_A_BLOCK : variant == BLOCKS ? 1 : THREADS;
+  const GpuKernelKey key = {.text = GPU_TEXT_SCAN,
+                            .out = run->out[0]->dtype,
+                            .in = {dtype, dtype, dtype},
+                            .variant = variant,
+                            .join = (GpuJoin)run->row->detail};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  return burn__gpu_launch(run->gpu, function, (uint64_t)((lines + in_group - 1) / in_group), THREADS, p, sizeof *p);
 }
 
-static BurnStatus start(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, const GpuAxis *axis) {
-  const GpuScan p = {.out = gpu_address(out),
-                     .in = gpu_address(x),
-                     .outer = axis->outer,
-                     .size = axis->size,
-                     .inner = axis->inner,
-                     .whole = burn__gpu_is_whole(x, axis->size) && burn__gpu_is_whole(out, axis->size)};
-  const GpuKernelKey key = {.text = GPU_TEXT_SCAN,
-                            .out = out->dtype,
-                            .in = {x->dtype, x->dtype, x->dtype},
-                            .variant = axis->inner > 1            ? LINES
-                                       : axis->size <= SHORT_LINE ? WARPS
-                                                                  : BLOCKS,
-                            .join = join};
-  GpuFunction *function = NULL;
-  if (burn_primitive_count(x) == 0) return BURN_OK;
-  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
-  if (status != BURN_OK) return status;
-  return burn__gpu_launch(gpu, function, groups_of(key.variant, axis->outer * axis->inner), THREADS, &p, sizeof p);
+/* The parts are decided by the shape alone, so that the sums are the same on every device. */
+static void cut(GpuScan *p) {
+  const int64_t lines = p->outer * p->inner, most = p->size / LEAST_PART;
+  int64_t parts = lines < ENOUGH_THREADS ? ENOUGH_THREADS / lines : 1;
+  if (parts > MOST_PARTS) parts = MOST_PARTS;
+  if (parts > most) parts = most > 0 ? most : 1;
+  p->part_size = (p->size + parts - 1) / parts;
+  p->parts = (p->size + p->part_size - 1) / p->part_size;
+}
+
+static BurnStatus across(const GpuRun *run, GpuScan *p) {
+  BurnPrimitive *totals = NULL;
+  cut(p);
+  BurnStatus status = burn__gpu_check_rounds(run, p->part_size + p->parts);
+  if (status == BURN_OK && p->parts > 1) {
+    const BurnTensorDesc desc = {.dtype = BURN_DTYPE_I64, .rank = 3, .shape = {p->outer, p->parts, p->inner}};
+    status = burn__gpu_new(run->gpu, &desc, &totals);
+    if (status == BURN_OK) p->totals = gpu_address(totals);
+    if (status == BURN_OK) status = start(run, p, TOTALS, p->outer * p->parts * p->inner);
+  }
+  if (status == BURN_OK) status = start(run, p, LINES, p->outer * p->parts * p->inner);
+  burn__gpu_release(run->gpu, totals);
+  return status;
 }
 
 static BurnStatus scan(const GpuRun *run) {
   BurnPrimitive *x = run->call->inputs[0], *rows = NULL;
   const GpuAxis axis = burn__gpu_axis(x, run->call->attrs[0].value.i64);
-  BurnStatus status = axis.inner > 1 ? burn__gpu_check_rounds(run, axis.size) : BURN_OK;
-  if (status == BURN_OK) status = burn__gpu_output(run, 0);
-  if (status == BURN_OK) status = burn__gpu_row_major(run->gpu, x, &rows);
-  if (status == BURN_OK) status = start(run->gpu, (GpuJoin)run->row->detail, rows, run->out[0], &axis);
+  BurnStatus status = burn__gpu_output(run, 0);
+  if (status != BURN_OK || burn_primitive_count(x) == 0) return status;
+  status = burn__gpu_row_major(run->gpu, x, &rows);
+  if (status != BURN_OK) return status;
+  GpuScan p = {.out = gpu_address(run->out[0]),
+               .in = gpu_address(rows),
+               .outer = axis.outer,
+               .size = axis.size,
+               .inner = axis.inner,
+               .whole = burn__gpu_is_whole(rows, axis.size) && burn__gpu_is_whole(run->out[0], axis.size)};
+  status = axis.inner > 1 ? across(run, &p) : start(run, &p, axis.size <= SHORT_LINE ? WARPS : BLOCKS, axis.outer);
   burn__gpu_release(run->gpu, rows);
   return status;
 }

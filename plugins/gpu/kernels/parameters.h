@@ -52,9 +52,11 @@ typedef struct GpuReduce {
   int32_t lanes, reserved;
 } GpuReduce;
 
+/* totals [outer, parts, inner]: what the elements of each part of a line make together, as 64 bits; 0 where lines have
+ * one part. */
 typedef struct GpuScan {
-  uint64_t out, in;
-  int64_t outer, size, inner;
+  uint64_t out, in, totals;
+  int64_t outer, size, inner, parts, part_size;
   int32_t whole, reserved; /* whole: as in GpuReduce */
 } GpuScan;
 

@@ -1,5 +1,6 @@
 /* scan.cu - every element joined with all before it on its line. BURN_VARIANT 0: lines lie along the last axis, a block
- * each; 1: a thread for each line; 2: as 0, a warp each. A sum starts from 0, so that -0 becomes 0.
+ * each; 1: a thread for each part of a line; 2: as 0, a warp each; 3: what each part of a line makes together, for 1. A sum
+ * starts from 0, so that -0 becomes 0.
  *
  * 0 and 2: a thread has K elements beside each other of each tile, joins them one after the other, and then what the
  * threads before it have with them. */
@@ -11,7 +12,7 @@ static __device__ inline A burn_first(A x) {
 #endif
 }
 
-#if BURN_VARIANT != 1
+#if BURN_VARIANT % 2 == 0
 enum { T = BURN_VARIANT == 2 ? 32 : 256, W = 16 / sizeof(IN0), K = sizeof(IN0) < 8 ? 16 : 8, TILE = T * K };
 struct alignas(16) Vector { IN0 at[W]; };
 struct alignas(sizeof(OUT) * W) Results { OUT at[W]; };
@@ -77,16 +78,26 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
 }
 
 #else
+/* Threads beside each other have lines beside each other, so that a warp reads and writes whole lines of memory. */
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
-  const IN0 *in = (const IN0 *)p.in;
-  OUT *out = (OUT *)p.out;
-  const int64_t i = burn_thread();
-  if (i >= p.outer * p.inner) return;
-  const int64_t start = i / p.inner * p.size * p.inner + i % p.inner;
+  const int64_t i = burn_thread(), column = i % p.inner, part = i / p.inner % p.parts, outer = i / p.inner / p.parts;
+  if (outer >= p.outer) return;
+  const int64_t begin = part * p.part_size, end = begin + p.part_size < p.size ? begin + p.part_size : p.size;
+  const IN0 *in = (const IN0 *)p.in + outer * p.size * p.inner + column;
+  A *totals = (A *)p.totals + outer * p.parts * p.inner + column; /* A has 64 bits at most */
   A sum = burn_nothing();
-  for (int64_t k = 0; k < p.size; k++) {
-    sum = burn_join(sum, burn_first((A)burn_get(in[start + k * p.inner])));
-    burn_put(out[start + k * p.inner], sum);
+#if BURN_VARIANT == 1
+  OUT *out = (OUT *)p.out + outer * p.size * p.inner + column;
+  for (int64_t k = 0; k < part; k++) sum = burn_join(sum, totals[k * p.inner]);
+#endif
+  for (int64_t k = begin; k < end; k++) {
+    sum = burn_join(sum, burn_first((A)burn_get(in[k * p.inner])));
+#if BURN_VARIANT == 1
+    burn_put(out[k * p.inner], sum);
+#endif
   }
+#if BURN_VARIANT == 3
+  totals[part * p.inner] = sum;
+#endif
 }
 #endif

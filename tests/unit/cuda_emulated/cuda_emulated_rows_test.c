@@ -320,9 +320,9 @@ static void test_reductions(void **state) {
 
 static void test_scans(void **state) {
   static const char *const names[] = {"cummin", "cummax", "argmax", "argmin"};
-  /* a warp or a block for a line, in one tile or several, by vectors or not; lines beside each other */
-  static const int64_t shapes[][3] = {{9, 16, 1},   {9, 37, 1},   {7, 512, 1},  {3, 513, 1},
-                                      {2, 4096, 1}, {2, 9000, 1}, {2, 9001, 1}, {3, 70, 5}};
+  /* a warp or a block for a line, in one tile or several, by vectors or not; lines beside each other, in parts */
+  static const int64_t shapes[][3] = {{9, 16, 1},   {9, 37, 1},   {7, 512, 1}, {3, 513, 1}, {2, 4096, 1},
+                                      {2, 9000, 1}, {2, 9001, 1}, {3, 70, 5},  {2, 300, 3}, {1, 131, 70}};
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const Input x = {BURN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]), PLAIN, 0};
