@@ -230,6 +230,7 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
                          .precision = (GpuPrecision)settings.precision,
                          .timing = settings.timing,
                          .has_tensor_cores = true,
+                         .has_shared_atomics = true,
                          .has_f64 = true},
                  .driver = driver,
                  .nvrtc = nvrtc,

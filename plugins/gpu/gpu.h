@@ -247,7 +247,8 @@ struct Gpu {
   uint32_t most_threads;      /* of a group: at least 256 */
   uint32_t shared_bytes;      /* of memory that the threads of a group may share */
   uint32_t most_shared_bytes; /* the same for launches that ask for it; 0: none can */
-  bool has_tensor_cores;      /* attention multiplies by them, in PTX */
+  bool has_tensor_cores;      /* attention and convolutions multiply by them, in PTX */
+  bool has_shared_atomics;    /* threads of a group have atomics on memory that they share */
   GpuMatrices matrices;
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool composes_f64_attention;  /* it is left to its decomposition, as its kernels compile for long */

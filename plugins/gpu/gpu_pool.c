@@ -2,7 +2,17 @@
 #include "gpu.h"
 
 /* Variants of kernels/pool.cu. */
-enum { LARGEST, MEAN, MEAN_BACKWARD, ADAPTIVE, ADAPTIVE_BACKWARD, LARGEST_BACKWARD, WIDE = 8, THREADS = 256 };
+enum {
+  LARGEST,
+  MEAN,
+  MEAN_BACKWARD,
+  ADAPTIVE,
+  ADAPTIVE_BACKWARD,
+  LARGEST_BACKWARD,
+  LARGEST_TURNS,
+  WIDE = 8,
+  THREADS = 256
+};
 enum { PLANES = 16 }; /* times the logarithm of how many a thread does at once */
 enum { SLICE = 4096, BLOCKS_OF_UNIT = 4 };
 
@@ -89,6 +99,22 @@ static BurnStatus max_pool2d_with_indices(const GpuRun *run) {
   return start(run, &p, run->call->inputs[0]->shape, run->out[0]->shape);
 }
 
+/* A block for each plane, whose pixels lie in shared memory. */
+static BurnStatus start_turns(Gpu *gpu, GpuPool *p, BurnPrimitive *grad, BurnPrimitive *indices,
+                              const BurnPrimitive *out) {
+  const GpuKernelKey key = {.text = GPU_TEXT_POOL,
+                            .out = out->dtype,
+                            .in = {grad->dtype, indices->dtype, grad->dtype},
+                            .variant = LARGEST_TURNS};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  if (status != BURN_OK) return status;
+  p->out = gpu_address(out);
+  p->in = gpu_address(grad);
+  p->indices = gpu_address(indices);
+  return burn__gpu_launch(gpu, function, (uint64_t)p->planes, THREADS, p, sizeof *p);
+}
+
 /* A block, or where planes are few some blocks, for each plane. */
 static BurnStatus start_largest_backward(Gpu *gpu, GpuPool *p, BurnPrimitive *grad, BurnPrimitive *indices,
                                          const BurnPrimitive *out) {
@@ -128,7 +154,10 @@ static BurnStatus max_pool2d_backward(const GpuRun *run) {
   take_pair(p.windows, in[0]->shape + 2);
   status = burn__gpu_row_major(run->gpu, in[0], &grad);
   if (status == BURN_OK) status = burn__gpu_row_major(run->gpu, in[1], &indices);
-  if (status == BURN_OK) status = start_largest_backward(run->gpu, &p, grad, indices, out);
+  const int64_t most = GPU_POOL_PLANE(burn_dtype_bytes(out->dtype));
+  const bool fits = p.pixels[0] * p.pixels[1] <= most && p.windows[0] * p.windows[1] < INT32_MAX / 2;
+  const bool in_turns = run->gpu->has_shared_atomics && fits;
+  if (status == BURN_OK) status = (in_turns ? start_turns : start_largest_backward)(run->gpu, &p, grad, indices, out);
   burn__gpu_release(run->gpu, grad);
   burn__gpu_release(run->gpu, indices);
   return status;

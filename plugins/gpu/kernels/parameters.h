@@ -219,9 +219,12 @@ typedef struct GpuTranspose {
   int64_t batch, lines, length, in_batch, in_line, out_batch, out_line;
 } GpuTranspose;
 
+/* Pixels of a plane whose gradient of the largest, of numbers of so many bytes, is made in 48 KiB of shared memory. */
+#define GPU_POOL_PLANE(bytes) ((bytes) == 8 ? 3040 : 4064)
+
 typedef struct GpuPool {
   uint64_t out, indices, in; /* indices: 0 for none */
-  uint64_t ranges;           /* of the gradient of the largest: room for each block */
+  uint64_t ranges;           /* of the gradient of the largest where planes are large: room for each block */
   int64_t planes, slices;    /* slices: blocks of a plane, there */
   int64_t pixels[2], windows[2], kernel[2], stride[2], padding[2], dilation[2];
   int32_t count_include_pad, reserved;

@@ -1,6 +1,6 @@
 /* pool.cu - windows over planes. BURN_VARIANT % 8 is what is made, 0: the largest and where it lies; 1: the mean of each
  * window; 2: what each pixel gets of the gradients of its windows; 3 and 4: 1 and 2 for adaptive windows; 5: 2 for the
- * largest. BURN_VARIANT / 8 % 2: counts and places take 64 bits. BURN_VARIANT / 16: the logarithm of the planes
+ * largest; 6: the same where threads can exchange shared memory. BURN_VARIANT / 8 % 2: counts and places take 64 bits. BURN_VARIANT / 16: the logarithm of the planes
  * that a thread makes the same place of. */
 #define BURN_POOL (BURN_VARIANT % 8)
 #if BURN_VARIANT / 8 % 2
@@ -67,7 +67,51 @@ static __device__ inline void burn_candidates(const GpuPool &p, int axis, Place 
   if (*last >= windows) *last = windows - 1;
 }
 
-#if BURN_POOL == 5
+#if BURN_POOL == 6
+enum { MOST = GPU_POOL_PLANE(sizeof(C)) };
+#define NOBODY 0xffffffffu
+
+/* A block has a plane. Of the windows that name a pixel one after the other adds what it has, so that sums have the order of
+ * the windows: in each round the first that has not done so. */
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuPool p) {
+  __shared__ C sums[MOST];
+  __shared__ uint32_t first[MOST]; /* of those that are left */
+  __shared__ int32_t last[MOST];   /* of those that have added */
+  __shared__ uint32_t is_more;     /* the last round that left some */
+  const int32_t count = (int32_t)(p.pixels[0] * p.pixels[1]), windows = (int32_t)(p.windows[0] * p.windows[1]);
+  const IN0 *grad = (const IN0 *)p.in + (int64_t)blockIdx.x * windows;
+  const IN1 *indices = (const IN1 *)p.indices + (int64_t)blockIdx.x * windows;
+  OUT *out = (OUT *)p.out + (int64_t)blockIdx.x * count;
+  for (int32_t i = threadIdx.x; i < count; i += 256) {
+    sums[i] = (C)0;
+    first[i] = NOBODY;
+    last[i] = -1;
+  }
+  if (threadIdx.x == 0) is_more = 0;
+  for (int32_t round = 1;; round++) {
+    __syncthreads();
+    for (int32_t w = threadIdx.x; w < windows; w += 256) {
+      const int64_t i = burn_get(indices[w]);
+      if (i >= 0 && i < count && last[i] < w) atomicMin(&first[i], (uint32_t)w);
+    }
+    __syncthreads();
+    for (int32_t w = threadIdx.x; w < windows; w += 256) {
+      const int64_t i = burn_get(indices[w]);
+      if (i < 0 || i >= count || (uint32_t)w < first[i]) continue;
+      if ((uint32_t)w > first[i]) {
+        atomicMax(&is_more, (uint32_t)round);
+        continue;
+      }
+      sums[i] += burn_get(grad[w]);
+      last[i] = w;
+    }
+    __syncthreads();
+    if (is_more < (uint32_t)round) break;
+    for (int32_t i = threadIdx.x; i < count; i += 256) first[i] = NOBODY;
+  }
+  for (int32_t i = threadIdx.x; i < count; i += 256) burn_put(out[i], sums[i]);
+}
+#elif BURN_POOL == 5
 
 /* Which of `count` ranges low .. high have position i, at most. */
 static __device__ inline void burn_find(const int32_t *low, const int32_t *high, int count, int i, int32_t *first,

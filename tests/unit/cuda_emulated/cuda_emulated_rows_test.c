@@ -348,7 +348,8 @@ static void compare_made(BurnTensor *(*make_result)(BurnDevice *, BurnDType, siz
     BurnTensor *x = make_result(devices[k], dtype, i);
     count = burn_element_count(x);
     assert_true(count <= MOST);
-    assert_int_equal(burn_read(burn_cast(x, BURN_DTYPE_F64), found[k], (size_t)count * sizeof *found[k]), BURN_OK);
+    const BurnStatus status = burn_read(burn_cast(x, BURN_DTYPE_F64), found[k], (size_t)count * sizeof *found[k]);
+    if (status != BURN_OK) fail_msg("%s, case %zu: %s", burn_dtype_name(dtype), i, burn_status_message(status));
   }
   for (int64_t at = 0; at < count; at++)
     if (found[CUDA][at] != found[NDARRAY][at])
@@ -420,6 +421,35 @@ static void test_pools(void **state) {
     compare_two(&(Call){"avg_pool2d_backward", 1, 5, {windows}, {shape, size, step, edge, padded}}, i);
     compare_two(&(Call){"max_pool2d_with_indices", 1, 5, {x}, {size, step, edge, edge, no}}, i);
   }
+}
+
+/* Windows, their steps and padding: none meets another; up to two by two, and three by three, name a pixel; planes that do
+ * not fit into shared memory. */
+static const struct {
+  int64_t shape[4], size, step, padding;
+} largest[] = {{{7, 3, 9, 10}, 2, 2, 0},
+               {{3, 2, 17, 30}, 3, 2, 1},
+               {{2, 2, 20, 23}, 3, 1, 1},
+               {{1, 2, 70, 81}, 4, 3, 2},
+               {{1, 1, 3, 50000}, 2, 2, 1}};
+
+/* Gradients that are no integers show the order of sums. */
+static BurnTensor *make_largest_gradient(BurnDevice *device, BurnDType dtype, size_t i) {
+  const int64_t *s = largest[i].shape;
+  const Input x = {BURN_SHAPE(s[0], s[1], s[2], s[3]), PLAIN, 0};
+  BurnPool2dOptions options = BURN_POOL2D_OPTIONS(largest[i].size, largest[i].step);
+  BurnTensor *indices = NULL;
+  options.padding[0] = options.padding[1] = largest[i].padding;
+  BurnTensor *windows = burn_max_pool2d_with_indices(make(&x, dtype, device, 1), options, &indices);
+  BurnTensor *grad = burn_div_scalar(burn_add_scalar(windows, 1), 7);
+  return burn_max_pool2d_with_indices_backward(grad, indices, x.shape);
+}
+
+static void test_gradients_of_largest(void **state) {
+  static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_F64, BURN_DTYPE_F16};
+  (void)state;
+  for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++)
+    for (size_t i = 0; i < sizeof largest / sizeof largest[0]; i++) compare_made(make_largest_gradient, dtypes[k], i);
 }
 
 /* -- channels --------------------------------------------------------------------------------- */
@@ -547,6 +577,7 @@ int main(void) {
                                      cmocka_unit_test(test_views_have_the_bits_of_copies),
                                      cmocka_unit_test(test_reductions),
                                      cmocka_unit_test(test_pools),
+                                     cmocka_unit_test(test_gradients_of_largest),
                                      cmocka_unit_test(test_scans),
                                      cmocka_unit_test(test_orders_of_elements),
                                      cmocka_unit_test(test_batch_norm),
