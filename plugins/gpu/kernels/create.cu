@@ -63,8 +63,14 @@ static __device__ inline void burn_make(Four &out, const GpuCreate &p, int64_t i
 static __device__ inline void burn_normal(OUT &first, OUT &second, uint32_t a, uint32_t b, const GpuCreate &p) {
   const double unit = 1.0 / 4294967296.0, angle = 6.28318530717958647692 * (double)b * unit;
   const double radius = sqrt(-2.0 * log(((double)a + 1.0) * unit));
-  burn_put(first, (T)(p.first.real + p.second.real * (radius * cos(angle)))); /* halves go through f32 */
-  burn_put(second, (T)(p.first.real + p.second.real * (radius * sin(angle))));
+#if defined(BURN_SPIRV)
+  const double sine = sin(angle), cosine = cos(angle);
+#else
+  double sine, cosine;
+  sincos(angle, &sine, &cosine);
+#endif
+  burn_put(first, (T)(p.first.real + p.second.real * (radius * cosine))); /* halves go through f32 */
+  burn_put(second, (T)(p.first.real + p.second.real * (radius * sine)));
 }
 static __device__ inline void burn_make(Four &out, const GpuCreate &p, int64_t i) {
   uint32_t words[FOUR];

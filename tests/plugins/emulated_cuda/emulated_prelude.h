@@ -388,6 +388,7 @@ EMULATED_FUNCTION_1(cbrt)
 EMULATED_FUNCTION_1(sin)
 EMULATED_FUNCTION_1(cos)
 EMULATED_FUNCTION_1(tan)
+static inline void sincos(double x, double *sine, double *cosine) { *sine = sin(x), *cosine = cos(x); }
 EMULATED_FUNCTION_1(asin)
 EMULATED_FUNCTION_1(acos)
 EMULATED_FUNCTION_1(atan)
