@@ -179,7 +179,9 @@ static bool check_words(const Conform *run, const char *level) {
   }
   if (!known) fprintf(stderr, "burn conform: --level is core, train, full or async, not '%s'\n", level);
   if (!check_known) fprintf(stderr, "burn conform: there is no check '%s'; see --help\n", run->only);
-  return known && check_known && fails_can_be(run, level) && ops_are_known(run->ops) && ops_are_known(run->skip);
+  const bool stacks_are_known = stack_is_known(run->stack) && stack_is_known(run->against);
+  return known && check_known && stacks_are_known && fails_can_be(run, level) && ops_are_known(run->ops) &&
+         ops_are_known(run->skip);
 }
 
 /* The other mode: graphs on two stacks. */

@@ -216,6 +216,8 @@ typedef struct StackPart {
   char text[256], name[64], below[512];
 } StackPart;
 bool stack_part(const char *stack, uint32_t i, StackPart *out);
+/* True if every part names a plugin, usable or not; else a message is printed. */
+bool stack_is_known(const char *stack);
 
 /* The stack to test for what the user wrote: a decorator alone is put on `base`, and so is a kernel pack, whose own ops
  * are then tested: true for one. */

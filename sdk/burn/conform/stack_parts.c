@@ -1,6 +1,7 @@
 /* stack_parts.c - takes stack texts apart: "autodiff<ndarray:isa=avx2>" or "autodiff+ndarray". */
 #include "conform.h"
 
+#include <burn/guess.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,23 @@ bool stack_part(const char *stack, uint32_t i, StackPart *out) {
     for (at++; *at && *at != '>' && used + 1 < sizeof out->below; at++) out->below[used++] = *at == '<' ? '+' : *at;
   }
   out->below[used] = '\0';
+  return true;
+}
+
+bool stack_is_known(const char *stack) {
+  StackPart part;
+  for (uint32_t i = 0; stack_part(stack, i, &part); i++) {
+    BurnGuess guess = burn_guess(part.name);
+    bool is_known = false;
+    for (size_t k = 0; k < burn_plugin_count() && !is_known; k++) {
+      burn_guess_add(&guess, burn_plugin_info(k)->name);
+      is_known = strcmp(burn_plugin_info(k)->name, part.name) == 0;
+    }
+    if (is_known) continue;
+    fprintf(stderr, "burn conform: there is no plugin '%s'.%s 'burn backends' shows those that there are\n", part.name,
+            burn_guess_text(&guess));
+    return false;
+  }
   return true;
 }
 

@@ -324,6 +324,9 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn", 2, "usage: burn COMMAND");
   expect_run("burn nosuch", 2, "there is no command 'nosuch'");
   expect_run("burn doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
+  expect_run("burn conform nosuch", 2, "burn conform: there is no plugin 'nosuch'. 'burn backends' shows");
+  expect_run("burn conform 'autodif<ndarray>'", 2, "there is no plugin 'autodif'. Did you mean 'autodiff'?");
+  expect_run("burn conform ndarray --against referenc", 2, "there is no plugin 'referenc'. Did you mean 'reference'?");
   expect_run("burn help", 0, "doctor");
   expect_run("burn backends", 0, "format=text|count|chrome (default text): a line per op");
   expect_run("burn backends --json", 0, "\"key\":\t\"memory_limit\"");
