@@ -100,11 +100,25 @@ static const BurnOpInfo *BURN_API_CALL host_op_find(const char *name) { return b
 static BurnStatus BURN_API_CALL host_invoke(const BurnBackend *backend, const BurnOpCall *call) {
   return burn__invoke(backend, call);
 }
-static BurnStatus BURN_API_CALL host_infer(const BurnOpCall *call, BurnTensorDesc *out) {
-  return burn__infer(call, out);
+
+/* A plugin of an earlier version passes on calls with the attributes that it knows: the others have their defaults. An
+ * op that is not there is told by who gets the call. */
+static BurnStatus complete(const BurnOpCall *given, BurnOpCall *call, BurnAttrStorage *room) {
+  const BurnOpInfo *info = burn__op_info(given->op);
+  *call = burn_call_copy(given);
+  return info ? burn__complete_attrs(info, call, room) : BURN_OK;
 }
-static BurnStatus BURN_API_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *call) {
-  return burn__decompose(backend, call);
+static BurnStatus BURN_API_CALL host_infer(const BurnOpCall *given, BurnTensorDesc *out) {
+  BurnOpCall call;
+  BurnAttrStorage room;
+  const BurnStatus status = complete(given, &call, &room);
+  return status == BURN_OK ? burn__infer(&call, out) : status;
+}
+static BurnStatus BURN_API_CALL host_decompose(const BurnBackend *backend, const BurnOpCall *given) {
+  BurnOpCall call;
+  BurnAttrStorage room;
+  const BurnStatus status = complete(given, &call, &room);
+  return status == BURN_OK ? burn__decompose(backend, &call) : status;
 }
 static const BurnOpDefinition *BURN_API_CALL host_op_definition(uint32_t op) { return burn__op_definition(op); }
 static const void *BURN_API_CALL host_get_interface(const char *name, uint32_t min_version) {

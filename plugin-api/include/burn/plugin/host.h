@@ -68,11 +68,11 @@ typedef struct BurnHost {
    * not have every op. Returns the first failure; then no output is set. */
   BurnStatus(BURN_API_CALL *invoke)(const BurnBackend *backend, const BurnOpCall *call);
 
-  /* Fills out[0 .. output_count-1] with the shapes and dtypes that the call will have, or says why it is wrong. */
+  /* Fills out[0 .. output_count-1] by the op's shape rule, missing attributes by defaults, or says what is wrong. */
   BurnStatus(BURN_API_CALL *infer)(const BurnOpCall *call, BurnTensorDesc *out);
 
   /* Runs the decomposition of a call op by op on `backend`, whatever the backend supports itself. UNIMPLEMENTED if the
-   * op has none. */
+   * op has none. Missing attributes have their defaults. */
   BurnStatus(BURN_API_CALL *decompose)(const BurnBackend *backend, const BurnOpCall *call);
 
   /* Further services by name (services.h); NULL when unknown. */
