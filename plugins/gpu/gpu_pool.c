@@ -99,6 +99,13 @@ static BurnStatus max_pool2d_with_indices(const GpuRun *run) {
   return start(run, &p, run->call->inputs[0]->shape, run->out[0]->shape);
 }
 
+/* Windows take as many turns as name one pixel: not where these are many, as with steps of one, or indices that are all
+ * the same. */
+static bool takes_turns(const Gpu *gpu, const GpuPool *p, BurnDType dtype) {
+  const int64_t pixels = p->pixels[0] * p->pixels[1], windows = p->windows[0] * p->windows[1];
+  return gpu->has_shared_atomics && pixels <= GPU_POOL_PLANE(burn_dtype_bytes(dtype)) && windows <= pixels / 2;
+}
+
 /* A block for each plane, whose pixels lie in shared memory. */
 static BurnStatus start_turns(Gpu *gpu, GpuPool *p, BurnPrimitive *grad, BurnPrimitive *indices,
                               const BurnPrimitive *out) {
@@ -109,9 +116,6 @@ static BurnStatus start_turns(Gpu *gpu, GpuPool *p, BurnPrimitive *grad, BurnPri
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  p->out = gpu_address(out);
-  p->in = gpu_address(grad);
-  p->indices = gpu_address(indices);
   return burn__gpu_launch(gpu, function, (uint64_t)p->planes, THREADS, p, sizeof *p);
 }
 
@@ -134,9 +138,6 @@ static BurnStatus start_largest_backward(Gpu *gpu, GpuPool *p, BurnPrimitive *gr
   BurnStatus status = burn__gpu_new(gpu, &room, &ranges);
   if (status == BURN_OK) status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status == BURN_OK) {
-    p->out = gpu_address(out);
-    p->in = gpu_address(grad);
-    p->indices = gpu_address(indices);
     p->ranges = gpu_address(ranges);
     status = burn__gpu_launch(gpu, function, (uint64_t)(p->planes * p->slices), THREADS, p, sizeof *p);
   }
@@ -154,10 +155,13 @@ static BurnStatus max_pool2d_backward(const GpuRun *run) {
   take_pair(p.windows, in[0]->shape + 2);
   status = burn__gpu_row_major(run->gpu, in[0], &grad);
   if (status == BURN_OK) status = burn__gpu_row_major(run->gpu, in[1], &indices);
-  const int64_t most = GPU_POOL_PLANE(burn_dtype_bytes(out->dtype));
-  const bool fits = p.pixels[0] * p.pixels[1] <= most && p.windows[0] * p.windows[1] < INT32_MAX / 2;
-  const bool in_turns = run->gpu->has_shared_atomics && fits;
-  if (status == BURN_OK) status = (in_turns ? start_turns : start_largest_backward)(run->gpu, &p, grad, indices, out);
+  if (status == BURN_OK) {
+    p.out = gpu_address(out);
+    p.in = gpu_address(grad);
+    p.indices = gpu_address(indices);
+    const bool in_turns = takes_turns(run->gpu, &p, out->dtype);
+    status = (in_turns ? start_turns : start_largest_backward)(run->gpu, &p, grad, indices, out);
+  }
   burn__gpu_release(run->gpu, grad);
   burn__gpu_release(run->gpu, indices);
   return status;

@@ -35,6 +35,7 @@ static BurnStatus across(const GpuRun *run, GpuScan *p) {
   cut(p);
   BurnStatus status = burn__gpu_check_rounds(run, p->part_size + p->parts);
   if (status == BURN_OK && p->parts > 1) {
+    /* 64 bits hold what each dtype is joined in */
     const BurnTensorDesc desc = {.dtype = BURN_DTYPE_I64, .rank = 3, .shape = {p->outer, p->parts, p->inner}};
     status = burn__gpu_new(run->gpu, &desc, &totals);
     if (status == BURN_OK) p->totals = gpu_address(totals);

@@ -66,8 +66,8 @@ static __device__ inline int burn_result_column(int k) { return k / 4 * 32 + thr
 #define HITS (OWN_MATRICES * ROWS * PITCH + STAGES * STAGE)
 #define WEIGHTS (HITS + (PASS == 1 ? ROWS : 0))
 
-struct alignas(16) Four { float at[4]; };
-struct alignas(8) Two { float at[2]; };
+typedef BurnFloats<4> Four;
+typedef BurnFloats<2> Two;
 
 /* -- from memory to shared memory -------------------------------------------------------------- */
 

@@ -52,8 +52,8 @@ typedef struct GpuReduce {
   int32_t lanes, reserved;
 } GpuReduce;
 
-/* totals [outer, parts, inner]: what the elements of each part of a line make together, as 64 bits; 0 where lines have
- * one part. */
+/* totals [outer, parts, inner]: what the elements of each part of a line make together, in the dtype that the kernel
+ * computes in; 0 where lines have one part. */
 typedef struct GpuScan {
   uint64_t out, in, totals;
   int64_t outer, size, inner, parts, part_size;

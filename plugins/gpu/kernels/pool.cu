@@ -1,7 +1,7 @@
 /* pool.cu - windows over planes. BURN_VARIANT % 8 is what is made, 0: the largest and where it lies; 1: the mean of each
  * window; 2: what each pixel gets of the gradients of its windows; 3 and 4: 1 and 2 for adaptive windows; 5: 2 for the
- * largest; 6: the same where threads can exchange shared memory. BURN_VARIANT / 8 % 2: counts and places take 64 bits. BURN_VARIANT / 16: the logarithm of the planes
- * that a thread makes the same place of. */
+ * largest; 6: the same of planes that fit into shared memory. BURN_VARIANT / 8 % 2: counts and places take 64 bits.
+ * BURN_VARIANT / 16: the logarithm of the planes that a thread makes the same place of. */
 #define BURN_POOL (BURN_VARIANT % 8)
 #if BURN_VARIANT / 8 % 2
 typedef int64_t Place;

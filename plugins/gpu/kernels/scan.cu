@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuScan p) {
   if (outer >= p.outer) return;
   const int64_t begin = part * p.part_size, end = begin + p.part_size < p.size ? begin + p.part_size : p.size;
   const IN0 *in = (const IN0 *)p.in + outer * p.size * p.inner + column;
-  A *totals = (A *)p.totals + outer * p.parts * p.inner + column; /* A has 64 bits at most */
+  A *totals = (A *)p.totals + outer * p.parts * p.inner + column;
   A sum = burn_nothing();
 #if BURN_VARIANT == 1
   OUT *out = (OUT *)p.out + outer * p.size * p.inner + column;
