@@ -13,6 +13,7 @@ bool stack_part(const char *stack, uint32_t i, StackPart *out) {
     if (*at != '+' && *at != '<') return false;
     at++;
   }
+  while (isspace((unsigned char)*at)) at++;
   const size_t length = strcspn(at, "+<>");
   if (length == 0) return false;
   snprintf(out->text, sizeof out->text, "%.*s", (int)length, at);

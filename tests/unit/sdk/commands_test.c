@@ -326,6 +326,7 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
   expect_run("burn conform nosuch", 2, "burn conform: there is no plugin 'nosuch'. 'burn backends' shows");
   expect_run("burn conform 'autodif<ndarray>'", 2, "there is no plugin 'autodif'. Did you mean 'autodiff'?");
+  expect_run("burn conform ' autodiff < ndarray >' --op add --check laws", 0, "passed: 40 cases, 40 passed");
   expect_run("burn conform ndarray --against referenc", 2, "there is no plugin 'referenc'. Did you mean 'reference'?");
   expect_run("burn help", 0, "doctor");
   expect_run("burn backends", 0, "format=text|count|chrome (default text): a line per op");
