@@ -109,9 +109,10 @@ static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass
                     is_wide(p->value_strides, p->keys, p->value_width) ||
                     is_wide(p->grad_strides, p->queries, p->value_width) ||
                     is_wide(p->result_strides, p->queries, p->value_width);
+  const bool has_extras = p->mask || p->bias || p->cap > 0;
   const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
   return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
-         (takes_fours(p, dtype) ? 32u : 0u) + 64 * units;
+         (takes_fours(p, dtype) ? 32u : 0u) + (has_extras ? 64u : 0u) + 128 * units;
 }
 
 /* -- f32 without mask, bias and cap: kernels/attention_plain.cu ---------------------------------- */

@@ -8,7 +8,8 @@
  * BURN_VARIANT / 4 % 2: a block has 64 rows (queries; keys in pass 2), not 32. BURN_VARIANT / 8 % 2: a head may take 2^31
  * elements of memory or more. BURN_VARIANT / 16 % 2: products on tensor cores, of TF32, which halves fit into; for Vulkan,
  * of halves by matrices of subgroups. BURN_VARIANT / 32 % 2: rows lie so that four neighbours can be read at once.
- * BURN_VARIANT / 64: 32s of columns of the results that a block makes; wider ones take several blocks, which all make the
+ * BURN_VARIANT / 64 % 2: scores may have a mask, a bias and a cap, which are more than half of the time that compiling takes.
+ * BURN_VARIANT / 128: 32s of columns of the results that a block makes; wider ones take several blocks, which all make the
  * scores anew.
  *
  * A dot product adds by FMA along the axis, a result over the keys (or queries) one after the other, a sum of exponentials
@@ -67,18 +68,19 @@ static __device__ inline C burn_score(const GpuAttention &p, int n, int head, in
                                       C *slope) {
   C score = dot * (C)p.scale;
   *slope = (C)p.scale;
-  if (p.cap > 0) {
+  const bool has_cap = HAS_EXTRAS && p.cap > 0, has_mask = HAS_EXTRAS && p.mask, has_bias = HAS_EXTRAS && p.bias;
+  if (has_cap) {
     const C bent = burn_bent(score * (C)(1 / p.cap));
     score = bent * (C)p.cap;
     *slope = *slope * ((C)1 - bent * bent);
   }
   const int queries = (int)p.queries, keys = (int)p.keys;
   bool is_hidden = query >= queries || key >= keys || (p.is_causal && key > query + keys - queries);
-  if (p.mask && !is_hidden)
+  if (has_mask && !is_hidden)
     is_hidden = ((const uint8_t *)p.mask)[n * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2] +
                                           key * p.mask_strides[3]] != 0;
   if (is_hidden) return -(C)INFINITY;
-  if (p.bias)
+  if (has_bias)
     score = score + burn_get(((const IN0 *)p.bias)[n * p.bias_strides[0] + head * p.bias_strides[1] +
                                                    query * p.bias_strides[2] + key * p.bias_strides[3]]);
   return score;
@@ -210,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   C inverse[MY_ROWS], mean[MY_ROWS], factor[MY_ROWS], result[MY_ROWS][MY_RESULTS], slope;
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) high[i] = -(C)INFINITY, sum[i] = mean[i] = (C)0;
-  const int seen = p.scores ? (int)p.keys : burn_seen(p, at);
+  const int seen = HAS_EXTRAS && p.scores ? (int)p.keys : burn_seen(p, at);
   for (int key = 0; key < seen && !p.logsumexp; key += TILE) {
     burn_dots(room, s, q, at.first, k, key);
     burn_dots(room, hit, g, at.first, v, key);
@@ -258,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
         const bool is_hidden = score == -(C)INFINITY;
         const C change =
             is_hidden ? (C)0 : burn_power_of_e(score - high[i]) * inverse[i] * (hit[i][j] - mean[i]);
-        if (p.scores && at.column == 0 && query < (int)p.queries && column < (int)p.keys)
+        if (HAS_EXTRAS && p.scores && at.column == 0 && query < (int)p.queries && column < (int)p.keys)
           ((C *)p.scores)[(line + query) * p.keys + column] = change;
         s[i][j] = is_hidden ? (C)0 : change * slope;
       }

@@ -10,7 +10,8 @@ typedef Element<IN0>::C C;
 #define ON_MATRICES 0
 #endif
 #define BY_FOUR (BURN_VARIANT / 32 % 2)
-#define COLUMNS (BURN_VARIANT / 64 * 32)
+#define HAS_EXTRAS (BURN_VARIANT / 64 % 2)
+#define COLUMNS (BURN_VARIANT / 128 * 32)
 #define TILE 64
 #if !defined(BURN_DEPTH) /* of a step of a dot product; 16 where a block shares little memory: the order stays */
 #define BURN_DEPTH 32

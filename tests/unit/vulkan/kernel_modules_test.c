@@ -54,7 +54,7 @@ static const Row rows[] = {
     {GPU_TEXT_LSTM, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_ROW_COPY, FLOATS, 1, 1, {0}},
     {GPU_TEXT_VECTOR, FLOATS, 1, 4, {0, 1, 2, 3}},
-    {GPU_TEXT_ATTENTION, FLOATS, 1, 8, {64, 65, 66, 3, 128, 161, 256, 98}},
+    {GPU_TEXT_ATTENTION, FLOATS, 1, 8, {192, 129, 194, 3, 256, 353, 512, 226}},
 };
 
 static const char elementwise[] =
@@ -283,10 +283,10 @@ static void test_products_by_matrices_compile(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-/* Each pass with 32 and 64 rows, by fours and one by one, in widths of 32, 64 and 96. */
+/* Each pass with 32 and 64 rows, by fours and one by one, with a mask and without, in widths of 32, 64 and 96. */
 static void test_attention_by_matrices_compiles(void **state) {
-  static const uint32_t variants[] = {16 + 64, 4 + 16 + 32 + 128, 1 + 4 + 16 + 32 + 128, 2 + 16 + 192,
-                                      2 + 4 + 16 + 32 + 128};
+  static const uint32_t variants[] = {16 + 128, 4 + 16 + 32 + 256, 1 + 4 + 16 + 32 + 64 + 256, 2 + 16 + 64 + 384,
+                                      2 + 4 + 16 + 32 + 256};
   int wrong = 0;
   (void)state;
   const bool has_any_validator = has_validator;
