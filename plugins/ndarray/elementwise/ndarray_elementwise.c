@@ -15,10 +15,10 @@
 #define ND_GRAIN_CHEAP 16384 /* elements per chunk at least, for loops at the speed of memory */
 #define ND_GRAIN_HEAVY 4096  /* for transcendental functions and divisions */
 
-/* A loop, and whether it is one of f32 for halves. */
+/* A loop, whether it is one of f32 for halves, and whether it can write past the caches. */
 typedef struct NdTyped {
   NdLoop loop;
-  bool is_wide;
+  bool is_wide, is_streaming;
 } NdTyped;
 
 /* -- plain inputs ----------------------------------------------------------------------------- */
@@ -88,6 +88,7 @@ static void run_parts(Ndarray *nd, const BurnOpCall *call, NdTyped typed, const 
   }
   e.narrow = NULL;
   e.streams = e.count * e.out_bytes >= ND_STREAM_BYTES && !is_in_place(out, call);
+  e.loop_streams = e.streams && typed.is_streaming && !typed.is_wide;
   if (typed.is_wide) set_casts(&e, nd, call, call->inputs[0]->dtype);
   if (plain && !e.streams) {
     nd->host->parallel_for(e.count, grain, run_plain, &e);
@@ -120,20 +121,25 @@ static BurnStatus run_loop(Ndarray *nd, const BurnOpCall *call, NdTyped typed, N
 /* -- tables ----------------------------------------------------------------------------------- */
 
 /* Later lists replace what earlier ones have put there. */
-static void add_rows(NdKernels *kernels, const NdLoopRow *loops, const NdLoopRow *casts) {
-  for (; loops->loop; loops++) kernels->loops[loops->op][loops->dtype] = loops->loop;
-  for (; casts && casts->loop; casts++) kernels->casts[casts->op][casts->dtype] = casts->loop;
+static void add_rows(NdKernels *kernels, const NdLoopRows *rows) {
+  for (const NdLoopRow *row = rows->loops; row->loop; row++) {
+    kernels->loops[row->op][row->dtype] = row->loop;
+    if (row->dtype == BURN_DTYPE_F32) kernels->streaming[row->op] = false;
+  }
+  for (const NdLoopRow *row = rows->casts; row && row->loop; row++) kernels->casts[row->op][row->dtype] = row->loop;
+  for (const uint16_t *op = rows->streaming; op && *op != BURN_OP_INVALID; op++) kernels->streaming[*op] = true;
 }
 
 NdKernels *nd_kernels_create(const Ndarray *nd) {
   NdKernels *kernels = nd->host->allocate(sizeof *kernels);
   if (!kernels) return NULL;
   memset(kernels, 0, sizeof *kernels);
-  add_rows(kernels, nd_common_loops, NULL);
-  add_rows(kernels, nd_kernels_baseline.loops, nd_kernels_baseline.casts);
+  const NdLoopRows common = {.loops = nd_common_loops};
+  add_rows(kernels, &common);
+  add_rows(kernels, &nd_kernels_baseline);
 #if defined(BURN_NDARRAY_X86_VARIANTS)
-  if (nd->isa >= NDARRAY_ISA_AVX2) add_rows(kernels, nd_kernels_avx2.loops, nd_kernels_avx2.casts);
-  if (nd->isa >= NDARRAY_ISA_AVX512) add_rows(kernels, nd_kernels_avx512.loops, nd_kernels_avx512.casts);
+  if (nd->isa >= NDARRAY_ISA_AVX2) add_rows(kernels, &nd_kernels_avx2);
+  if (nd->isa >= NDARRAY_ISA_AVX512) add_rows(kernels, &nd_kernels_avx512);
 #endif
   return kernels;
 }
@@ -148,9 +154,10 @@ static bool is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype =
 
 /* The loop of an op for a dtype, or for halves that of f32. */
 static NdTyped loop_of(const Ndarray *nd, uint32_t op, BurnDType dtype) {
-  NdTyped typed = {NULL, false};
+  NdTyped typed = {NULL, false, false};
   if (op >= BURN_OP_LIMIT || dtype >= ND_DTYPE_COUNT) return typed;
   typed.loop = nd_kernels(nd)->loops[op][dtype];
+  typed.is_streaming = dtype == BURN_DTYPE_F32 && nd_kernels(nd)->streaming[op];
   if (!typed.loop && is_half(dtype)) {
     typed = loop_of(nd, op, BURN_DTYPE_F32);
     typed.is_wide = true;
@@ -232,7 +239,8 @@ static BurnStatus cast(Ndarray *nd, const BurnOpCall *call) {
     nd_retain(x);
     return nd_finish(nd, call, x);
   }
-  const NdTyped typed = {from < ND_DTYPE_COUNT && to < ND_DTYPE_COUNT ? nd_kernels(nd)->casts[from][to] : NULL, false};
+  const NdTyped typed = {from < ND_DTYPE_COUNT && to < ND_DTYPE_COUNT ? nd_kernels(nd)->casts[from][to] : NULL, false,
+                         false};
   NdRun run = no_scalars;
   return run_loop(nd, call, typed, &run, 0, ND_GRAIN_CHEAP);
 }

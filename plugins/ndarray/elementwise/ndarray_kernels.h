@@ -41,18 +41,20 @@ typedef struct NdRun {
   int64_t step[3];
   int64_t count;
   NdScalar first, second; /* scalar attributes */
+  bool streams;           /* loops that can write past the caches do; out is a multiple of 32 bytes then */
 } NdRun;
 
 typedef void (*NdLoop)(const NdRun *run);
 
 /* A loop of an instruction set, for an op and the dtype of its first input, or a cast between two dtypes. A list ends
- * with NULL. */
+ * with NULL. `streaming` are the ops whose loops of f32 can write past the caches, up to BURN_OP_INVALID; or NULL. */
 typedef struct NdLoopRow {
   NdLoop loop;
   uint16_t op, dtype; /* of a cast: from, to */
 } NdLoopRow;
 typedef struct NdLoopRows {
   const NdLoopRow *loops, *casts;
+  const uint16_t *streaming;
 } NdLoopRows;
 
 extern const NdLoopRows nd_kernels_baseline;
@@ -71,6 +73,7 @@ struct NdKernels {
    * take at most one step of 0, mask_where and mask_fill want steps of 1 but for `value`. */
   NdLoop loops[BURN_OP_LIMIT][ND_DTYPE_COUNT];
   NdLoop casts[ND_DTYPE_COUNT][ND_DTYPE_COUNT]; /* from, to; steps of 1 */
+  bool streaming[BURN_OP_LIMIT];                /* the loop of f32 can write past the caches */
 };
 typedef struct NdKernels NdKernels;
 

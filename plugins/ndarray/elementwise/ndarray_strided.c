@@ -226,6 +226,8 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
   NdBlock block;
   int64_t coordinates[BURN_MAX_RANK] = {0};
   NdRun run = e->run;
+  const bool in_block = (e->streams && !e->loop_streams) || e->narrow;
+  run.streams = e->loop_streams;
   if (e->by_rows) find(e, begin * e->block, coordinates);
   for (uint32_t k = 0; k < e->input_count && !e->by_rows; k++) {
     run.step[k] = 1;
@@ -233,7 +235,7 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
   }
   for (int64_t b = begin; b < end; b++) {
     const int64_t first = b * e->block, n = e->count - first < e->block ? e->count - first : e->block;
-    char *to = (char *)e->run.out + first * e->out_bytes, *made = e->streams || e->narrow ? block.made : to;
+    char *to = (char *)e->run.out + first * e->out_bytes, *made = in_block ? block.made : to;
     if (e->by_rows) {
       make_rows(e, &run, n, made, coordinates);
     } else {
@@ -242,6 +244,7 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
       run.count = n;
       e->loop(&run);
     }
+    if (e->loop_streams) continue;
     if (e->streams) fetch_block(e, first + e->block);
     finish_block(e, made, n, to, &block);
   }
@@ -367,5 +370,6 @@ void nd_run_strided(Ndarray *nd, NdStrided *e, const BurnOpCall *call, int64_t g
     return;
   }
   choose_forms(e);
+  if (e->by_rows || (uintptr_t)e->run.out % 32 != 0) e->loop_streams = false;
   nd_parallel_for(nd, (e->count + e->block - 1) / e->block, grain / e->block, run_blocks, e);
 }

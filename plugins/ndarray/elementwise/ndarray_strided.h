@@ -25,6 +25,7 @@ typedef struct NdStrided {
   uint32_t input_count, rank;
   uint32_t zero_steps; /* bit k: the loop takes a step of 0 for input k; at most one at a time */
   bool streams;        /* the result goes past the caches */
+  bool loop_streams;   /* the loop itself writes it there */
   bool by_rows;        /* rows go to the loop directly */
   NdForm form[3];
   int64_t count, block;           /* elements: all, and in a block */

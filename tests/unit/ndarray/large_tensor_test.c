@@ -42,6 +42,10 @@ static BurnTensor *op_compare(const Inputs *in) { return burn_greater(C(in->a), 
 static BurnTensor *op_where(const Inputs *in) { return burn_mask_where(C(in->a), C(in->mask), C(in->b)); }
 static BurnTensor *op_fill(const Inputs *in) { return burn_mask_fill(C(in->a), C(in->mask), 7); }
 static BurnTensor *op_power(const Inputs *in) { return burn_powf_scalar(burn_abs(C(in->a)), 1.75); }
+static BurnTensor *op_powers(const Inputs *in) { return burn_powf(burn_abs(C(in->a)), C(in->b)); }
+static BurnTensor *op_infinite(const Inputs *in) {
+  return burn_tanh(burn_mask_fill(C(in->a), C(in->mask), (double)-INFINITY));
+}
 static BurnTensor *op_bf16(const Inputs *in) { return burn_cast(C(in->a), BURN_DTYPE_BF16); }
 static BurnTensor *op_f16(const Inputs *in) { return burn_cast(C(in->a), BURN_DTYPE_F16); }
 static BurnTensor *op_f64(const Inputs *in) { return burn_exp(burn_cast(C(in->a), BURN_DTYPE_F64)); }
@@ -58,8 +62,9 @@ static BurnTensor *op_half_compare(const Inputs *in) {
 }
 
 static BurnTensor *(*const ops[])(const Inputs *) = {
-    op_add,   op_row,  op_column, op_outer, op_exp, op_gelu,      op_compare,  op_where,       op_fill,
-    op_power, op_bf16, op_f16,    op_f64,   op_int, op_half_gelu, op_half_row, op_half_column, op_half_compare,
+    op_add,       op_row,      op_column,      op_outer,        op_exp,    op_gelu,     op_compare,
+    op_where,     op_fill,     op_power,       op_bf16,         op_f16,    op_f64,      op_int,
+    op_half_gelu, op_half_row, op_half_column, op_half_compare, op_powers, op_infinite,
 };
 
 static BurnTensor *rows_of(BurnTensor *x, int64_t first, int64_t count) { return burn_narrow(C(x), 0, first, count); }
