@@ -18,6 +18,7 @@ enum {
   SOME_COLUMNS = 256,           /* ... and less than tiles in place whose rows push each other out of the cache */
   FIRST_WAYS = 8,               /* lines at distances of whole pages that the first-level cache has room for */
   STREAM_BYTES = 1 << 20,       /* size of a B that is not in the second-level cache */
+  OUTER_BYTES = 1 << 15,        /* size of a C of one term that is in the first-level cache */
 };
 
 /* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands
@@ -30,11 +31,11 @@ enum {
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies
  * much. */
 static const int64_t pieces_per_thread[] = {
-    [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_STREAM] = 2, [ND_GEMM_AMX] = 2};
+    [ND_GEMM_TILES] = 4, [ND_GEMM_DOTS] = 4, [ND_GEMM_OUTER] = 4, [ND_GEMM_STREAM] = 2, [ND_GEMM_AMX] = 2};
 
 /* Floating-point operations of a piece that is worth a thread's while, two to three microseconds of them. */
 static const double min_flops[] = {
-    [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_STREAM] = 1e5, [ND_GEMM_AMX] = 4e6};
+    [ND_GEMM_TILES] = 4e5, [ND_GEMM_DOTS] = 4e4, [ND_GEMM_OUTER] = 4e4, [ND_GEMM_STREAM] = 1e5, [ND_GEMM_AMX] = 4e6};
 
 static const NdGemmTable *table_of(uint32_t isa) {
 #if defined(BURN_NDARRAY_X86_VARIANTS)
@@ -57,6 +58,7 @@ static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   const bool along_k = g->a_step == 1 && g->b_step == 1 && g->k >= 16;
   if (along_k && (g->m <= ND_GEMM_MAX_DOT_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
   if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
+  if (g->k == 1 && g->b_column == 1 && g->m * g->n * bytes <= OUTER_BYTES) return ND_GEMM_OUTER;
   if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES)
     return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
@@ -188,6 +190,8 @@ static void run_product(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, 
   if (nd->uses_openblas && nd_openblas_run(dtype, gemm)) return;
   if (plan->kind == ND_GEMM_DOTS)
     loops->dots(gemm);
+  else if (plan->kind == ND_GEMM_OUTER)
+    loops->outer(gemm);
   else if (plan->kind == ND_GEMM_STREAM)
     loops->stream(gemm);
   else

@@ -29,6 +29,7 @@ enum { ND_GEMM_MAX_DOT_ROWS = 8 }; /* up to which vectors run along k, or B is s
 typedef enum NdGemmKind {
   ND_GEMM_TILES,  /* tiles of C in registers */
   ND_GEMM_DOTS,   /* few rows (of A, or columns of B) whose terms lie dense on both sides: vectors along k */
+  ND_GEMM_OUTER,  /* a column of A times a row of B, small: the gradient of a weight from one row */
   ND_GEMM_STREAM, /* few rows of A and a large B: B is read once, row by row */
   ND_GEMM_AMX,    /* bf16 in tile registers or vectors: ndarray_gemm_amx.h */
 } NdGemmKind;
@@ -63,6 +64,7 @@ typedef struct NdGemmLoops {
   int64_t rows, columns; /* of a tile */
   /* One rectangle of the kinds that are called so. */
   void (*dots)(const NdGemm *gemm);
+  void (*outer)(const NdGemm *gemm);
   void (*stream)(const NdGemm *gemm);
   /* Terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
   void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);

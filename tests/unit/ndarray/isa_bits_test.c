@@ -121,6 +121,10 @@ static BurnTensor *run_matmul(BurnDevice *d) {
   BurnTensor *a = numbers(d, ROWS, COLUMNS);
   return burn_matmul(a, numbers(d, COLUMNS, ROWS));
 }
+static BurnTensor *run_one_term(BurnDevice *d) {
+  BurnTensor *a = numbers(d, 67, 1);
+  return burn_matmul(a, numbers(d, 1, 85));
+}
 static BurnTensor *run_large_matmul(BurnDevice *d) {
   BurnTensor *a = numbers(d, 256, 1024);
   return burn_matmul(a, numbers(d, 1024, 256));
@@ -154,7 +158,7 @@ static const struct {
                  {"softmax along rows", run_softmax_rows, 0}, {"softmax along columns", run_softmax_columns, 0},
                  {"layer_norm", run_layer_norm, 0},           {"matmul", run_matmul, 1},
                  {"large matmul", run_large_matmul, 1},       {"quantized_matmul", run_quantized_matmul, 0},
-                 {"quantized_conv2d", run_quantized_conv, 0}};
+                 {"quantized_conv2d", run_quantized_conv, 0}, {"matmul of one term", run_one_term, 0}};
 
 static void test_orders(void **state) {
   bool fine = true;

@@ -1,5 +1,6 @@
-/* matmul_large_test.c - matrix products that are large enough for threads to share: sizes with edges everywhere,
- * operands in every orientation, a bias, several blocks of k. Numbers are small integers, so every sum is exact. */
+/* matmul_large_test.c - matrix products that are large enough for threads to share, and others with loops of their own:
+ * sizes with edges everywhere, operands in every orientation, a bias, several blocks of k. Numbers are small integers,
+ * so every sum is exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ static const Shape shapes[] = {
     {256, 256, 256},                 /* no edges */
     {8, 1101, 1130},                 /* few rows: B is streamed, or vectors run along k */
     {3, 37, 545},     {301, 259, 3}, /* few columns */
+    {33, 1, 45},      {5, 1, 3},     /* one term, ... */
+    {1, 1, 1},        {130, 1, 200}, /* ... just one product, and more than are made row by row */
 };
 
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline"};
