@@ -86,7 +86,7 @@ static uint32_t BURN_API_CALL ndarray_dtype_usage(void *self, BurnDType dtype) {
   return burn_dtype_bytes(dtype) != 0 ? BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC : 0; /* all of dtypes.def */
 }
 
-BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel, bool *widens) {
+static inline BurnStatus resolve(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel, bool *widens) {
   uint32_t dtypes = 0; /* those of the call, as bits */
   *kernel = call->op < BURN_OP_LIMIT ? nd->kernels[call->op] : NULL;
   if (!*kernel) return nd_fail(nd, BURN_STATUS_UNIMPLEMENTED, "ndarray: op %u has no kernel", call->op);
@@ -110,12 +110,16 @@ BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel
   return BURN_OK;
 }
 
+BurnStatus nd_resolve_call(Ndarray *nd, const BurnOpCall *call, NdKernel *kernel, bool *widens) {
+  return resolve(nd, call, kernel, widens);
+}
+
 static BurnStatus BURN_API_CALL ndarray_submit(void *self, const BurnOpCall *call) {
   Ndarray *nd = self;
   NdKernel kernel = NULL;
   bool widens = false;
   if (nd->replays && nd_is_recording(nd)) return nd_record_call(nd, call);
-  const BurnStatus status = nd_resolve_call(nd, call, &kernel, &widens);
+  const BurnStatus status = resolve(nd, call, &kernel, &widens);
   if (status != BURN_OK) return status;
   return widens ? nd_run_widened(nd, kernel, call) : kernel(nd, call);
 }

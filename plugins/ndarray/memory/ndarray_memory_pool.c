@@ -8,6 +8,7 @@
  * Under AddressSanitizer cached blocks and the rounded-up ends of blocks are poisoned. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "ndarray_internal.h"
+#include "support/ndarray_compiler.h"
 
 #include <burn/common/pool.h>
 
@@ -54,13 +55,18 @@ struct NdPool {
 
 /* -- lock ------------------------------------------------------------------------------------- */
 
-static void pool_lock(NdPool *pool) {
+/* Another thread has it. What is rare in this file stands apart, so that the rest saves few registers. */
+static ND_APART void lock_later(NdPool *pool) {
   int spins = 0;
   while (atomic_flag_test_and_set_explicit(&pool->locked, memory_order_acquire)) {
     if (++spins < ND_POOL_SPINS) continue;
     spins = 0;
     (void)sched_yield();
   }
+}
+
+static inline void pool_lock(NdPool *pool) {
+  if (atomic_flag_test_and_set_explicit(&pool->locked, memory_order_acquire)) lock_later(pool);
 }
 
 static void pool_unlock(NdPool *pool) { atomic_flag_clear_explicit(&pool->locked, memory_order_release); }
@@ -213,15 +219,8 @@ static NdFreeBlock *take_cached(NdPool *pool, uint32_t class, uint64_t bytes) {
   return block;
 }
 
-/* With a tensor's bytes to count, or UINT64_MAX for none. */
-static void *allocate_counted(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
-  if (bytes == 0) bytes = 1;
-  const uint32_t class = burn_common_pool_class(bytes);
-  pool_lock(pool);
-  NdFreeBlock *block = class != ND_POOL_CLASSES ? take_cached(pool, class, bytes) : NULL;
-  if (block && tensor_bytes != UINT64_MAX) count_tensor(pool, tensor_bytes);
-  pool_unlock(pool);
-  if (block) return block;
+/* A block that is not in the cache, as allocate_counted. */
+static ND_APART void *allocate_uncached(NdPool *pool, uint32_t class, uint64_t bytes, uint64_t tensor_bytes) {
   const uint64_t rounded = class != ND_POOL_CLASSES ? burn_common_pool_class_bytes(class) : bytes;
   char *memory = allocate_new(pool, rounded);
   if (!memory) return NULL;
@@ -234,37 +233,74 @@ static void *allocate_counted(NdPool *pool, uint64_t bytes, uint64_t tensor_byte
   return memory;
 }
 
+/* With a tensor's bytes to count, or UINT64_MAX for none. */
+static inline void *allocate_counted(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
+  if (bytes == 0) bytes = 1;
+  const uint32_t class = burn_common_pool_class(bytes);
+  pool_lock(pool);
+  NdFreeBlock *block = class != ND_POOL_CLASSES ? take_cached(pool, class, bytes) : NULL;
+  if (block && tensor_bytes != UINT64_MAX) count_tensor(pool, tensor_bytes);
+  pool_unlock(pool);
+  return block ? block : allocate_uncached(pool, class, bytes, tensor_bytes);
+}
+
 void *nd_pool_allocate(NdPool *pool, uint64_t bytes) { return allocate_counted(pool, bytes, UINT64_MAX); }
 
 void *nd_pool_allocate_tensor(NdPool *pool, uint64_t bytes, uint64_t tensor_bytes) {
   return allocate_counted(pool, bytes, tensor_bytes);
 }
 
-/* With what to take off the counts of tensors. */
-static void free_counted(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes) {
-  if (bytes == 0) bytes = 1;
-  const uint32_t class = burn_common_pool_class(bytes);
-  const bool keep = class != ND_POOL_CLASSES;
-  const uint64_t rounded = keep ? burn_common_pool_class_bytes(class) : bytes;
-  NdFreeBlock *lists[ND_POOL_CLASSES];
-  bool full = false;
-  pool_lock(pool);
+/* Counts a block as no longer in use. */
+static void count_free(NdPool *pool, uint64_t rounded, uint64_t tensors, uint64_t tensor_bytes) {
   pool->tensors.count -= tensors;
   pool->tensors.bytes -= tensor_bytes;
   pool->policy.in_use -= rounded;
-  if (keep) {
-    full = burn_common_pool_is_full(&pool->policy, rounded);
-    if (full) take_stale_lists(pool, rounded, lists);
-    NdFreeBlock *block = memory;
-    ND_UNPOISON(block, sizeof *block);
-    block->next = pool->lists[class];
-    pool->lists[class] = block;
-    burn_common_pool_cache(&pool->policy, class);
-    ND_POISON(memory, rounded);
-  }
+}
+
+/* Puts a block that is no longer in use into the cache; the lock is held. */
+static void cache_block(NdPool *pool, NdFreeBlock *block, uint32_t class) {
+  ND_UNPOISON(block, sizeof *block);
+  block->next = pool->lists[class];
+  pool->lists[class] = block;
+  burn_common_pool_cache(&pool->policy, class);
+  ND_POISON(block, burn_common_pool_class_bytes(class));
+}
+
+/* Makes room in the cache for a block that is no longer in use, which then goes there. The lock is held, and left. */
+static ND_APART void cache_block_instead(NdPool *pool, NdFreeBlock *block, uint32_t class) {
+  NdFreeBlock *lists[ND_POOL_CLASSES];
+  take_stale_lists(pool, burn_common_pool_class_bytes(class), lists);
+  cache_block(pool, block, class);
   pool_unlock(pool);
-  if (full) free_lists(pool, lists);
-  if (!keep) host_free(pool, memory, bytes);
+  free_lists(pool, lists);
+}
+
+/* A block that is too large for the cache. */
+static ND_APART void free_uncached(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors,
+                                   uint64_t tensor_bytes) {
+  pool_lock(pool);
+  count_free(pool, bytes, tensors, tensor_bytes);
+  pool_unlock(pool);
+  host_free(pool, memory, bytes);
+}
+
+/* With what to take off the counts of tensors. */
+static inline void free_counted(NdPool *pool, void *memory, uint64_t bytes, uint64_t tensors, uint64_t tensor_bytes) {
+  if (bytes == 0) bytes = 1;
+  const uint32_t class = burn_common_pool_class(bytes);
+  if (class == ND_POOL_CLASSES) {
+    free_uncached(pool, memory, bytes, tensors, tensor_bytes);
+    return;
+  }
+  const uint64_t rounded = burn_common_pool_class_bytes(class);
+  pool_lock(pool);
+  count_free(pool, rounded, tensors, tensor_bytes);
+  if (burn_common_pool_is_full(&pool->policy, rounded)) {
+    cache_block_instead(pool, memory, class);
+    return;
+  }
+  cache_block(pool, memory, class);
+  pool_unlock(pool);
 }
 
 void nd_pool_free(NdPool *pool, void *memory, uint64_t bytes) {

@@ -4,6 +4,7 @@
  * pool, so that a small result costs one allocation. That block (NdOwner) lives until the last reference to the storage
  * is gone, which may be later than the last reference to its tensor when views exist. A view is a block of its own. */
 #include "ndarray_internal.h"
+#include "support/ndarray_compiler.h"
 
 #include <burn/plugin/dlpack.h>
 
@@ -173,12 +174,16 @@ static void storage_release(Ndarray *nd, NdStorage *storage, uint64_t tensors) {
 
 void nd_retain(NdTensor *x) { atomic_fetch_add_explicit(&x->references, 1, memory_order_relaxed); }
 
-void nd_release(Ndarray *nd, NdTensor *x) {
-  if (!x || !drop_reference(&x->references)) return;
+/* After the last reference. Apart, so that most releases, which leave others, save no registers. */
+static ND_APART void end_tensor(Ndarray *nd, NdTensor *x) {
   NdStorage *storage = x->storage;
   const bool is_view = (char *)storage != (char *)x + offsetof(NdOwner, storage);
   if (is_view) nd_pool_free_tensor(nd->pool, x, sizeof(NdTensor), 1, 0);
   storage_release(nd, storage, is_view ? 0 : 1);
+}
+
+void nd_release(Ndarray *nd, NdTensor *x) {
+  if (x && drop_reference(&x->references)) end_tensor(nd, x);
 }
 
 /* -- results ---------------------------------------------------------------------------------- */
@@ -229,21 +234,36 @@ static bool has_shape(const NdTensor *x, const BurnTensorDesc *desc) {
   return true;
 }
 
+/* True if a result of this description can be written over x, which nobody else holds. */
+static bool has_room(const NdTensor *x, const BurnTensorDesc *desc) {
+  return burn_dtype_bytes(x->header.dtype) == burn_dtype_bytes(desc->dtype) && has_shape(x, desc) &&
+         nd_is_contiguous(x);
+}
+
+/* x for a result that has room in it. */
+static NdTensor *taken_over(Ndarray *nd, NdTensor *x, const BurnTensorDesc *desc) {
+  if (x->header.dtype == desc->dtype) {
+    nd_retain_sole(x);
+    return x;
+  }
+  NdTensor *other = nd_view(nd, x, desc->rank, x->shape, x->strides, 0);
+  if (other) other->header.dtype = desc->dtype; /* nobody has seen this header yet */
+  return other;
+}
+
+/* From input `i` on, the first that nobody else holds. Apart, as nd_release. */
+static ND_APART NdTensor *over_input(Ndarray *nd, const BurnOpCall *call, const BurnTensorDesc *desc, uint32_t i) {
+  for (; i < call->input_count; i++) {
+    if (is_unique(call, i) && has_room(nd_tensor(call->inputs[i]), desc))
+      return taken_over(nd, nd_tensor(call->inputs[i]), desc);
+  }
+  return nd_new(nd, desc);
+}
+
 NdTensor *nd_output(Ndarray *nd, const BurnOpCall *call, uint32_t output) {
   const BurnTensorDesc *desc = &call->output_descs[output];
-  if (call->donate == 0) return nd_new(nd, desc);
-  for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!is_unique(call, i)) continue;
-    NdTensor *x = nd_tensor(call->inputs[i]);
-    if (burn_dtype_bytes(x->header.dtype) != burn_dtype_bytes(desc->dtype)) continue;
-    if (!has_shape(x, desc) || !nd_is_contiguous(x)) continue;
-    if (x->header.dtype == desc->dtype) {
-      nd_retain_sole(x);
-      return x;
-    }
-    NdTensor *other = nd_view(nd, x, desc->rank, x->shape, x->strides, 0);
-    if (other) other->header.dtype = desc->dtype; /* nobody has seen this header yet */
-    return other;
+  for (uint32_t i = 0; call->donate != 0 && i < call->input_count; i++) {
+    if (is_unique(call, i)) return over_input(nd, call, desc, i);
   }
   return nd_new(nd, desc);
 }
