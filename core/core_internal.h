@@ -445,6 +445,9 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
                         uint32_t attr_count);
 void burn__apply_outputs(uint32_t op, BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs,
                          uint32_t attr_count, BurnTensor **out, uint32_t output_count);
+/* burn__apply for an op of one or two inputs without attributes. */
+BurnTensor *burn__apply_unary(uint32_t op, BurnTensor *x);
+BurnTensor *burn__apply_binary(uint32_t op, BurnTensor *lhs, BurnTensor *rhs);
 /* The same on `device`, which must be that of the inputs; NULL: that of the inputs. */
 void burn__apply_on(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                     const BurnAttr *attrs, uint32_t attr_count, BurnTensor **out, uint32_t output_count);

@@ -138,6 +138,20 @@ BurnTensor *burn__apply(uint32_t op, BurnTensor *const *inputs, uint32_t input_c
   return out;
 }
 
+/* For one and two inputs, which most calls have, loops over them are written out by the compiler. */
+BurnTensor *burn__apply_unary(uint32_t op, BurnTensor *x) {
+  BurnTensor *out = NULL;
+  apply_on(NULL, op, &x, 1, NULL, 0, &out, 1);
+  return out;
+}
+
+BurnTensor *burn__apply_binary(uint32_t op, BurnTensor *lhs, BurnTensor *rhs) {
+  BurnTensor *const inputs[] = {lhs, rhs};
+  BurnTensor *out = NULL;
+  apply_on(NULL, op, inputs, 2, NULL, 0, &out, 1);
+  return out;
+}
+
 /* -- many calls of one op --------------------------------------------------------------------- */
 
 typedef struct Joined {

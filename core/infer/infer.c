@@ -98,10 +98,8 @@ BurnStatus burn__infer_same_dtype(const BurnOpInfo *info, const BurnOpCall *call
 
 BurnStatus burn__infer_same_shape(const BurnOpInfo *info, const BurnOpCall *call, uint32_t first, uint32_t second) {
   const BurnPrimitive *lhs = call->inputs[first], *rhs = call->inputs[second];
+  if (burn__infer_are_alike(lhs, rhs)) return BURN_OK;
   BURN_TRY(burn__infer_same_dtype(info, call, first, second));
-  bool equal = lhs->rank == rhs->rank;
-  for (uint32_t axis = 0; equal && axis < lhs->rank; axis++) equal = lhs->shape[axis] == rhs->shape[axis];
-  if (equal) return BURN_OK;
   BurnShapeText l, r;
   return BURN_FAIL(INVALID_SHAPE, "%s: shapes %s and %s differ", info->name,
                    burn__shape_text(&l, lhs->rank, lhs->shape), burn__shape_text(&r, rhs->rank, rhs->shape));

@@ -16,6 +16,10 @@ BURN_RULE(cast) {
 }
 
 BURN_RULE(binary) {
+  if (burn__infer_are_alike(call->inputs[0], call->inputs[1])) {
+    burn__infer_like(out, call->inputs[0]);
+    return BURN_OK;
+  }
   BURN_TRY(burn__infer_same_dtype(info, call, 0, 1));
   out->dtype = call->inputs[0]->dtype;
   return burn__infer_broadcast(info, call->inputs[0], call->inputs[1], out);

@@ -19,6 +19,13 @@ static inline void burn__infer_like(BurnTensorDesc *out, const BurnPrimitive *x)
   for (uint32_t i = 0; i < x->rank; i++) out->shape[i] = x->shape[i];
 }
 
+/* Two tensors of one shape and dtype, as most are: what is like them is possible, since they are. */
+static inline bool burn__infer_are_alike(const BurnPrimitive *lhs, const BurnPrimitive *rhs) {
+  bool alike = lhs->dtype == rhs->dtype && lhs->rank == rhs->rank;
+  for (uint32_t axis = 0; alike && axis < lhs->rank; axis++) alike = lhs->shape[axis] == rhs->shape[axis];
+  return alike;
+}
+
 /* Head of a rule named in ops.def: BURN_RULE(binary) { ... } with info, call and out. op_table.c declares all of them.
  */
 #define BURN_RULE(name)                                                                               \

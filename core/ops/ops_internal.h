@@ -71,12 +71,9 @@ uint64_t burn__random_offset(BurnDevice *device, int64_t count);
 
 /* The public functions of ops by their signature: one tensor, two, one and a dim. */
 #define UNARY(name) \
-  BurnTensor *burn_##name(BurnTensor *x) { return burn__apply(BURN_OP_##name, &x, 1, NULL, 0); }
-#define BINARY(name)                                          \
-  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) { \
-    BurnTensor *const inputs[] = {lhs, rhs};                  \
-    return burn__apply(BURN_OP_##name, inputs, 2, NULL, 0);   \
-  }
+  BurnTensor *burn_##name(BurnTensor *x) { return burn__apply_unary(BURN_OP_##name, x); }
+#define BINARY(name) \
+  BurnTensor *burn_##name(BurnTensor *lhs, BurnTensor *rhs) { return burn__apply_binary(BURN_OP_##name, lhs, rhs); }
 
 #define WITH_DIM(name) \
   BurnTensor *burn_##name(BurnTensor *x, int dim) { return burn__apply_dim(BURN_OP_##name, x, dim); }
