@@ -107,8 +107,3 @@ AutodiffRecord burn__autodiff_record(AutodiffLayer *decorator, const BurnOpCall 
                           .recomputes = region != 0 || (decorator->balanced && row->memory_bound),
                           .region = region};
 }
-
-int burn__autodiff_keeps_input(const AutodiffRecord *record, uint32_t i, BurnPrimitive *x) {
-  if (!x || autodiff_is_recomputed(autodiff_tensor(x), record)) return 0;
-  return record->recomputes || autodiff_reads_input(record, i);
-}

@@ -153,8 +153,8 @@ AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator);
  * decorator as inputs; `inputs` and `outputs` are the primitives below, of which the node retains what `record` says;
  * `kept` (borrowed) is there if it recomputes. */
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
-                                         AutodiffKept *kept);
+                                         BurnPrimitive *const *outputs, const GradientRow *row,
+                                         const AutodiffRecord *record, AutodiffKept *kept);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
 uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
@@ -177,8 +177,6 @@ uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op);
 
 /* How a call is to be recorded that has a rule. */
 AutodiffRecord burn__autodiff_record(AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
-/* 1 if input i of a call so recorded stays; x is a tensor of this decorator or NULL. */
-int burn__autodiff_keeps_input(const AutodiffRecord *record, uint32_t i, BurnPrimitive *x);
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_begin(void *self);
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_end(void *self);
 void burn__autodiff_regions_init(AutodiffLayer *decorator);
@@ -193,6 +191,12 @@ static inline int autodiff_is_recomputed(const AutodiffTensor *x, const Autodiff
 /* 1 if the rule of a node recorded as `record` reads input i. */
 static inline int autodiff_reads_input(const AutodiffRecord *record, uint32_t i) {
   return i < BURN_MAX_FIXED_INPUTS && (record->reads & GRADIENT_INPUT(i)) != 0;
+}
+
+/* 1 if input i of a call so recorded stays; x is a tensor of this decorator or NULL. */
+static inline int autodiff_keeps_input(const AutodiffRecord *record, uint32_t i, BurnPrimitive *x) {
+  if (!record->recomputes && !autodiff_reads_input(record, i)) return 0;
+  return x && !autodiff_is_recomputed(autodiff_tensor(x), record);
 }
 
 /* -- autodiff_kept.c -------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ AutodiffKept *burn__autodiff_kept_create(AutodiffLayer *decorator, const BurnOpC
   for (uint32_t i = 0; i < call->input_count; i++) {
     kept->inputs[i] = (AutodiffKeptInput){NULL, NULL};
     if (!call->inputs[i]) continue;
-    if (burn__autodiff_keeps_input(record, i, call->inputs[i])) {
+    if (autodiff_keeps_input(record, i, call->inputs[i])) {
       decorator->next->retain(decorator->next->self, inputs[i]);
       kept->inputs[i].value = inputs[i];
     } else {

@@ -123,18 +123,18 @@ static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint3
 }
 
 AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
-                                         AutodiffKept *kept) {
+                                         BurnPrimitive *const *outputs, const GradientRow *row,
+                                         const AutodiffRecord *record, AutodiffKept *kept) {
   AutodiffNode *node = node_allocate(decorator, call);
   if (!node) return NULL;
   node->row = row;
-  node->record = record;
-  node->lacks = record.recomputes && record.reads >= GRADIENT_OUTPUT(0);
+  node->record = *record;
+  node->lacks = record->recomputes && record->reads >= GRADIENT_OUTPUT(0);
   if (node->lacks) node->held_own = burn__autodiff_kept_retain(kept);
   for (uint32_t i = 0; i < call->input_count; i++) note_input(decorator, node, i, call->inputs[i], inputs[i]);
   for (uint32_t i = 0; i < call->output_count; i++) {
     describe(&node->output_descs[i], outputs[i]);
-    const bool keeps = !record.recomputes && (record.reads & GRADIENT_OUTPUT(i));
+    const bool keeps = !record->recomputes && (record->reads & GRADIENT_OUTPUT(i));
     node->saved_outputs[i] = keeps ? retained(decorator, outputs[i]) : NULL;
   }
   return node;

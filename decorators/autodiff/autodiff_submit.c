@@ -50,7 +50,7 @@ static uint64_t donations(const BurnOpCall *call, const AutodiffRecord *record) 
   uint64_t donate = 0;
   for (uint32_t i = 0; i < call->input_count && i < 64u; i++) {
     if (!(call->donate & (UINT64_C(1) << i)) || !call->inputs[i]) continue;
-    if (burn__autodiff_keeps_input(record, i, call->inputs[i])) continue;
+    if (autodiff_keeps_input(record, i, call->inputs[i])) continue;
     AutodiffTensor *x = autodiff_tensor(call->inputs[i]);
     if (atomic_load_explicit(&x->references, memory_order_acquire) == 1u) donate |= UINT64_C(1) << i;
   }
@@ -81,11 +81,11 @@ static BurnStatus wrap_outputs(AutodiffLayer *decorator, const BurnOpCall *call,
 /* The node of a call that has run, and what running it again takes, if it is to be; *node stays NULL if no gradient
  * can flow through it. */
 static BurnStatus record_node(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                              BurnPrimitive *const *outputs, const GradientRow *row, AutodiffRecord record,
+                              BurnPrimitive *const *outputs, const GradientRow *row, const AutodiffRecord *record,
                               AutodiffNode **node, AutodiffKept **kept) {
   if (!row || !any_float(outputs, call->output_count)) return BURN_OK;
-  if (record.recomputes) *kept = burn__autodiff_kept_create(decorator, call, inputs, &record);
-  if (*kept || !record.recomputes)
+  if (record->recomputes) *kept = burn__autodiff_kept_create(decorator, call, inputs, record);
+  if (*kept || !record->recomputes)
     *node = burn__autodiff_node_create(decorator, call, inputs, outputs, row, record, *kept);
   if (*node) return BURN_OK;
   burn__autodiff_kept_release(decorator, *kept);
@@ -96,7 +96,7 @@ static BurnStatus record_node(AutodiffLayer *decorator, const BurnOpCall *call, 
 /* Wraps what the decorator below made of a call and, if `row` is not NULL, records a node. Takes over the references in
  * `outputs`. */
 static BurnStatus finish(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                         BurnPrimitive **outputs, const GradientRow *row, AutodiffRecord record) {
+                         BurnPrimitive **outputs, const GradientRow *row, const AutodiffRecord *record) {
   AutodiffNode *node = NULL;
   AutodiffKept *kept = NULL;
   BurnStatus status = record_node(decorator, call, inputs, outputs, row, record, &node, &kept);
@@ -127,7 +127,7 @@ static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrim
   below.outputs = outputs;
   below.donate = call->donate ? donations(call, &record) : 0;
   const BurnStatus status = decorator->host->invoke(decorator->next, &below);
-  return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, record) : status;
+  return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, &record) : status;
 }
 
 /* True if the level below has kernels that give and take what the gradients of attention need. */
