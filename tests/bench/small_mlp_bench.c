@@ -2,11 +2,12 @@
  * plain C loops.
  *
  * Both sides run the same numbers: inference, and a training step (mean squared error, gradients, SGD), with a batch of
- * 1 and of 32. The results of the two sides are compared before anything is timed. Samples of the two take turns; shown
- * are medians.
+ * 1 and of 32; the step also as a region of burn/capture.h, on a stack that replays it. The results of the two sides
+ * are compared before anything is timed. Samples of the two take turns; shown are medians.
  *
- *   small_mlp_bench [--repeats N] [--json] */
+ *   small_mlp_bench [--captured STACK] [--repeats N] [--json] */
 #include <burn/burn.h>
+#include <burn/capture.h>
 #include <burn/nn.h>
 #include <burn/train.h>
 
@@ -178,6 +179,22 @@ static void train_ours(Sides *s) {
   check(burn_train_step(s->optimizer, burn_module(Mlp, &s->mlp), loss_of(s), LEARNING_RATE));
 }
 
+/* The same as a region, which is replayed from the third time on. */
+static void train_captured(Sides *s) {
+  check(burn_capture_begin(s->device));
+  train_ours(s);
+  check(burn_capture_end(s->device, NULL));
+}
+
+static void check_replayed(Sides *s) {
+  BurnCaptureReport report = {.struct_size = sizeof report};
+  check(burn_capture_begin(s->device));
+  train_ours(s);
+  check(burn_capture_end(s->device, &report));
+  if (report.outcome != BURN_CAPTURE_REPLAYED)
+    check(burn_status_make(BURN_STATUS_INTERNAL, "the step is not replayed: %s", report.reason));
+}
+
 static void train_plain(Sides *s) {
   static volatile float loss; /* so that it is computed */
   loss = plain_train(&s->plain, s->x, s->y, s->batch);
@@ -250,10 +267,47 @@ static void measure(const char *what, Sides *s, void (*ours)(Sides *), void (*pl
   printf("%-14s batch %-3d %10.0f ns %10.0f ns %8.2f\n", what, s->batch, our_ns, plain_ns, our_ns / plain_ns);
 }
 
+static void begin_table(BurnDevice *device, const char *stack, bool json) {
+  check(burn_device_status(device));
+  if (!json)
+    printf("%-14s %-9s %13s %13s %8s   %s\n", "16-32-16, f32", "", "ours", "plain C", "ratio",
+           stack ? stack : burn_device_name(device));
+}
+
+static void measure_calls(size_t repeats, bool json) {
+  BurnDevice *device = burn_device_open_training(NULL);
+  begin_table(device, NULL, json);
+  for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
+    static Sides sides;
+    begin(&sides, device, batch);
+    compare(&sides);
+    measure("inference", &sides, infer_ours, infer_plain, repeats, json);
+    measure("training step", &sides, train_ours, train_plain, repeats, json);
+    end(&sides);
+  }
+  burn_device_close(device);
+}
+
+static void measure_captured(const char *stack, size_t repeats, bool json) {
+  BurnDevice *device = burn_device_open_training(stack);
+  begin_table(device, stack, json);
+  for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
+    static Sides sides;
+    begin(&sides, device, batch);
+    compare(&sides);
+    measure("captured step", &sides, train_captured, train_plain, repeats, json);
+    check_replayed(&sides);
+    end(&sides);
+  }
+  burn_device_close(device);
+}
+
 int main(int argc, char **argv) {
   size_t repeats = 15;
   bool json = false;
+  const char *captured = "fusion<ndarray:replay=true>";
   const Argument arguments[] = {
+      {"captured", ARGUMENT_TEXT, &captured, "STACK", "on which the step is captured; fusion<ndarray:replay=true>"},
       {"repeats", ARGUMENT_SIZE, &repeats, "N", "samples of each case; 1 .. 101"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON object per case"},
   };
@@ -264,19 +318,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "small_mlp_bench: --repeats %zu is outside 1..%d\n", repeats, MAX_REPEATS);
     return 2;
   }
-  BurnDevice *device = burn_device_open_training(NULL);
-  check(burn_device_status(device));
-  if (!json)
-    printf("%-14s %-9s %13s %13s %8s   %s\n", "16-32-16, f32", "", "ours", "plain C", "ratio",
-           burn_device_name(device));
-  for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
-    static Sides sides;
-    begin(&sides, device, batch);
-    compare(&sides);
-    measure("inference", &sides, infer_ours, infer_plain, repeats, json);
-    measure("training step", &sides, train_ours, train_plain, repeats, json);
-    end(&sides);
-  }
-  burn_device_close(device);
+  measure_calls(repeats, json);
+  measure_captured(captured, repeats, json);
   return 0;
 }
