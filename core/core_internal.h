@@ -179,6 +179,11 @@ BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out);
 /* The same with info given: a copy of the op's with another name lets a composed function fail under its own. */
 BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out);
 
+/* burn_call_copy, which copies byte by byte, at once for a call of the size that this version knows: nearly all. */
+static inline BurnOpCall burn__call_copy(const BurnOpCall *call) {
+  return call->struct_size == sizeof *call ? *call : burn_call_copy(call);
+}
+
 /* Room for the attributes of a call that lacks some. */
 typedef struct BurnAttrStorage {
   BurnAttr attrs[BURN_MAX_ATTRS];

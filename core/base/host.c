@@ -105,7 +105,7 @@ static BurnStatus BURN_API_CALL host_invoke(const BurnBackend *backend, const Bu
  * op that is not there is told by who gets the call. */
 static BurnStatus complete(const BurnOpCall *given, BurnOpCall *call, BurnAttrStorage *room) {
   const BurnOpInfo *info = burn__op_info(given->op);
-  *call = burn_call_copy(given);
+  *call = burn__call_copy(given);
   return info ? burn__complete_attrs(info, call, room) : BURN_OK;
 }
 static BurnStatus BURN_API_CALL host_infer(const BurnOpCall *given, BurnTensorDesc *out) {

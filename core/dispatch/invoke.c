@@ -112,7 +112,7 @@ static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo
       call->op < BURN_OP_LIMIT ? instance->support[call->op] : backend->op_support(backend->self, call->op);
   if (support & BURN__SUPPORT_OLDER) {
     support &= ~(uint32_t)BURN__SUPPORT_OLDER;
-    cut = burn_call_copy(given);
+    cut = burn__call_copy(given);
     call = &cut;
     cut_attrs(instance, info, &cut, &support, why, sizeof why);
   }
@@ -161,7 +161,7 @@ static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info,
 /* Slow path: something is missing in the call. */
 static BurnStatus invoke_incomplete(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
   CompleteCall complete;
-  complete.call = burn_call_copy(call);
+  complete.call = burn__call_copy(call);
   BurnStatus status = burn__complete_attrs(info, &complete.call, &complete.room);
   if (status == BURN_OK) status = burn__infer(&complete.call, complete.descs);
   if (status != BURN_OK) return status;
@@ -215,7 +215,7 @@ static void decompose_in_f32(BurnDecomposition decomposition, BurnBuilder *build
                              BurnPrimitive **results) {
   BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
-  BurnOpCall wide = burn_call_copy(call);
+  BurnOpCall wide = burn__call_copy(call);
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
     inputs[i] = x && burn__is_half(x->dtype) ? burn_build_cast(builder, x, BURN_DTYPE_F32) : x;
