@@ -102,6 +102,8 @@ static uint64_t shared_bytes(BurnDType dtype, int64_t rows, int64_t depth) {
   return (uint64_t)((depth * (rows + TILE) + TILE * rows) * bytes + 4 * rows * 4);
 }
 
+static bool has_extras(const GpuAttention *p) { return p->mask || p->bias || p->cap > 0; }
+
 /* As kernels/attention.cu reads it. */
 static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass, bool has_many, bool on_tensor_cores,
                            int64_t columns) {
@@ -109,10 +111,9 @@ static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass
                     is_wide(p->value_strides, p->keys, p->value_width) ||
                     is_wide(p->grad_strides, p->queries, p->value_width) ||
                     is_wide(p->result_strides, p->queries, p->value_width);
-  const bool has_extras = p->mask || p->bias || p->cap > 0;
   const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
   return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
-         (takes_fours(p, dtype) ? 32u : 0u) + (has_extras ? 64u : 0u) + 128 * units;
+         (takes_fours(p, dtype) ? 32u : 0u) + (has_extras(p) ? 64u : 0u) + 128 * units;
 }
 
 /* -- f32 without mask, bias and cap: kernels/attention_plain.cu ---------------------------------- */
@@ -135,7 +136,7 @@ static uint32_t plain_bytes(uint32_t pass, bool on_tensor_cores, bool has_many, 
 }
 
 static bool takes_plain(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
-  const bool is_plain = dtype == BURN_DTYPE_F32 && !p->mask && !p->bias && p->cap == 0 && p->scale > 0;
+  const bool is_plain = dtype == BURN_DTYPE_F32 && !has_extras(p) && p->scale > 0;
   const bool is_known =
       p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
   const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
