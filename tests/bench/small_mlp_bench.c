@@ -274,29 +274,25 @@ static void begin_table(BurnDevice *device, const char *stack, bool json) {
            stack ? stack : burn_device_name(device));
 }
 
-static void measure_calls(size_t repeats, bool json) {
-  BurnDevice *device = burn_device_open_training(NULL);
-  begin_table(device, NULL, json);
-  for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
-    static Sides sides;
-    begin(&sides, device, batch);
-    compare(&sides);
-    measure("inference", &sides, infer_ours, infer_plain, repeats, json);
-    measure("training step", &sides, train_ours, train_plain, repeats, json);
-    end(&sides);
-  }
-  burn_device_close(device);
+static void measure_calls(Sides *s, size_t repeats, bool json) {
+  measure("inference", s, infer_ours, infer_plain, repeats, json);
+  measure("training step", s, train_ours, train_plain, repeats, json);
 }
 
-static void measure_captured(const char *stack, size_t repeats, bool json) {
+static void measure_captured(Sides *s, size_t repeats, bool json) {
+  measure("captured step", s, train_captured, train_plain, repeats, json);
+  check_replayed(s);
+}
+
+/* Of both batches; stack NULL: the default one. */
+static void measure_on(const char *stack, void (*cases)(Sides *, size_t, bool), size_t repeats, bool json) {
   BurnDevice *device = burn_device_open_training(stack);
   begin_table(device, stack, json);
   for (int batch = 1; batch <= MAX_BATCH; batch += MAX_BATCH - 1) {
     static Sides sides;
     begin(&sides, device, batch);
     compare(&sides);
-    measure("captured step", &sides, train_captured, train_plain, repeats, json);
-    check_replayed(&sides);
+    cases(&sides, repeats, json);
     end(&sides);
   }
   burn_device_close(device);
@@ -318,7 +314,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "small_mlp_bench: --repeats %zu is outside 1..%d\n", repeats, MAX_REPEATS);
     return 2;
   }
-  measure_calls(repeats, json);
-  measure_captured(captured, repeats, json);
+  measure_on(NULL, measure_calls, repeats, json);
+  measure_on(captured, measure_captured, repeats, json);
   return 0;
 }
