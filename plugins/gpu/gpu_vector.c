@@ -4,8 +4,11 @@
 
 #include <string.h>
 
-enum { WARPS, BLOCKS, COLUMNS, JOIN }; /* variants of kernels/vector.cu */
+enum { WARPS, BLOCKS, COLUMNS, JOIN, NARROW }; /* variants of kernels/vector.cu */
 enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 256, JOINED = 32 };
+/* Matrices of which a block reads 32 bytes of each row, in one pass: of larger ones memory gives whole lines faster, and
+ * more rows are too much for one block. */
+enum { NARROW_BYTES = 16 << 20, NARROW_ROWS = 8192 };
 
 /* One of the factors as the matrix. */
 typedef struct Lines {
@@ -70,9 +73,12 @@ static BurnStatus in_parts(Gpu *gpu, BurnDType dtype, int64_t tiles, GpuVector *
   return status;
 }
 
-/* Lines beside each other. */
+/* Lines beside each other. The shape alone decides the way, and so the last digits. */
 static BurnStatus columns(Gpu *gpu, BurnDType dtype, GpuVector *v) {
-  const int64_t width = 32 * (16 / (int64_t)burn_dtype_bytes(dtype)), tiles = (v->lines + width - 1) / width;
+  const int64_t bytes = (int64_t)burn_dtype_bytes(dtype);
+  const bool is_narrow = v->k <= NARROW_ROWS && v->k * v->lines * bytes <= NARROW_BYTES;
+  const int64_t width = (is_narrow ? 2 : 32) * (16 / bytes), tiles = (v->lines + width - 1) / width;
+  if (is_narrow) return start(gpu, NARROW, dtype, dtype, tiles * v->batches, v);
   if (v->k > PART) return in_parts(gpu, dtype, tiles, v);
   return start(gpu, COLUMNS, dtype, dtype, tiles * v->batches, v);
 }

@@ -1,9 +1,10 @@
-/* vector.cu - a matrix times a vector. Every sum is made in an order that k alone decides, whether 16 bytes can be read at
- * once or not.
+/* vector.cu - a matrix times a vector. Every sum is made in an order that the shape alone decides, whether 16 bytes can be
+ * read at once or not.
  *
  * BURN_VARIANT 0: lines of k elements, four to a warp; 1: the same, four to a block; 2: lines lie side by side, 32 times 16 bytes
  * of them in a block, whose 8 warps take every 8th step of k; with `parts` above 1 the results are sums of parts of k; 3:
- * adds the parts, 32 results a block. */
+ * adds the parts, 32 results a block; 4: as 2, but only 2 times 16 bytes of lines in a block, whose threads take every
+ * 128th step of k: many blocks for few lines. */
 typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
 struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
@@ -91,7 +92,36 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
 #endif
 }
 
-#elif BURN_VARIANT == 2
+#elif BURN_VARIANT != 3
+#define BURN_AHEAD 8 /* rows that are under way together */
+
+/* Adds every STEP-th row of lines that lie side by side, from row `k` on. */
+template <int STEP>
+static __device__ inline void burn_add_lines(const GpuVector &p, const IN0 *from, const IN0 *vector, int64_t column,
+                                             bool is_packed, int64_t k, int64_t end, C *sums) {
+  for (; is_packed && k < end; k += BURN_AHEAD * STEP) {
+    Pack x[BURN_AHEAD];
+    C y[BURN_AHEAD];
+#pragma unroll
+    for (int j = 0; j < BURN_AHEAD; j++) {
+      const int64_t row = k + j * STEP < end ? k + j * STEP : k;
+      x[j] = *(const Pack *)(from + row * p.stride);
+      y[j] = (C)burn_get(vector[row * p.vector_stride]);
+    }
+#pragma unroll
+    for (int j = 0; j < BURN_AHEAD; j++)
+      for (int w = 0; w < BURN_WIDTH && k + j * STEP < end; w++)
+        sums[w] = burn_fused((C)burn_get(x[j].at[w]), y[j], sums[w]);
+  }
+  for (; k < end; k += STEP) {
+    const C y = (C)burn_get(vector[k * p.vector_stride]);
+    for (int w = 0; w < BURN_WIDTH; w++)
+      if (column + w < p.lines) sums[w] = burn_fused((C)burn_get(from[k * p.stride + w]), y, sums[w]);
+  }
+}
+#endif
+
+#if BURN_VARIANT == 2
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   __shared__ C shared[8][32 * BURN_WIDTH + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -104,20 +134,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   const bool is_packed = ((uint64_t)from | (uint64_t)p.stride * sizeof(IN0)) % 16u == 0u && column + BURN_WIDTH <= p.lines;
   C sums[BURN_WIDTH];
   for (int w = 0; w < BURN_WIDTH; w++) sums[w] = (C)-0.0f;
-  if (is_packed) {
-#pragma unroll 8
-    for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
-      const Pack x = *(const Pack *)(from + k * p.stride);
-      const C y = (C)burn_get(vector[k * p.vector_stride]);
-      for (int w = 0; w < BURN_WIDTH; w++) sums[w] = burn_fused((C)burn_get(x.at[w]), y, sums[w]);
-    }
-  } else {
-    for (int64_t k = part * p.part_size + warp; k < end; k += 8) {
-      const C y = (C)burn_get(vector[k * p.vector_stride]);
-      for (int w = 0; w < BURN_WIDTH; w++)
-        if (column + w < p.lines) sums[w] = burn_fused((C)burn_get(from[k * p.stride + w]), y, sums[w]);
-    }
-  }
+  burn_add_lines<8>(p, from, vector, column, is_packed, part * p.part_size + warp, end, sums);
   for (int w = 0; w < BURN_WIDTH; w++) shared[warp][lane * BURN_WIDTH + w] = sums[w];
   __syncthreads();
   const int mine = threadIdx.x;
@@ -129,7 +146,32 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   else burn_put(((OUT *)p.out)[part * p.batches * p.lines + at], sum);
 }
 
-#else
+#elif BURN_VARIANT == 4
+#define BURN_COLUMNS (2 * BURN_WIDTH)
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
+  __shared__ C shared[8][BURN_COLUMNS];
+  const int lane = threadIdx.x % 2, line = threadIdx.x / 2;
+  const int64_t tiles = (p.lines + BURN_COLUMNS - 1) / BURN_COLUMNS, batch = (int64_t)blockIdx.x / tiles;
+  const int64_t first = (int64_t)blockIdx.x % tiles * BURN_COLUMNS, column = first + lane * BURN_WIDTH;
+  const IN0 *from = (const IN0 *)p.matrix + burn_batch(p, batch, p.matrix_strides) + column;
+  const IN0 *vector = (const IN0 *)p.vector + burn_batch(p, batch, p.vector_strides);
+  const bool is_packed = ((uint64_t)from | (uint64_t)p.stride * sizeof(IN0)) % 16u == 0u && column + BURN_WIDTH <= p.lines;
+  C sums[BURN_WIDTH];
+  for (int w = 0; w < BURN_WIDTH; w++) sums[w] = (C)-0.0f;
+  burn_add_lines<128>(p, from, vector, column, is_packed, line, p.k, sums);
+  for (int w = 0; w < BURN_WIDTH; w++)
+    for (int step = 16; step > 1; step /= 2) sums[w] += __shfl_down_sync(0xffffffffu, sums[w], step);
+  if (threadIdx.x % 32 < 2)
+    for (int w = 0; w < BURN_WIDTH; w++) shared[threadIdx.x / 32][lane * BURN_WIDTH + w] = sums[w];
+  __syncthreads();
+  const int mine = threadIdx.x;
+  if (mine >= BURN_COLUMNS || first + mine >= p.lines) return;
+  C sum = shared[0][mine];
+  for (int k = 1; k < 8; k++) sum += shared[k][mine];
+  burn_finish(p, batch * p.lines + first + mine, sum);
+}
+
+#elif BURN_VARIANT == 3
 extern "C" __global__ void __launch_bounds__(256) kernel(const GpuVector p) {
   __shared__ C shared[8][33];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
