@@ -94,11 +94,27 @@ static bool cast_is_nothing(BurnDType from, BurnDType to, bool has_integers) {
   return from == to || (to == BURN_DTYPE_F32 && (is_half(from) || (is_integer(from) && !has_integers)));
 }
 
+/* Windows that lie beside each other and cover the plane, as large as their distance. */
+static bool are_tiles(const BurnFusedStep *step, const BurnTensorDesc *windows, const BurnTensorDesc *plane) {
+  const BurnAttrs_avg_pool2d_backward *mean = (const BurnAttrs_avg_pool2d_backward *)(const void *)step->attrs;
+  bool fits = windows->rank == 4 && plane->rank == 4 && burn_desc_count(windows) > 0;
+  for (uint32_t axis = 2; axis < 4 && fits; axis++) {
+    const int64_t size = plane->shape[axis] / windows->shape[axis];
+    fits = size * windows->shape[axis] == plane->shape[axis] && size > 0;
+    if (step->op != BURN_OP_avg_pool2d_backward) continue;
+    fits = fits && mean->kernel_size.value.i64s[axis - 2] == size && mean->stride.value.i64s[axis - 2] == size &&
+           mean->padding.value.i64s[axis - 2] == 0;
+  }
+  return fits;
+}
+
 uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
                                 const BurnCommonFusedRules *rules) {
   const BurnCommonForm form = burn_common_fused_form(step->op);
   if (!dtypes_fit(step, form, inputs, output->dtype, rules)) return BURN_FUSED_NO;
   if (reduces(form)) return BURN_FUSED_REDUCE;
+  if (form == BURN_COMMON_FORM_SPREAD)
+    return rules->spreads && are_tiles(step, inputs, output) ? BURN_FUSED_EXPAND : BURN_FUSED_NO;
   return form == BURN_COMMON_FORM_EXPAND ? BURN_FUSED_EXPAND : BURN_FUSED_ELEMENTWISE;
 }
 
@@ -203,6 +219,9 @@ static void check_step(Plan *plan, uint32_t v) {
     burn_common_fused_refuse(plan, "a dtype that code has not");
   if (body->values[v].rank > plan->space.rank) burn_common_fused_refuse(plan, "a value of higher rank than the result");
   if (reduces(form)) check_reduction(plan, step);
+  if (form == BURN_COMMON_FORM_SPREAD &&
+      (plan->region != BURN_COMMON_REGION_ELEMENTS || burn_common_fused_is_step(plan, step->inputs[0])))
+    burn_common_fused_refuse(plan, "windows beside reductions, or whose gradients the body computes");
   if (is_random(form) && !has_shape_of(&body->values[v], &plan->space))
     burn_common_fused_refuse(plan, "random numbers of another shape");
 }

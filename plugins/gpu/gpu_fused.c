@@ -291,8 +291,7 @@ static void put_strides(Run *run) {
     const GpuFusedInput *input = &layout->shape.inputs[k];
     for (uint32_t axis = 0; axis < layout->shape.rank; axis++)
       if (input->axes >> axis & 1u) put_word(run, (uint64_t)layout->strides[k][axis]);
-    if (input->way == GPU_FUSED_STRIDED && input->inner == GPU_FUSED_BY_STRIDE)
-      put_word(run, (uint64_t)layout->strides[k][layout->shape.rank]);
+    if (gpu_fused_has_inner_stride(input)) put_word(run, (uint64_t)layout->strides[k][layout->shape.rank]);
   }
   put_word(run, 0);
 }
@@ -328,7 +327,7 @@ static void put_arguments(Run *run) {
 static bool arguments_fit(const BurnFusedKernel *kernel) {
   uint32_t words = 2 * GPU_FUSED_AXES + 13 + kernel->body.output_count + kernel->number_count;
   for (uint32_t k = 0; k < kernel->body.input_count; k++)
-    words += 1 + (kernel->is_live[k] ? kernel->body.values[k].rank + 1 : 0);
+    words += 1 + (kernel->is_live[k] ? kernel->body.values[k].rank + 3 : 0); /* two axes may be cut into windows */
   return words <= GPU_FUSED_WORDS;
 }
 

@@ -22,13 +22,24 @@ typedef enum GpuFusedWay {
 } GpuFusedWay;
 
 /* Along a row, or from lane to lane. */
-typedef enum GpuFusedInner { GPU_FUSED_REPEATS, GPU_FUSED_IN_ORDER, GPU_FUSED_BY_STRIDE } GpuFusedInner;
+typedef enum GpuFusedInner {
+  GPU_FUSED_REPEATS,
+  GPU_FUSED_IN_ORDER,
+  GPU_FUSED_BY_STRIDE,
+  GPU_FUSED_SPREAD /* an element for `spread` lanes */
+} GpuFusedInner;
 
 typedef struct GpuFusedInput {
   uint8_t way, inner;
   uint8_t is_vector; /* lanes by one access */
   uint8_t axes;      /* bit i: its stride along merged axis i is not 0 */
+  uint8_t spread;    /* 0: lanes are elements, or all the same */
 } GpuFusedInput;
+
+/* Is the stride from lane to lane an argument? */
+static inline bool gpu_fused_has_inner_stride(const GpuFusedInput *input) {
+  return input->way == GPU_FUSED_STRIDED && (input->inner == GPU_FUSED_BY_STRIDE || input->inner == GPU_FUSED_SPREAD);
+}
 
 /* All that the text depends on beside the body, as bytes to compare. */
 typedef struct GpuFusedShape {
@@ -97,6 +108,10 @@ void burn__gpu_fused_mark(const BurnFusedKernel *kernel, uint32_t loop, bool *ne
 bool burn__gpu_fused_computes(const BurnFusedKernel *kernel, uint32_t v, uint32_t loop);
 /* Numbers that a step of this form takes. */
 uint32_t burn__gpu_fused_numbers(BurnCommonForm form);
+
+/* How many places along an axis of the space share an element of input k: the size of a window. 1 if it has one for
+ * each, or one for all. */
+int64_t burn__gpu_fused_spread(const BurnFusedKernel *kernel, uint32_t k, uint32_t axis);
 
 /* True for powf_scalar, by an expression for its exponent, and div_scalar, by the reciprocal where that is exact. */
 bool burn__gpu_fused_chooses(BurnCommonForm form);

@@ -9,7 +9,7 @@ enum { WARP = 32, LONGEST_IN_REGISTERS = 32, REGISTERS = 64, MOST_WIDTH = 8 };
   {                                                                                                                  \
     .max_inputs = GPU_FUSED_INPUTS, .max_steps = GPU_FUSED_STEPS, .max_outputs = GPU_FUSED_OUTPUTS, .max_loops = 16, \
     .max_buffers = 16, .max_rows = GPU_FUSED_STEPS, .longest_row = 131072, .counts_casts = true,                     \
-    .has_f64 = (with_f64), .has_integers = true, .has_middle_axis = true                                             \
+    .has_f64 = (with_f64), .has_integers = true, .has_middle_axis = true, .spreads = true                            \
   }
 
 const BurnCommonFusedRules *burn__gpu_fused_rules(const Gpu *gpu) {
@@ -187,6 +187,26 @@ static bool sums_fit(const Gpu *gpu, const BurnFusedKernel *kernel) {
          (uint64_t)kernel->reduction_count * GPU_FUSED_THREADS * sizeof(uint64_t) <= gpu->shared_bytes;
 }
 
+int64_t burn__gpu_fused_spread(const BurnFusedKernel *kernel, uint32_t k, uint32_t axis) {
+  const BurnTensorDesc *desc = &kernel->body.values[k], *space = &kernel->plan.space;
+  const uint32_t missing = space->rank - desc->rank;
+  const int64_t size = axis < missing ? 1 : desc->shape[axis - missing];
+  return size > 1 ? space->shape[axis] / size : 1;
+}
+
+/* One size of windows along an axis: then it is cut into windows and places in them. */
+static bool spreads_alike(const BurnFusedKernel *kernel) {
+  for (uint32_t axis = 0; axis < kernel->plan.space.rank; axis++) {
+    int64_t windows = 1;
+    for (uint32_t k = 0; k < kernel->body.input_count; k++) {
+      const int64_t own = kernel->is_live[k] ? burn__gpu_fused_spread(kernel, k, axis) : 1;
+      if (own > UINT8_MAX || (own > 1 && windows > 1 && own != windows)) return false;
+      if (own > 1) windows = own;
+    }
+  }
+  return true;
+}
+
 static void complete(const Gpu *gpu, BurnFusedKernel *kernel) {
   kernel->rows_are_resident = true;
   find_live(kernel);
@@ -198,6 +218,7 @@ static void complete(const Gpu *gpu, BurnFusedKernel *kernel) {
   if (kernel->choice_count > GPU_FUSED_CHOICES)
     burn_common_fused_refuse(&kernel->plan, "too many powers and quotients");
   if (!sums_fit(gpu, kernel)) burn_common_fused_refuse(&kernel->plan, "too many reductions");
+  if (!spreads_alike(kernel)) burn_common_fused_refuse(&kernel->plan, "windows of several sizes, or of more than 255");
 }
 
 /* Behind the struct lie the values, the steps, their inputs and the outputs. Attributes belong to the plan alone. */

@@ -32,20 +32,44 @@ static bool merges(const Seen *seen, int64_t size, const int64_t *strides) {
   return true;
 }
 
-/* One more axis, or a longer last one. */
-static void add_axis(Seen *seen, uint32_t axis) {
+/* One more axis, or, where it need not be apart, a longer last one. */
+static void add_axis(Seen *seen, int64_t size, const int64_t *strides, bool is_apart) {
   GpuFusedLayout *layout = seen->layout;
   const uint32_t inputs = seen->kernel->body.input_count;
-  const int64_t size = seen->kernel->plan.space.shape[axis];
-  int64_t strides[GPU_FUSED_INPUTS] = {0};
   if (size == 1) return;
-  for (uint32_t k = 0; k < inputs; k++) strides[k] = seen->kernel->is_live[k] ? stride_of(seen, k, axis) : 0;
-  if (layout->shape.rank > 0 && merges(seen, size, strides)) {
+  if (!is_apart && layout->shape.rank > 0 && merges(seen, size, strides)) {
     layout->sizes[layout->shape.rank - 1u] *= size;
   } else {
     layout->sizes[layout->shape.rank++] = size;
   }
   for (uint32_t k = 0; k < inputs; k++) layout->strides[k][layout->shape.rank - 1u] = strides[k];
+}
+
+/* What the places of a window along this axis are; 1: no input has windows. */
+static int64_t window_of(const Seen *seen, uint32_t axis) {
+  int64_t window = 1;
+  for (uint32_t k = 0; k < seen->kernel->body.input_count; k++) {
+    const int64_t own = seen->kernel->is_live[k] ? burn__gpu_fused_spread(seen->kernel, k, axis) : 1;
+    if (own > window) window = own;
+  }
+  return window;
+}
+
+/* An axis of the space: one, or windows and the places in them. That of the lanes stays whole, as vectors lie along it,
+ * and with what a window has there as its stride (GPU_FUSED_SPREAD). */
+static void add_axis_of_space(Seen *seen, uint32_t axis) {
+  const BurnFusedKernel *kernel = seen->kernel;
+  const bool is_last = axis + 1 == kernel->plan.space.rank;
+  const int64_t size = kernel->plan.space.shape[axis], there = window_of(seen, axis), window = is_last ? 1 : there;
+  int64_t outer[GPU_FUSED_INPUTS] = {0}, inner[GPU_FUSED_INPUTS] = {0};
+  for (uint32_t k = 0; k < kernel->body.input_count; k++) {
+    const bool is_spread = window > 1 && burn__gpu_fused_spread(kernel, k, axis) > 1;
+    const int64_t stride = kernel->is_live[k] ? stride_of(seen, k, axis) : 0;
+    outer[k] = is_spread ? stride : stride * window;
+    inner[k] = is_spread ? 0 : stride;
+  }
+  if (window > 1) add_axis(seen, size / window, outer, false);
+  add_axis(seen, window > 1 ? window : size, inner, is_last && there > 1);
 }
 
 static bool has_rows(const BurnFusedKernel *kernel) {
@@ -61,9 +85,16 @@ static bool has_random(const BurnFusedKernel *kernel) {
   return found;
 }
 
+static bool has_windows(const Seen *seen) {
+  bool found = false;
+  for (uint32_t axis = 0; axis < seen->kernel->plan.space.rank; axis++) found = found || window_of(seen, axis) > 1;
+  return found;
+}
+
 static bool comes_last(const Seen *seen) {
   const BurnFusedKernel *kernel = seen->kernel;
   return seen->inputs && kernel->plan.region == BURN_COMMON_REGION_ELEMENTS && !has_random(kernel) &&
+         !has_windows(seen) &&
          burn__gpu_keeps_channels_last(seen->inputs, kernel->body.input_count, &kernel->plan.space);
 }
 
@@ -72,7 +103,7 @@ static void find_axes(Seen *seen) {
   const bool rows = has_rows(kernel), is_last = seen->layout->is_last = comes_last(seen);
   for (uint32_t i = 0; i < kernel->plan.space.rank; i++) {
     const uint32_t axis = is_last ? burn__gpu_axis_of_channels_last(kernel->plan.space.rank, i) : i;
-    if (!rows || axis != kernel->plan.axis) add_axis(seen, axis);
+    if (!rows || axis != kernel->plan.axis) add_axis_of_space(seen, axis);
   }
   if (seen->layout->shape.rank == 0 && !rows) seen->layout->sizes[seen->layout->shape.rank++] = 1;
 }
@@ -81,7 +112,8 @@ static GpuFusedWay way_of(const Seen *seen, uint32_t k) {
   const GpuFusedLayout *layout = seen->layout;
   const int64_t *strides = layout->strides[k];
   int64_t dense = 1;
-  bool is_one = strides[layout->shape.rank] == 0, is_dense = !has_rows(seen->kernel);
+  const bool is_spread = burn__gpu_fused_spread(seen->kernel, k, seen->kernel->plan.space.rank - 1) > 1;
+  bool is_one = strides[layout->shape.rank] == 0, is_dense = !has_rows(seen->kernel) && !is_spread;
   for (uint32_t axis = layout->shape.rank; axis-- > 0; dense *= layout->sizes[axis]) {
     is_one = is_one && strides[axis] == 0;
     is_dense = is_dense && (strides[axis] == dense || layout->sizes[axis] == 1);
@@ -111,11 +143,15 @@ static void find_input(Seen *seen, uint32_t k) {
                              : in_lines        ? stride_of(seen, k, kernel->plan.axis)
                                                : 0;
   const int64_t inner = layout->strides[k][rank];
+  const int64_t spread = burn__gpu_fused_spread(kernel, k, kernel->plan.space.rank - 1);
   input->way = (uint8_t)way_of(seen, k);
   input->inner = inner == 0                              ? GPU_FUSED_REPEATS
+                 : spread > 1                            ? GPU_FUSED_SPREAD
                  : inner == 1 && layout->shape.width > 1 ? GPU_FUSED_IN_ORDER
                                                          : GPU_FUSED_BY_STRIDE;
-  for (uint32_t axis = 0; axis < rank && input->way == GPU_FUSED_STRIDED; axis++)
+  if (input->inner == GPU_FUSED_SPREAD) input->spread = (uint8_t)spread;
+  const uint32_t axes = input->inner == GPU_FUSED_SPREAD ? rank - 1u : rank; /* the last is that of the lanes */
+  for (uint32_t axis = 0; axis < axes && input->way == GPU_FUSED_STRIDED; axis++)
     if (layout->strides[k][axis] != 0) input->axes |= (uint8_t)(1u << axis);
   input->is_vector = input->inner == GPU_FUSED_IN_ORDER && is_aligned(seen, k);
 }

@@ -225,6 +225,24 @@ static void put_created(Writer *w, uint32_t v) {
     print(w, "v%u = fused_number(p.numbers[%u])%s; ", v, n, is_bool(w, v) ? " != 0.0f" : "");
 }
 
+/* The mean's share of each place of a window, as kernels/pool.cu makes it. */
+static void put_spread(Writer *w, uint32_t v) {
+  const uint32_t from = burn_common_fused_input(&w->kernel->plan, burn_common_fused_step(&w->kernel->plan, v), 0);
+  const uint32_t rank = w->kernel->plan.space.rank;
+  const BurnTensorDesc *windows = &w->kernel->body.values[from];
+  const int64_t *plane = w->kernel->plan.space.shape;
+  const double places =
+      (double)(plane[rank - 2] / windows->shape[rank - 2] * (plane[rank - 1] / windows->shape[rank - 1]));
+  const double reciprocal = 1.0 / places;
+  uint64_t bits;
+  memcpy(&bits, &reciprocal, sizeof bits);
+  if (is_f64(w, v))
+    print(w, "v%u = fused_add_to_zero(%s / %.1f); ", v, burn__gpu_fused_name(w, from).text, places);
+  else
+    print(w, "v%u = fused_add_to_zero(fused_quotient(%s, %.1ff, (uint64_t)%lluu)); ", v,
+          burn__gpu_fused_name(w, from).text, places, (unsigned long long)bits);
+}
+
 static bool is_read_by_a_step(const Writer *w, uint32_t v) {
   const BurnFusedKernel *kernel = w->kernel;
   for (uint32_t i = 0; i < kernel->body.step_count; i++) {
@@ -255,6 +273,8 @@ void burn__gpu_fused_put_step(Writer *w, uint32_t v) {
     put_random(w, v);
   } else if (form == BURN_COMMON_FORM_CREATE) {
     put_created(w, v);
+  } else if (form == BURN_COMMON_FORM_SPREAD) {
+    put_spread(w, v);
   } else if (burn_dtype_kind(first_dtype(w, v)) == BURN_KIND_FLOAT) {
     put_float_expression(w, v, step);
   } else {

@@ -142,7 +142,7 @@ static uint32_t stride_number(const Writer *w, uint32_t input, uint32_t axis) {
       number += at->axes >> a & 1u;
     }
     if (k == input) return number;
-    number += at->way == GPU_FUSED_STRIDED && at->inner == GPU_FUSED_BY_STRIDE;
+    number += gpu_fused_has_inner_stride(at);
   }
   return number;
 }
@@ -155,6 +155,11 @@ static void put_fetch(Writer *w, uint32_t k) {
   const uint32_t number = stride_number(w, k, w->shape->rank);
   print(w, "  { const %s *from = (const %s *)p.in[%u]", type, type, k);
   if (input->way != GPU_FUSED_ONE) print(w, " + at.o%u", k);
+  if (input->inner == GPU_FUSED_SPREAD) {
+    print(w, "; fused_spread<%s, FUSED_WIDTH, %u>(from, at.lane, p.strides[%u], left, in.v%u); }\n", type,
+          input->spread, number, k);
+    return;
+  }
   if (strided) print(w, " + i * p.strides[%u]", number);
   if (input->inner == GPU_FUSED_IN_ORDER) put(w, " + i");
   if (input->is_vector) {
@@ -210,6 +215,7 @@ static void put_offsets(Writer *w) {
     for (uint32_t k = 0; k < kernel->body.input_count; k++)
       if (shape->inputs[k].axes >> axis & 1u)
         print(w, "    at.o%u += (int64_t)here * p.strides[%u];\n", k, stride_number(w, k, axis));
+    if (axis + 1u == shape->rank) put(w, "    at.lane = here;\n");
     put(w, "    place = next;\n  }\n");
   }
   put(w, "}\n");
@@ -241,7 +247,7 @@ static void put_arguments(Writer *w) {
 
 static void put_values(Writer *w) {
   const BurnFusedKernel *kernel = w->kernel;
-  put(w, "struct Places { int64_t none;");
+  put(w, "struct Places { Place lane;"); /* along the last axis */
   for (uint32_t k = 0; k < kernel->body.input_count; k++)
     if (w->shape->inputs[k].way > GPU_FUSED_ONE) print(w, " int64_t o%u;", k);
   put(w, " };\nstruct Inputs {");

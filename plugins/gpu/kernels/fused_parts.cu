@@ -30,6 +30,12 @@ static __device__ inline void fused_lanes(const S *from, int64_t step, int64_t l
 #pragma unroll
   for (int k = 0; k < W; k++) to[k] = fused_get(from[k < left ? k * step : 0]);
 }
+/* Elements that serve SPREAD places each, from place `at` of a line on. */
+template <class S, int W, int SPREAD, class P, class V>
+static __device__ inline void fused_spread(const S *from, P at, int64_t step, int64_t left, V *to) {
+#pragma unroll
+  for (int k = 0; k < W; k++) to[k] = fused_get(from[(int64_t)((at + (P)(k < left ? k : 0)) / (P)SPREAD) * step]);
+}
 template <class S, int W, class V> static __device__ inline void fused_same(const S *from, V *to) {
   const V one = fused_get(from[0]);
 #pragma unroll
@@ -52,6 +58,10 @@ static __device__ inline float fused_quotient(float x, float s, uint64_t recipro
   return x / s;
 #endif
 }
+
+/* 0 + x: -0 becomes 0. By bits, as drivers take the sum for x. */
+static __device__ inline float fused_add_to_zero(float x) { return burn_bits_f32(x) << 1 == 0u ? 0.0f : x; }
+static __device__ inline double fused_add_to_zero(double x) { return burn_bits_f64(x) << 1 == 0u ? 0.0 : x; }
 
 /* A step's result as its dtype has it. */
 static __device__ inline float fused_round_f16_t(float x) { return burn_through_half(x); }

@@ -16,6 +16,7 @@
 #define CODE_INTEGERS(op) 0
 #define CODE_CAST(op) 0
 #define CODE_EXPAND(op) 0
+#define CODE_SPREAD(op) 0
 #define CODE_WHERE(op) 0
 #define CODE_FILL(op) 0
 #define CODE_DROPOUT(op) ND_FUSED_##op

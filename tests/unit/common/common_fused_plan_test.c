@@ -58,8 +58,10 @@ static uint32_t add(Draft *draft, uint32_t op, BurnTensorDesc result, int a, int
 
 static void leave(Draft *draft, uint32_t v) { draft->outputs[draft->body.output_count++] = v; }
 
-static const BurnCommonFusedRules from_memory = {16, 64, 8, 16, 8, 8, 1024, true, false, false, false, false, false};
-static const BurnCommonFusedRules within_loops = {16, 64, 8, 16, 8, 8, 1024, false, false, false, false, false, false};
+static const BurnCommonFusedRules from_memory = {16,   64,    8,     16,    8,     8,     1024,
+                                                 true, false, false, false, false, false, false};
+static const BurnCommonFusedRules within_loops = {16,    64,    8,     16,    8,     8,     1024,
+                                                  false, false, false, false, false, false, false};
 
 #define F32(a, b, c) desc(BURN_DTYPE_F32, a, b, c)
 
@@ -377,6 +379,39 @@ static void test_roles_follow_op_and_dtype(void **state) {
   assert_true(burn_common_fused_is_heavy(BURN_OP_exp) && !burn_common_fused_is_heavy(BURN_OP_add));
 }
 
+/* Gradients of means are steps where windows lie beside each other and cover the plane. */
+static void test_roles_of_windows(void **state) {
+  static const struct {
+    uint32_t op;
+    int64_t windows[2], plane[2], kernel[2], stride[2], padding[2];
+    uint32_t role;
+  } rows[] = {
+      {BURN_OP_adaptive_avg_pool2d_backward, {8, 8}, {24, 24}, {0, 0}, {0, 0}, {0, 0}, BURN_FUSED_EXPAND},
+      {BURN_OP_adaptive_avg_pool2d_backward, {8, 8}, {24, 20}, {0, 0}, {0, 0}, {0, 0}, NO},
+      {BURN_OP_adaptive_avg_pool2d_backward, {8, 8}, {4, 8}, {0, 0}, {0, 0}, {0, 0}, NO}, /* more windows than pixels */
+      {BURN_OP_avg_pool2d_backward, {8, 8}, {16, 24}, {2, 3}, {2, 3}, {0, 0}, BURN_FUSED_EXPAND},
+      {BURN_OP_avg_pool2d_backward, {8, 8}, {16, 24}, {3, 3}, {2, 3}, {0, 0}, NO}, /* they meet */
+      {BURN_OP_avg_pool2d_backward, {8, 8}, {16, 24}, {2, 3}, {2, 3}, {1, 0}, NO},
+      {BURN_OP_avg_pool2d_backward, {8, 8}, {17, 24}, {2, 3}, {2, 3}, {0, 0}, NO}, /* a row without a window */
+  };
+  BurnCommonFusedRules rules = from_memory;
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const BurnTensorDesc windows = {
+        .dtype = BURN_DTYPE_F32, .rank = 4, .shape = {2, 3, rows[i].windows[0], rows[i].windows[1]}};
+    const BurnTensorDesc plane = {
+        .dtype = BURN_DTYPE_F32, .rank = 4, .shape = {2, 3, rows[i].plane[0], rows[i].plane[1]}};
+    const BurnAttr attrs[] = {burn_attr_i64s(plane.shape, 4), burn_attr_i64s(rows[i].kernel, 2),
+                              burn_attr_i64s(rows[i].stride, 2), burn_attr_i64s(rows[i].padding, 2),
+                              burn_attr_bool(true)};
+    const BurnFusedStep step = {.op = rows[i].op, .input_count = 1, .output_count = 1, .attr_count = 5, .attrs = attrs};
+    rules.spreads = true;
+    assert_int_equal(burn_common_fused_role(&step, &windows, &plane, &rules), rows[i].role);
+    rules.spreads = false;
+    assert_int_equal(burn_common_fused_role(&step, &windows, &plane, &rules), NO);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_body_without_reductions_is_one_loop),
@@ -390,6 +425,7 @@ int main(void) {
       cmocka_unit_test(test_columns_along_a_middle_axis),
       cmocka_unit_test(test_casts_count_where_the_rules_say_so),
       cmocka_unit_test(test_roles_follow_op_and_dtype),
+      cmocka_unit_test(test_roles_of_windows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

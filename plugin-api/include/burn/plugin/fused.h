@@ -22,7 +22,7 @@ enum BurnFusedRole {
   BURN_FUSED_ELEMENTWISE =
       1,                 /* element i of the result is a function of the elements i of its inputs, which broadcast */
   BURN_FUSED_REDUCE = 2, /* one axis becomes 1 */
-  BURN_FUSED_EXPAND = 3  /* axes of 1 stretch: its input may be read through an index */
+  BURN_FUSED_EXPAND = 3  /* axes of its input stretch: that may be read through an index */
 };
 
 /* An op of a body. Frozen layout. Its results are numbered one after the other, after those of the steps before it. No

@@ -53,6 +53,7 @@ typedef enum BurnCommonForm {
   BURN_COMMON_FORM_POWER,    /* with a scalar exponent */
   BURN_COMMON_FORM_CAST,
   BURN_COMMON_FORM_EXPAND,
+  BURN_COMMON_FORM_SPREAD, /* each element of an input is shared by a block of the result's: gradients of means */
   BURN_COMMON_FORM_WHERE,
   BURN_COMMON_FORM_FILL,
   BURN_COMMON_FORM_REDUCE, /* along an axis */
@@ -88,6 +89,7 @@ typedef struct BurnCommonFusedRules {
   bool follows_product;
   bool has_integers;    /* True: steps and reductions compute in integers, too, and compare bools */
   bool has_middle_axis; /* True: columns may lie along an axis with others before it */
+  bool spreads;         /* True: an axis of an input may be a fraction of the space's, in bodies without reductions */
 } BurnCommonFusedRules;
 
 /* What is known of a value of the body: input or step. */
@@ -126,7 +128,7 @@ extern "C" {
 BurnCommonForm burn_common_fused_form(uint32_t op);
 bool burn_common_fused_is_heavy(uint32_t op);
 
-/* As BurnFusedInterface.role, of a backend that has all forms; of its rules only the dtypes count. */
+/* As BurnFusedInterface.role, of a backend that has all forms; of its rules only the dtypes and `spreads` count. */
 uint32_t burn_common_fused_role(const BurnFusedStep *step, const BurnTensorDesc *inputs, const BurnTensorDesc *output,
                                 const BurnCommonFusedRules *rules);
 
