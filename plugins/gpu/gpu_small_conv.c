@@ -4,7 +4,9 @@
 /* Variants of kernels/small_conv.cu; the first are those of GpuConvKind. */
 enum { WEIGHT = GPU_CONV_WEIGHT, PARTS };
 enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are multiplied by in a variant */
-enum { SHARED = 16 }; /* a form is the channels of a thread, and this where warps share what they read */
+/* A form is the channels of a thread, and this where warps share what they read (of a weight's gradient) or a thread has
+ * one row (of results). */
+enum { SHARED = 16, ONE_ROW = 16 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4 };
 enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32 };
@@ -68,13 +70,24 @@ static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   return status;
 }
 
+/* Blocks for a phase; `places`: pieces of an example that threads have. */
+static int64_t blocks_of(const GpuConv *p, int64_t to_group, int64_t channels, int64_t places) {
+  return rounded_up(p->batch * places, THREADS) * p->groups * rounded_up(to_group, channels);
+}
+
 BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind) {
   if (kind == GPU_CONV_WEIGHT) return weight_gradient(run, *p);
   const bool is_forward = kind == GPU_CONV_FORWARD;
   const int64_t *results = is_forward ? p->windows : p->in, phases = is_forward ? 1 : p->stride[0];
   const int64_t to_group = (is_forward ? p->out_channels : p->in_channels) / p->groups;
-  const int64_t channels = to_group > 4 ? 8 : 4;
-  const int64_t down = rounded_up(rounded_up(results[0], phases), ROWS), across = rounded_up(results[1], phases);
-  const int64_t blocks = rounded_up(p->batch * down * across, THREADS) * phases * phases;
-  return launch(run, p, (uint32_t)kind, channels, blocks * p->groups * rounded_up(to_group, channels), THREADS);
+  const int64_t down = rounded_up(results[0], phases), across = rounded_up(results[1], phases);
+  int64_t channels = to_group > 4 ? 8 : 4, form = channels, rows = ROWS;
+  int64_t blocks = blocks_of(p, to_group, channels, rounded_up(down, rows) * across) * phases * phases;
+  if (blocks < (int64_t)run->gpu->unit_count) { /* less work for each thread, so that more units have some */
+    channels = 4;
+    rows = 1;
+    form = channels + ONE_ROW;
+    blocks = blocks_of(p, to_group, channels, down * across) * phases * phases;
+  }
+  return launch(run, p, (uint32_t)kind, form, blocks, THREADS);
 }

@@ -6,8 +6,8 @@
 
 enum { WARPS, BLOCKS, COLUMNS, JOIN, NARROW }; /* variants of kernels/vector.cu */
 enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 256, JOINED = 32 };
-/* Matrices of which a block reads 32 bytes of each row, in one pass: of larger ones memory gives whole lines faster, and
- * more rows are too much for one block. */
+/* Matrices of which a block reads 32 bytes of each row, in one pass: of larger ones memory gives whole lines faster,
+ * and more rows are too much for one block. */
 enum { NARROW_BYTES = 16 << 20, NARROW_ROWS = 8192 };
 
 /* One of the factors as the matrix. */

@@ -3,7 +3,8 @@
  *
  * BURN_VARIANT % 4, 0: conv2d; 1: conv_transpose2d; 2: parts of the gradient of the weight; 3: their sum. Then, by bits:
  * 2 to 4 and 5 to 7, taps along y and x; 8 and 9, the stride of both; 10 to 13, channels of a thread, a multiple of 4;
- * 14, the gradient of windows lies in shared memory, as all warps of a block have the same places.
+ * 14, in 2, the gradient of windows lies in shared memory, as all warps of a block have the same places; in 0 and 1 a
+ * thread has one row of results.
  *
  * In 0 and 1 a thread makes ROWS results, one below the other, of CHANNELS channels; a warp's lie beside each other, so
  * that it reads and writes whole lines. A transposed convolution of stride s is s x s convolutions of stride 1, each of
@@ -15,6 +16,7 @@
 #define STRIDE (BURN_VARIANT / 256 % 4)
 #define CHANNELS (BURN_VARIANT / 1024 % 16)
 #define SHARED_GRADIENT (BURN_VARIANT / 16384)
+#define ONE_ROW (BURN_VARIANT / 16384)
 #define MOST_WEIGHTS 400 /* of a result: channels times taps */
 typedef Element<IN0>::C C;
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -22,7 +24,7 @@ static __device__ inline float burn_fused(float a, float b, float c) { return __
 struct alignas(16) Four { C at[4]; };
 
 #if BURN_PASS < 2
-#define ROWS 4
+#define ROWS (ONE_ROW ? 1 : 4)
 #if BURN_PASS == 0
 #define STEP STRIDE /* from a result to the next, in what is read */
 #define PHASES 1
