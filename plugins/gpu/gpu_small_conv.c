@@ -4,8 +4,8 @@
 /* Variants of kernels/small_conv.cu; the first are those of GpuConvKind. */
 enum { WEIGHT = GPU_CONV_WEIGHT, PARTS };
 enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are multiplied by in a variant */
-/* A form is the channels of a thread, and this where warps share what they read (of a weight's gradient) or a thread has
- * one row (of results). */
+/* A form is the channels of a thread, and this where warps share what they read (of a weight's gradient) or a thread
+ * has one row (of results). */
 enum { SHARED = 16, ONE_ROW = 16 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4 };

@@ -175,12 +175,15 @@ static bool is_fit(const Vulkan *vulkan, Number number, const VulkanMatrix *shap
   return trial.given + WAYS * shape->rows * trial.pitch * 4 <= vulkan->caps.shared_bytes;
 }
 
-static void tell(const Vulkan *vulkan, uint32_t level, Number number, const VulkanMatrix *shape, const char *what) {
+/* `status`: why a trial was not made. */
+static void tell(const Vulkan *vulkan, uint32_t level, Number number, const VulkanMatrix *shape, const char *what,
+                 BurnStatus status) {
   static const char *const names[NUMBERS] = {"f16", "bf16", "i8"};
-  char line[240];
+  char line[400], why[200] = "";
   if (!vulkan->gpu.host->log_enabled(level)) return;
-  (void)snprintf(line, sizeof line, "%.100s: matrices of %s, %u x %u x %u, %s", vulkan->caps.name, names[number],
-                 shape->rows, shape->columns, shape->depth, what);
+  if (status != BURN_OK) (void)vulkan->gpu.host->status_message(status, why, sizeof why);
+  (void)snprintf(line, sizeof line, "%.100s: matrices of %s, %u x %u x %u, %s%s", vulkan->caps.name, names[number],
+                 shape->rows, shape->columns, shape->depth, what, why);
   vulkan->gpu.host->log(level, vulkan->gpu.name, line);
 }
 
@@ -190,12 +193,12 @@ static BurnStatus try_number(Vulkan *vulkan, Number number, const VulkanMatrix *
   const Trial trial = trial_of(number, shape);
   const BurnStatus status = run(vulkan, &trial, &right);
   if (right) *out = (GpuMatrixShape){shape->rows, shape->columns, shape->depth};
-  if (right) tell(vulkan, BURN_LOG_INFO, number, shape, "are used");
+  if (right) tell(vulkan, BURN_LOG_INFO, number, shape, "are used", BURN_OK);
   /* without them all else goes on, if the device does */
   if (!right)
     tell(vulkan, BURN_LOG_WARN, number, shape,
-         status == BURN_OK ? "are not used: the driver multiplies them wrong"
-                           : "are not used: the driver does not take a kernel with them");
+         status == BURN_OK ? "are not used: the driver multiplies them wrong" : "are not used: the trial failed: ",
+         status);
   return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
 }
 
