@@ -20,6 +20,7 @@ typedef struct KernelTarget {
   bool exact_f32;            /* division and square root of f32 are rounded right; else they go through f64 */
   bool exact_halves;         /* conversions between f16 and f32 round to nearest even, and keep subnormals */
   bool keeps_halves;         /* they do so, too, where a kernel goes there and back */
+  bool native_powers;        /* Exp2 of f32 is off by 2^-21 at most: for results that keep less */
   bool is_processor;         /* vectors cost each word, 8 bytes what 4 do, and long kernels take long to compile */
   bool keeps_subnormals[3];  /* DenormPreserve may be asked for, of f16, f32, f64 */
   bool keeps_nan[3];         /* SignedZeroInfNanPreserve */

@@ -3,7 +3,15 @@
 #include "kernel_emit.h"
 
 /* Numbers of GLSL.std.450. */
-enum { GLSL_ROUND_EVEN = 2, GLSL_TRUNC = 3, GLSL_FABS = 4, GLSL_FLOOR = 8, GLSL_CEIL = 9, GLSL_SQRT = 31 };
+enum {
+  GLSL_ROUND_EVEN = 2,
+  GLSL_TRUNC = 3,
+  GLSL_FABS = 4,
+  GLSL_FLOOR = 8,
+  GLSL_CEIL = 9,
+  GLSL_EXP2 = 29,
+  GLSL_SQRT = 31
+};
 enum { GLSL_FMA = 50, GLSL_PACK_HALF = 58, GLSL_UNPACK_HALF = 62 };
 /* BuiltIn, Scope and Memory Semantics of the specification. */
 enum {
@@ -138,7 +146,7 @@ static Value bitcast(Emitter *emitter, const Node *call, const Type *from, const
   return burn__emit_id(to, burn__emit_op(emitter, SpirvBitcast, to, id, 0));
 }
 
-static Value rounding(Emitter *emitter, const Node *call, uint32_t number, const Type *type) {
+static Value of_one_number(Emitter *emitter, const Node *call, uint32_t number, const Type *type) {
   const Value x = burn__emit_input(emitter, call, 0, type);
   const uint32_t id = burn__emit_id_of(emitter, &x);
   return burn__emit_id(type, glsl(emitter, type, number, &id, 1));
@@ -192,6 +200,14 @@ static Value native_fma(Emitter *emitter, const Node *call) {
     ids[i] = burn__emit_id_of(emitter, &x);
   }
   return burn__emit_id(type, glsl(emitter, type, GLSL_FMA, ids, 3));
+}
+
+/* As the device divides: by Vulkan's word off by 2.5 units of the last place at most. */
+static Value native_quotient(Emitter *emitter, const Node *call) {
+  const Type *f32 = emitter->floats[0];
+  const Value a = burn__emit_input(emitter, call, 0, f32), b = burn__emit_input(emitter, call, 1, f32);
+  return burn__emit_id(
+      f32, burn__emit_op(emitter, SpirvFDiv, f32, burn__emit_id_of(emitter, &a), burn__emit_id_of(emitter, &b)));
 }
 
 static uint32_t pair_type(Emitter *emitter, const Type *of) {
@@ -302,14 +318,12 @@ static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *
   static const struct {
     KernelWord f64, f32;
     uint32_t number;
-  } roundings[] = {{WORD_floor, WORD_floorf, GLSL_FLOOR},
-                   {WORD_ceil, WORD_ceilf, GLSL_CEIL},
-                   {WORD_COUNT, WORD_rintf, GLSL_ROUND_EVEN},
-                   {WORD_COUNT, WORD_truncf, GLSL_TRUNC},
-                   {WORD_fabs, WORD_fabsf, GLSL_FABS}};
-  for (size_t i = 0; i < sizeof roundings / sizeof roundings[0]; i++) {
-    if (word != roundings[i].f64 && word != roundings[i].f32) continue;
-    *out = rounding(emitter, call, roundings[i].number, word == roundings[i].f64 ? f64 : f32);
+  } instructions[] = {{WORD_floor, WORD_floorf, GLSL_FLOOR},          {WORD_ceil, WORD_ceilf, GLSL_CEIL},
+                      {WORD_COUNT, WORD_rintf, GLSL_ROUND_EVEN},      {WORD_COUNT, WORD_truncf, GLSL_TRUNC},
+                      {WORD_COUNT, WORD_burn_native_exp2, GLSL_EXP2}, {WORD_fabs, WORD_fabsf, GLSL_FABS}};
+  for (size_t i = 0; i < sizeof instructions / sizeof instructions[0]; i++) {
+    if (word != instructions[i].f64 && word != instructions[i].f32) continue;
+    *out = of_one_number(emitter, call, instructions[i].number, word == instructions[i].f64 ? f64 : f32);
     return true;
   }
   if (word == WORD_rint || word == WORD_trunc)
@@ -328,6 +342,8 @@ static bool numbers(Emitter *emitter, KernelWord word, const Node *call, Value *
     *out = root(emitter, call, f32);
   else if (word == WORD_burn_native_fma)
     *out = native_fma(emitter, call);
+  else if (word == WORD_burn_native_quotient)
+    *out = native_quotient(emitter, call);
   else
     return false;
   return true;
@@ -337,10 +353,15 @@ static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
   static const struct {
     KernelWord word;
     uint32_t count;
-  } counts[] = {{WORD___syncthreads, 0},          {WORD_burn_subgroup, 0},
-                {WORD_burn_reload_parameters, 0}, {WORD_burn_shuffle, 2},
-                {WORD_burn_native_fma, 3},        {WORD_burn_atomic_compare_exchange, 3},
-                {WORD_burn_matrix_load, 3},       {WORD_burn_matrix_multiply_add, 3},
+  } counts[] = {{WORD___syncthreads, 0},
+                {WORD_burn_subgroup, 0},
+                {WORD_burn_reload_parameters, 0},
+                {WORD_burn_shuffle, 2},
+                {WORD_burn_native_fma, 3},
+                {WORD_burn_native_quotient, 2},
+                {WORD_burn_atomic_compare_exchange, 3},
+                {WORD_burn_matrix_load, 3},
+                {WORD_burn_matrix_multiply_add, 3},
                 {WORD_burn_matrix_store, 4}};
   uint32_t wanted = 1;
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)

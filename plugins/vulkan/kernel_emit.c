@@ -24,6 +24,7 @@ static void list_definitions(const KernelTarget *target, const char **names) {
   if (target->fused_f64) names[count++] = "BURN_FUSED_F64";
   if (target->exact_halves) names[count++] = "BURN_EXACT_HALVES";
   if (target->keeps_halves) names[count++] = "BURN_KEEPS_HALVES";
+  if (target->native_powers) names[count++] = "BURN_NATIVE_POWERS";
   names[count] = NULL;
 }
 
@@ -37,7 +38,7 @@ static bool names_matrices(KernelTokens *tokens) {
 }
 
 KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes) {
-  const char *names[8];
+  const char *names[9];
   (void)snprintf(why, why_bytes, "no memory of the host for a kernel");
   KernelProgram *program = calloc(1, sizeof *program);
   if (!program) return NULL;

@@ -156,6 +156,8 @@ typedef struct Frame {
   X(fabs)                         \
   X(fabsf)                        \
   X(burn_native_fma)              \
+  X(burn_native_exp2)             \
+  X(burn_native_quotient)         \
   X(burn_native_half_to_float)    \
   X(burn_native_float_to_half)    \
   X(burn_shuffle)                 \

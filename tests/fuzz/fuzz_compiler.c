@@ -32,8 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   FuzzInput input = {bytes, count};
   const uint8_t can = fuzz_byte(&input);
   const bool has = (can & 4) != 0;
-  const KernelTarget target = {
-      .has_warps = (can & 1) != 0, .fused_f32 = has, .exact_f32 = (can & 2) != 0, .keeps_nan = {has, has, has}};
+  const KernelTarget target = {.has_warps = (can & 1) != 0,
+                               .fused_f32 = has,
+                               .native_powers = has,
+                               .exact_f32 = (can & 2) != 0,
+                               .keeps_nan = {has, has, has}};
   const uint32_t threads[] = {4, 2, 2};
   char why[KERNEL_WHY_BYTES] = "", *source = malloc(input.left + 1);
   FUZZ_REQUIRE(source, "no memory for %zu bytes", count);

@@ -29,7 +29,13 @@ static __device__ inline double burn_fused(double a, double b, double c) { retur
 #else
 static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 #endif
-static __device__ inline float burn_power_of_e(float x) { return burn_exp_f32(x); }
+/* Scores of halves are rounded to halves, or made of them: they keep less than the chip's power has. */
+static __device__ inline float burn_power_of_e(float x) {
+#if BURN_HAS_FAST_EXP
+  if (sizeof(IN0) == 2) return burn_fast_exp(x);
+#endif
+  return burn_exp_f32(x);
+}
 static __device__ inline double burn_power_of_e(double x) { return exp(x); }
 static __device__ inline float burn_logarithm(float x) { return burn_log_f32(x); }
 static __device__ inline double burn_logarithm(double x) { return burn_log2_f64(x) * 0.6931471805599453; }

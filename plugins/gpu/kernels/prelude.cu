@@ -59,7 +59,12 @@ template <> struct Element<f64_t> { typedef double C; typedef double U; static c
 #if !defined(BURN_FAST_MATH)
 #define BURN_FAST_MATH 0
 #endif
-#if BURN_FAST_MATH && !defined(BURN_SPIRV)
+#if !defined(BURN_SPIRV) || BURN_NATIVE_POWERS
+#define BURN_HAS_FAST_EXP 1
+#else
+#define BURN_HAS_FAST_EXP 0
+#endif
+#if BURN_FAST_MATH && BURN_HAS_FAST_EXP
 #define BURN_FAST_EXP(x) return burn_fast_exp(x);
 #else
 #define BURN_FAST_EXP(x)
@@ -120,6 +125,17 @@ static __device__ inline uint16_t burn_f32_to_brain(float x) {
   uint16_t bits;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
+}
+#endif
+#if defined(BURN_SPIRV) && BURN_FAST_MATH /* all results are halves */
+#define BURN_SHARE(a, b) burn_native_quotient(a, b)
+#elif defined(BURN_SPIRV)
+#define BURN_SHARE(a, b) ((a) / (b))
+#endif
+#if defined(BURN_SPIRV) && BURN_HAS_FAST_EXP
+static __device__ inline float burn_fast_exp(float x) {
+  const float power = burn_native_exp2(x * 1.44269504088896341f);
+  return power < 1.17549435e-38f ? 0.0f : power; /* NaN passes */
 }
 #endif
 /* x / s, rounded once, by the reciprocal of s: no quotient of two f32 lies nearer than 2^-49 of it to where rounding

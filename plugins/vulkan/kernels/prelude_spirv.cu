@@ -1,12 +1,13 @@
 /* prelude_spirv.cu - before math.cu and the shared prelude: CUDA's words by what the compiler to SPIR-V knows.
  *
  * The compiler knows the bits of numbers, sqrt, floor, ceil, rint, trunc and fabs of both floats, a device's own
- * multiply-add and conversions of halves, burn_shuffle and burn_ballot among 32 neighbours, __syncthreads, atomics and
- * the places of threads, of which blockDim.x is a constant. It defines as 0 or 1
+ * multiply-add, quotients, powers of two and conversions of halves, burn_shuffle and burn_ballot among 32 neighbours,
+ * __syncthreads, atomics and the places of threads, of which blockDim.x is a constant. It defines as 0 or 1
  *
  *   BURN_FUSED_F32, BURN_FUSED_F64   the device's multiply-add is rounded once
  *   BURN_EXACT_HALVES                its conversions of f16 round to nearest even and keep subnormal numbers and NaN
  *   BURN_KEEPS_HALVES                it rounds also where the way back to f32 stands in the same kernel
+ *   BURN_NATIVE_POWERS               burn_native_exp2 is off by 2^-21 at most
  *   BURN_HAS_WARPS                   burn_shuffle and burn_ballot are there; else memory of the workgroup takes their
  *                                    place, so that all threads of a workgroup come to a word of warps together */
 typedef signed char int8_t;
@@ -93,7 +94,6 @@ static __device__ inline double __fma_rn(double a, double b, double c) {
 static __device__ inline float fmaf(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ inline double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 #define BURN_FMA(a, b, c) __fmaf_rn(a, b, c)
-#define BURN_SHARE(a, b) ((a) / (b))
 #define BURN_FMA_F64(a, b, c) __fma_rn(a, b, c)
 
 /* -- conversions ------------------------------------------------------------------------------ */

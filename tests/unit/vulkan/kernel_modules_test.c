@@ -221,6 +221,7 @@ static const KernelTarget targets[] = {
      .exact_f32 = true,
      .exact_halves = true,
      .keeps_halves = true,
+     .native_powers = true,
      .keeps_subnormals = {true, true, true},
      .keeps_nan = {true, true, true},
      .rounds_to_nearest = {true, true, true}},

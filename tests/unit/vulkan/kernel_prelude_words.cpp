@@ -83,6 +83,7 @@ namespace everything {
 #define BURN_FUSED_F64 1
 #define BURN_EXACT_HALVES 1
 #define BURN_KEEPS_HALVES 1
+#define BURN_NATIVE_POWERS 1
 #define BURN_HAS_WARPS 1
 #include "prelude_spirv.cu"
 }  // namespace everything
@@ -92,11 +93,13 @@ namespace nothing {
 #undef BURN_FUSED_F64
 #undef BURN_EXACT_HALVES
 #undef BURN_KEEPS_HALVES
+#undef BURN_NATIVE_POWERS
 #undef BURN_HAS_WARPS
 #define BURN_FUSED_F32 0
 #define BURN_FUSED_F64 0
 #define BURN_EXACT_HALVES 0
 #define BURN_KEEPS_HALVES 0
+#define BURN_NATIVE_POWERS 0
 #define BURN_HAS_WARPS 0
 #include "prelude_spirv.cu"
 #include "math.cu"
