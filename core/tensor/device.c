@@ -103,7 +103,9 @@ static BurnStatus dtype_option(const BurnOptions *options, const char *key, uint
 static BurnStatus check_dtype(const BurnInstance *top, BurnDType dtype) {
   const uint32_t needed = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
   if ((top->backend.dtype_usage(top->backend.self, dtype) & needed) == needed) return BURN_OK;
-  return BURN_FAIL(INVALID_DTYPE, "backend '%s' cannot compute in %s", top->backend.name, burn_dtype_name(dtype));
+  const BurnInstance *lowest = top;
+  while (lowest->next) lowest = lowest->next; /* a decorator has its dtypes */
+  return BURN_FAIL(INVALID_DTYPE, "backend '%s' cannot compute in %s", lowest->backend.name, burn_dtype_name(dtype));
 }
 
 /* A layer that wraps tensors of the one which records offers gradients in its place. */

@@ -345,6 +345,7 @@ static void test_refusals(void **state) {
   (void)state;
   expect_refused("autocast:dtype=f8<ndarray>", "autocast: dtype=f8 is neither bf16 nor f16");
   expect_refused("autocast<mini>", "autocast: 'mini' cannot compute in bf16; try dtype=f16, or leave autocast out");
+  expect_refused("autodiff<mini:float=f64>", "backend 'mini' cannot compute in f64");
   BurnDevice *device = open_stack("autocast<ndarray>");
   BurnTensor *x = burn_matmul(burn_ones(device, BURN_SHAPE(2, 3), 0), burn_ones(device, BURN_SHAPE(2, 3), 0));
   assert_string_equal(burn_status_message(burn_tensor_status(x)),

@@ -29,7 +29,7 @@
 #define BURN_TARGET_MINOR BURN_ABI_MINOR
 #endif
 #if BURN_TARGET_MINOR < 4 || BURN_TARGET_MINOR > 6 /* BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR */
-#error "BURN_TARGET_MINOR is outside what these headers can target: BURN_ABI_OLDEST_MINOR .. BURN_ABI_MINOR"
+#error "BURN_TARGET_MINOR is outside what these headers can target, 4 to 6 (BURN_ABI_OLDEST_MINOR to BURN_ABI_MINOR)"
 #endif
 
 /* BURN_SINCE_4(x) is x where the target has it, else nothing; one for every minor. */
