@@ -411,24 +411,29 @@ static bool conv_run(Conv *work) {
   return is_ready && !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
+/* Direct sums. */
+static bool conv_direct(Ndarray *nd, const NdConvShape *shape, bool transpose, const NdConvData *data) {
+  Conv work = {.x = (const char *)data->x, .weights = (const char *)data->weights, .bias = (const char *)data->bias};
+  bool done = transpose ? nd_conv_plan_transpose(&work.plan, nd, shape) : nd_conv_plan_forward(&work.plan, nd, shape);
+  work.out = (char *)data->out;
+  done = done && conv_run(&work);
+  nd_conv_plan_close(&work.plan);
+  return done;
+}
+
 /* Both ops: x, weight, bias -> output. */
 static BurnStatus conv_any(Ndarray *nd, const BurnOpCall *call, const NdConvShape *shape, bool transpose) {
   NdTensor *out = nd_new(nd, call->output_descs), *x, *weight, *bias = NULL;
   bool done = false;
-  Conv work = {.bias = NULL};
   if (!out) return nd_out_of_memory(nd, call);
   if (burn_desc_count(call->output_descs) == 0) return nd_finish(nd, call, out);
   x = nd_contiguous(nd, nd_tensor(call->inputs[0]));
   weight = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   if (call->inputs[2]) bias = nd_contiguous(nd, nd_tensor(call->inputs[2]));
   if (x && weight && (bias || !call->inputs[2])) {
-    done = transpose ? nd_conv_plan_transpose(&work.plan, nd, shape) : nd_conv_plan_forward(&work.plan, nd, shape);
-    work.x = (const char *)nd_data(x);
-    work.weights = (const char *)nd_data(weight);
-    work.bias = bias ? (const char *)nd_data(bias) : NULL;
-    work.out = (char *)nd_data(out);
-    done = done && conv_run(&work);
-    nd_conv_plan_close(&work.plan);
+    const NdConvData data = {nd_data(x), nd_data(weight), bias ? nd_data(bias) : NULL, nd_data(out)};
+    done = nd_conv_suits_winograd(nd, shape, transpose) ? nd_conv_winograd(nd, shape, transpose, &data)
+                                                        : conv_direct(nd, shape, transpose, &data);
   }
   nd_release(nd, x);
   nd_release(nd, weight);

@@ -22,14 +22,14 @@
  * to do anything else with, and the gradient of few weights). The gradient of a weight has one more (ND_CONV_CHANNELS):
  * lanes are output channels, and pixels are numbers that are broadcast from where they lie.
  *
+ * That is so for direct sums. Convolutions with kernels of 3x3 and enough channels have another form, which lies
+ * otherwise: ndarray_conv_winograd.c.
+ *
  * Weights are read where the op has them, or packed where many pixels use them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
 #define BURN_NDARRAY_CONV_H
 
 #include "ndarray_conv_loops.h"
-
-/* Taps at once: what they see of a tile of pixels stays in the first-level cache. */
-enum { ND_CONV_DEPTH = 192 };
 
 typedef enum NdConvWay {
   ND_CONV_DIRECT,
@@ -124,6 +124,22 @@ bool nd_conv_plan_transpose(NdConvPlan *plan, Ndarray *nd, const NdConvShape *sh
 /* Plans the gradient of a conv2d's weight; the cut depends on shapes alone. */
 bool nd_conv_plan_gradient(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape);
 void nd_conv_plan_close(NdConvPlan *plan);
+
+/* The loops for a dtype. */
+const NdConvLoops *nd_conv_loops(uint32_t isa, BurnDType dtype);
+
+/* -- ndarray_conv_winograd.c ------------------------------------------------------------------ */
+
+/* Contiguous operands and the result; bias may be NULL. */
+typedef struct NdConvData {
+  const void *x, *weights, *bias;
+  void *out;
+} NdConvData;
+
+/* True where Winograd's algorithm is the faster one: shapes and attributes decide, where there are loops for it. */
+bool nd_conv_suits_winograd(const Ndarray *nd, const NdConvShape *shape, bool transpose);
+/* conv2d or conv_transpose2d where it suits; false when out of memory. */
+bool nd_conv_winograd(Ndarray *nd, const NdConvShape *shape, bool transpose, const NdConvData *data);
 
 /* -- ndarray_conv_item.c ---------------------------------------------------------------------- */
 

@@ -13,5 +13,6 @@
 #define CONV_TILE_TAPS 24
 #define CONV_PANEL 4
 #define CONV_SQUARES /* weights are broadcast by the products themselves */
+#define CONV_WINOGRAD 1
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx512_type.inc"
 #include "ndarray_conv_isa.inc"

@@ -16,4 +16,7 @@
 #define CONV_TILE_TAPS 12
 #define CONV_PANEL 2
 #endif
+#if !defined(BURN_NDARRAY_X86_VARIANTS) /* where there are variants, the baseline is small */
+#define CONV_WINOGRAD 1
+#endif
 #include "ndarray_conv_isa.inc"

@@ -13,6 +13,9 @@
 #define ND_CONV_CHUNK 128                              /* pixels that the sums of a weight gradient take at once */
 #define ND_CONV_COLUMN (ND_CONV_CHUNK + ND_CONV_LANES) /* from one tap to the next: rows do not meet in the cache */
 
+/* Taps at once: what they see of a tile of pixels stays in the first-level cache. */
+enum { ND_CONV_DEPTH = 192 };
+
 /* One plane of the padded copy from one plane of the input: to[r][j] = from[first_row + r * row_step][first_column + j
  * * column_step], and 0 outside. With a column step of 2, `odd` gets the columns in between, unless it is NULL. Up to a
  * vector is written beyond the last row. */
@@ -96,6 +99,41 @@ typedef struct NdConvPoints {
   bool first, last;    /* the chunk starts with the bias; nothing follows it */
 } NdConvPoints;
 
+/* Winograd's algorithm (ndarray_conv_winograd.c): a tile of the input, four by four numbers, and so are a kernel's
+ * weights in its form; tiles are two apart and become two by two numbers of the output. Each of the 16 places of a tile
+ * is a matrix, `plane` elements from that of the place before. */
+enum { ND_CONV_PLACES = 16 };
+
+/* to[place][channel][lane] from from[channel][tap][lane], whose taps are counted backwards if `flip`; `panel` lanes. */
+typedef struct NdConvFilters {
+  const void *from;
+  void *to;
+  int64_t channels, plane;
+  bool flip;
+} NdConvFilters;
+
+/* Rows of tiles of one channel, places[place][row][column] at first. */
+typedef struct NdConvTiles {
+  void *places; /* up to a vector is written beyond the last row, or read there */
+  int64_t plane;
+  int64_t rows, columns;
+  const void *even, *odd; /* even and odd columns of the padded input .. */
+  int64_t row;            /* .. whose rows are so many elements apart */
+  float bias;
+  void *out; /* of which there are `out_rows` and `out_columns`, one less than two for each tile where they are odd */
+  int64_t out_rows, out_columns, out_width;
+} NdConvTiles;
+
+/* sums[channel][tile] = the sum over k of weights[channel][k] * input[k][tile] for one place. */
+typedef struct NdConvPlace {
+  const void *weights; /* as NdConvFilters leaves them: [panels, depth, panel] */
+  const void *input;
+  void *sums;
+  int64_t channels; /* in whole panels */
+  int64_t depth, tiles;
+  int64_t row; /* elements from k to k, and from channel to channel of the sums */
+} NdConvPlace;
+
 /* output[row][column] = bias + the sum over taps of weights[tap.weight] * input[row * row_width + column + tap.input].
  * Up to a vector is read beyond a row. */
 typedef struct NdConvPlane {
@@ -157,7 +195,12 @@ typedef struct NdConvLoops {
   /* to[k][channel] = weights[channel * row + taps[k].weight] for channel < channels, else 0; NULL where block is
    * 0. */
   void (*pack)(const void *weights, int64_t row, const NdConvTap *taps, int64_t depth, int64_t channels, void *to);
-  void (*points)(const NdConvPoints *points); /* NULL where block is 0 */
+  void (*points)(const NdConvPoints *points);    /* NULL where block is 0 */
+  int64_t panel;                                 /* of NdConvFilters */
+  void (*filters)(const NdConvFilters *filters); /* this and the next three: NULL where there is no such loop */
+  void (*tiles)(const NdConvTiles *tiles);       /* input to places */
+  void (*place)(const NdConvPlace *place);
+  void (*untile)(const NdConvTiles *tiles); /* places to output */
   void (*plane)(const NdConvPlane *plane);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);

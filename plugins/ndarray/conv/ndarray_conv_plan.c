@@ -17,7 +17,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-static const NdConvLoops *loops_of(uint32_t isa, BurnDType dtype) {
+const NdConvLoops *nd_conv_loops(uint32_t isa, BurnDType dtype) {
   const NdConvTable *table = &nd_conv_baseline;
 #if defined(BURN_NDARRAY_X86_VARIANTS)
   if (isa >= NDARRAY_ISA_AVX2) table = &nd_conv_avx2;
@@ -30,7 +30,7 @@ static const NdConvLoops *loops_of(uint32_t isa, BurnDType dtype) {
 static void plan_begin(NdConvPlan *plan, Ndarray *nd, const NdConvShape *shape) {
   memset(plan, 0, sizeof *plan);
   plan->nd = nd;
-  plan->loops = loops_of(nd->isa, shape->dtype);
+  plan->loops = nd_conv_loops(nd->isa, shape->dtype);
   plan->element_bytes = burn_dtype_bytes(shape->dtype);
   plan->batch = shape->x[0];
   plan->groups = shape->groups;

@@ -1,6 +1,6 @@
 /* isa_bits_test.c - one arithmetic everywhere: every row of plugins/common/elementwise.def on 2^20 numbers of each
  * dtype has the same bits on isa=baseline, avx2 and avx512 of ndarray, on ARM on baseline and neon, and so have sums,
- * norms, softmax and products of quantized values; products of floats on avx2 and avx512. */
+ * norms, softmax and products of quantized values; products and convolutions of floats on avx2 and avx512. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,6 +129,11 @@ static BurnTensor *run_large_matmul(BurnDevice *d) {
   BurnTensor *a = numbers(d, 256, 1024);
   return burn_matmul(a, numbers(d, 1024, 256));
 }
+static BurnTensor *run_conv(BurnDevice *d) {
+  BurnTensor *x = burn_random_normal(d, BURN_SHAPE(3, 20, 9, 11), BURN_DTYPE_F32, 0.0, 1.0);
+  BurnTensor *weight = burn_random_normal(d, BURN_SHAPE(24, 20, 3, 3), BURN_DTYPE_F32, 0.0, 1.0);
+  return burn_conv2d(x, weight, NULL, BURN_CONV2D_OPTIONS);
+}
 
 /* Blocks of 16 along what is summed. */
 static BurnQuantTensor in_blocks(BurnTensor *x, int64_t rows, int64_t columns) {
@@ -154,11 +159,17 @@ static const struct {
   const char *name;
   Function run;
   int first; /* instruction set from which on bits are the same */
-} functions[] = {{"sum along columns", run_sum_columns, 0},   {"sum along rows", run_sum_rows, 0},
-                 {"softmax along rows", run_softmax_rows, 0}, {"softmax along columns", run_softmax_columns, 0},
-                 {"layer_norm", run_layer_norm, 0},           {"matmul", run_matmul, 1},
-                 {"large matmul", run_large_matmul, 1},       {"quantized_matmul", run_quantized_matmul, 0},
-                 {"quantized_conv2d", run_quantized_conv, 0}, {"matmul of one term", run_one_term, 0}};
+} functions[] = {{"sum along columns", run_sum_columns, 0},
+                 {"sum along rows", run_sum_rows, 0},
+                 {"softmax along rows", run_softmax_rows, 0},
+                 {"softmax along columns", run_softmax_columns, 0},
+                 {"layer_norm", run_layer_norm, 0},
+                 {"matmul", run_matmul, 1},
+                 {"large matmul", run_large_matmul, 1},
+                 {"quantized_matmul", run_quantized_matmul, 0},
+                 {"quantized_conv2d", run_quantized_conv, 0},
+                 {"matmul of one term", run_one_term, 0},
+                 {"conv2d", run_conv, 1}};
 
 static void test_orders(void **state) {
   bool fine = true;
