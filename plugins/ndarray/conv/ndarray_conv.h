@@ -141,6 +141,12 @@ bool nd_conv_suits_winograd(const Ndarray *nd, const NdConvShape *shape, bool tr
 /* conv2d or conv_transpose2d where it suits; false when out of memory. */
 bool nd_conv_winograd(Ndarray *nd, const NdConvShape *shape, bool transpose, const NdConvData *data);
 
+/* -- ndarray_conv_winograd_gradient.c --------------------------------------------------------- */
+
+/* The same two for conv2d_weight_backward. */
+bool nd_conv_suits_winograd_gradient(const Ndarray *nd, const NdConvShape *shape);
+bool nd_conv_winograd_gradient(Ndarray *nd, const NdConvShape *shape, const void *x, const void *grad, void *out);
+
 /* -- ndarray_conv_item.c ---------------------------------------------------------------------- */
 
 /* Chooses the way and cuts the output into items, enough for so many threads, once the axes are known. */
@@ -168,7 +174,11 @@ void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy);
 const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel,
                           int64_t channels, void *copy);
 
-/* The kernel of conv2d_weight_backward (ndarray_conv_backward.c). */
+/* -- ndarray_conv_backward.c ------------------------------------------------------------------ */
+
+/* Output channels of the next panel of `left` ones: as wide as is not mostly empty. */
+int64_t nd_conv_panel_width(const NdConvLoops *loops, int64_t left);
+/* The kernel of conv2d_weight_backward. */
 BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call);
 
 #endif

@@ -189,13 +189,16 @@ static void BURN_API_CALL sweep_body(void *context, int64_t begin, int64_t end) 
 
 /* -- many output channels --------------------------------------------------------------------- */
 
-/* Channels of the panel from `channel` on: as wide as is not mostly empty. */
-static int64_t panel_width(const NdConvPlan *plan, int64_t channel) {
-  const int64_t left = plan->channels_out - channel, lanes = plan->loops->lanes;
+int64_t nd_conv_panel_width(const NdConvLoops *loops, int64_t left) {
   int64_t vectors = 1;
-  while (vectors < plan->loops->max_vectors && left > vectors * lanes) vectors *= 2;
-  if (vectors > 1 && left <= vectors * lanes / 4 * 3) vectors /= 2;
-  return vectors * lanes;
+  while (vectors < loops->max_vectors && left > vectors * loops->lanes) vectors *= 2;
+  if (vectors > 1 && left <= vectors * loops->lanes / 4 * 3) vectors /= 2;
+  return vectors * loops->lanes;
+}
+
+/* Channels of the panel from `channel` on. */
+static int64_t panel_width(const NdConvPlan *plan, int64_t channel) {
+  return nd_conv_panel_width(plan->loops, plan->channels_out - channel);
 }
 
 /* Channels of all panels. */
@@ -414,7 +417,9 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   x = nd_contiguous(nd, nd_tensor(call->inputs[0]));
   grad = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   atomic_init(&work.out_of_memory, false);
-  if (x && grad) {
+  if (x && grad && nd_conv_suits_winograd_gradient(nd, &shape)) {
+    done = nd_conv_winograd_gradient(nd, &shape, nd_data(x), nd_data(grad), nd_data(out));
+  } else if (x && grad) {
     work.x = (const char *)nd_data(x);
     work.grad = (const char *)nd_data(grad);
     work.out = (char *)nd_data(out);

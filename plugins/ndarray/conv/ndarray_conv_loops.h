@@ -104,20 +104,22 @@ typedef struct NdConvPoints {
  * is a matrix, `plane` elements from that of the place before. */
 enum { ND_CONV_PLACES = 16 };
 
-/* to[place][channel][lane] from from[channel][tap][lane], whose taps are counted backwards if `flip`; `panel` lanes. */
+/* filters: to[place][channel][lane] from from[channel][tap][lane], whose taps are counted backwards if `flip`; `panel`
+ * lanes. unfilter: to[channel][tap][lane] from from[place][channel][lane] for their gradients; a vector of lanes. */
 typedef struct NdConvFilters {
   const void *from;
   void *to;
   int64_t channels, plane;
+  int64_t row; /* elements from channel to channel of a place, for unfilter */
   bool flip;
 } NdConvFilters;
 
-/* Rows of tiles of one channel, places[place][row][column] at first. */
+/* Rows of tiles of one channel, places[place][row][column]. */
 typedef struct NdConvTiles {
   void *places; /* up to a vector is written beyond the last row, or read there */
   int64_t plane;
   int64_t rows, columns;
-  const void *even, *odd; /* even and odd columns of the padded input .. */
+  const void *even, *odd; /* even and odd columns of the padded input, or of the gradient of the output, .. */
   int64_t row;            /* .. whose rows are so many elements apart */
   float bias;
   void *out; /* of which there are `out_rows` and `out_columns`, one less than two for each tile where they are odd */
@@ -197,10 +199,12 @@ typedef struct NdConvLoops {
   void (*pack)(const void *weights, int64_t row, const NdConvTap *taps, int64_t depth, int64_t channels, void *to);
   void (*points)(const NdConvPoints *points);    /* NULL where block is 0 */
   int64_t panel;                                 /* of NdConvFilters */
-  void (*filters)(const NdConvFilters *filters); /* this and the next three: NULL where there is no such loop */
+  void (*filters)(const NdConvFilters *filters); /* this and the next five: NULL where there is no such loop */
   void (*tiles)(const NdConvTiles *tiles);       /* input to places */
   void (*place)(const NdConvPlace *place);
   void (*untile)(const NdConvTiles *tiles); /* places to output */
+  void (*grads)(const NdConvTiles *tiles);  /* gradient of the output to places */
+  void (*unfilter)(const NdConvFilters *filters);
   void (*plane)(const NdConvPlane *plane);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);

@@ -174,6 +174,62 @@ static void check_not_finite(void **state) {
   free(before);
 }
 
+/* The gradient of one weight, in double precision. */
+static double gradient_at(const Case *c, const float *x, const float *grad, int64_t o, int64_t i, int64_t tap) {
+  const int64_t height = grown(c, c->height), width = grown(c, c->width);
+  double sum = 0;
+  for (int64_t at = 0; at < c->batch * height * width; at++) {
+    const int64_t image = at / (height * width), row = at / width % height, column = at % width;
+    const int64_t iy = row - c->padding + tap / KERNEL, ix = column - c->padding + tap % KERNEL;
+    if (iy < 0 || iy >= c->height || ix < 0 || ix >= c->width) continue;
+    sum += (double)grad[((image * c->out + o) * height + row) * width + column] *
+           (double)x[((image * c->in + i) * c->height + iy) * c->width + ix];
+  }
+  return sum;
+}
+
+/* For each tile the places that a weight's gradient adds up are at most 36 in all. They come after 2 roundings of the
+ * input, 2 of the gradient, 1 or 2 of a product, 1 for each tile and for each of 16 slices, and 4 on the way back. */
+static void check_gradient(const Case *c) {
+  const int64_t height = grown(c, c->height), width = grown(c, c->width), count = c->out * c->in * TAPS;
+  const double tiles = (double)(c->batch * ((height + 1) / 2) * ((width + 1) / 2));
+  const double bound = (tiles + 16 + 10) * 36.0 * tiles * 0x1p-24;
+  float *x = numbers(c->batch * c->in * c->height * c->width, 1), *grad = numbers(result_count(c), 2);
+  float *found = malloc((size_t)count * sizeof *found);
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  double errors = 0, squares = 0;
+  options.padding[0] = options.padding[1] = c->padding;
+  BurnTensor *a = burn_tensor_f32(device, x, BURN_SHAPE(c->batch, c->in, c->height, c->width));
+  BurnTensor *b = burn_tensor_f32(device, grad, BURN_SHAPE(c->batch, c->out, height, width));
+  BurnTensor *y = burn_conv2d_weight_backward(a, b, BURN_SHAPE(c->out, c->in, KERNEL, KERNEL), options);
+  const BurnStatus status = burn_read_f32(y, found, (size_t)count);
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+  for (int64_t at = 0; at < count; at++) {
+    const double wanted = gradient_at(c, x, grad, at / (c->in * TAPS), at / TAPS % c->in, at % TAPS);
+    const double error = fabs((double)found[at] - wanted);
+    if (!(error <= bound)) fail_msg("gradient of weight %d: %g, expected %g", (int)at, (double)found[at], wanted);
+    errors += error * error;
+    squares += wanted * wanted;
+  }
+  if (!(sqrt(errors / squares) <= 1e-6)) fail_msg("%g, by root mean square", sqrt(errors / squares));
+  free(x);
+  free(grad);
+  free(found);
+}
+
+static void check_gradients(void **state) {
+  (void)state;
+  static const Case cases[] = {{1, 24, 24, 28, 28, 1, false}, {5, 30, 40, 11, 14, 0, false},
+                               {3, 70, 24, 15, 17, 1, false}, {2, 24, 27, 19, 20, 2, false},
+                               {1, 24, 25, 4, 300, 1, false}, {9, 130, 24, 9, 10, 1, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_gradient(&cases[i]);
+}
+
+static void gradients_of_weights_are_within_their_bound(void **state) {
+  (void)state;
+  test_on_stacks(STACKS, &device, NULL, check_gradients);
+}
+
 static void sums_are_within_their_bound(void **state) {
   (void)state;
   test_on_stacks(STACKS, &device, NULL, check_sums);
@@ -196,7 +252,8 @@ static void what_is_not_finite_stays_in_its_windows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_are_within_their_bound), cmocka_unit_test(rounding_is_below_that_of_direct_sums),
-      cmocka_unit_test(images_do_not_depend_on_their_batch), cmocka_unit_test(what_is_not_finite_stays_in_its_windows)};
+      cmocka_unit_test(sums_are_within_their_bound), cmocka_unit_test(gradients_of_weights_are_within_their_bound),
+      cmocka_unit_test(rounding_is_below_that_of_direct_sums), cmocka_unit_test(images_do_not_depend_on_their_batch),
+      cmocka_unit_test(what_is_not_finite_stays_in_its_windows)};
   return test_stacks_result(cmocka_run_group_tests_name("winograd", tests, NULL, NULL));
 }
