@@ -20,13 +20,11 @@ typedef struct Walker {
 } Walker;
 
 static void path_append(Walker *walker, const char *text) {
-  const size_t bytes = strlen(text), room = sizeof walker->path - 1;
-  if (walker->length < room) {
-    const size_t copied = bytes < room - walker->length ? bytes : room - walker->length;
-    memcpy(walker->path + walker->length, text, copied);
-    walker->path[walker->length + copied] = '\0';
+  const size_t room = sizeof walker->path - 1;
+  for (; *text; text++, walker->length++) {
+    if (walker->length < room) walker->path[walker->length] = *text;
   }
-  walker->length += bytes;
+  walker->path[walker->length < room ? walker->length : room] = '\0';
 }
 
 /* Appends a name to the path; returns the length to go back to. */
@@ -236,7 +234,8 @@ void *burn_module_option_get(const BurnModuleOption *option) { return option->da
 /* -- looking ---------------------------------------------------------------------------------- */
 
 static bool is_present(const BurnModuleTensor *tensor) {
-  BurnTensor *value = burn__stored(tensor);
+  if (tensor->param) return tensor->param->value != NULL;
+  BurnTensor *value = burn_buffer_value(tensor->buffer);
   burn_drop(value);
   return value != NULL;
 }
