@@ -85,12 +85,11 @@ static BurnStatus check_step(const StepContext *step, const BurnOptimizerGroup *
   return status;
 }
 
-/* State follows the parameter to its device and dtype. */
-static BurnTensor *moved_like(BurnTensor *tensor, const BurnTensor *param) {
-  if (!tensor || !burn_tensor_device(param)) return tensor;
-  if (burn_tensor_device(tensor) != burn_tensor_device(param))
-    tensor = burn_to_device(tensor, burn_tensor_device(param));
-  return burn_dtype(tensor) == burn_dtype(param) ? tensor : burn_cast(tensor, burn_dtype(param));
+/* State and gradient follow the parameter to its device (NULL: it failed) and dtype. */
+static BurnTensor *moved_to(BurnDevice *device, BurnDType dtype, BurnTensor *tensor) {
+  if (!tensor || !device) return tensor;
+  if (burn_tensor_device(tensor) != device) tensor = burn_to_device(tensor, device);
+  return burn_dtype(tensor) == dtype ? tensor : burn_cast(tensor, dtype);
 }
 
 /* The new value in place of the old one: lifted back above autodiff, and a leaf again if it was. */
@@ -136,13 +135,13 @@ static BurnStatus finish_step(const Stepped *one, BurnTensor *value) {
   return status != BURN_OK ? status : kept;
 }
 
-/* Steps a parameter at once, or fills in the op that will: its entry then waits. Takes the gradient. */
+/* Steps a parameter at once, or fills in the op that will: it then waits. Takes the gradient. */
 static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEntry *entry, BurnTensor *gradient,
-                             BurnStepOp *op) {
+                             BurnStepOp *op, bool *waits) {
   const BurnOptimizerGroup *group = one->group;
   BurnTensor *param = one->param->value;
   one->device = burn_tensor_device(param);
-  one->leaf = burn_is_require_grad(param);
+  one->leaf = !step->linked || burn_is_require_grad(param); /* a backward pass has gradients of leaves alone */
   BurnStatus status = check_step(step, group, entry, gradient, param);
   if (status != BURN_OK) {
     burn_drop(gradient);
@@ -150,14 +149,16 @@ static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEnt
   }
   one->dtype = burn_dtype(param);
   BurnTensor *value = without_halves(burn_inner(param));
+  BurnDevice *inner = burn_tensor_device(value);
+  const BurnDType dtype = burn_dtype(value);
   BurnOptimizerState state = {entry->time, entry->tensors};
-  for (size_t t = 0; t < group->rule->tensor_count; t++) state.tensors[t] = moved_like(state.tensors[t], value);
-  gradient = burn__gradient_clip(moved_like(gradient, value), group->clipping);
-  entry->waits = group->as_op && group->as_op(group->config, &state, value, gradient, one->rate, op);
-  if (!entry->waits) value = group->rule->step(group->config, &state, value, gradient, one->rate);
+  for (size_t t = 0; t < group->rule->tensor_count; t++) state.tensors[t] = moved_to(inner, dtype, state.tensors[t]);
+  gradient = burn__gradient_clip(moved_to(inner, dtype, gradient), group->clipping);
+  *waits = group->as_op && group->as_op(group->config, &state, value, gradient, one->rate, op);
+  if (!*waits) value = group->rule->step(group->config, &state, value, gradient, one->rate);
   entry->time = state.time;
   one->kept = *entry;
-  return entry->waits ? BURN_OK : finish_step(one, value);
+  return *waits ? BURN_OK : finish_step(one, value);
 }
 
 /* The parameter that has this id and the gradient; NULL: there is none. */
@@ -263,13 +264,12 @@ static BurnStatus do_waiting(const StepContext *step, Waiting *w, size_t *failed
   for (size_t i = 0; i < w->count; i++) {
     Stepped *one = w->which[i];
     const BurnStatus own = finish_step(one, w->params[i]);
-    BurnStateEntry *entry = burn__param_map_find(&step->optimizer->states, one->param->id);
-    entry->waits = false;
     if (own == BURN_OK || status != BURN_OK) continue;
     status = own;
     *failed = (size_t)(one - step->found);
   }
   w->count = 0;
+  step->optimizer->batches++;
   return status;
 }
 
@@ -278,7 +278,7 @@ static BurnStatus step_one(const StepContext *step, size_t index, Waiting *w, si
   Stepped *one = &step->found[index];
   BurnStatus status = BURN_OK;
   BurnStateEntry *entry = state_of(step->optimizer, one->group, one->param->id);
-  if (entry && entry->waits) status = do_waiting(step, w, failed);
+  if (entry && entry->batch > step->optimizer->batches) status = do_waiting(step, w, failed);
   if (status != BURN_OK) return status;
   BurnTensor *gradient = one->gradient;
   *failed = index;
@@ -287,8 +287,10 @@ static BurnStatus step_one(const StepContext *step, size_t index, Waiting *w, si
     burn_drop(gradient);
     return no_memory(one->group);
   }
-  status = begin_step(step, one, entry, gradient, &w->ops[w->count]);
-  if (!entry->waits) return status;
+  bool waits = false;
+  status = begin_step(step, one, entry, gradient, &w->ops[w->count], &waits);
+  if (!waits) return status;
+  entry->batch = step->optimizer->batches + 1;
   w->which[w->count] = one;
   w->states[w->count++] = entry->tensors;
   return status;

@@ -13,7 +13,7 @@ typedef struct BurnStateEntry {
   const BurnOptimizerRule *rule; /* whose rows the tensors are; NULL: not stepped yet */
   uint64_t time;
   BurnTensor **tensors; /* one per row */
-  bool waits;           /* its tensors are given to a step that is not done yet */
+  uint64_t batch;       /* the last one of waiting steps that its tensors were given to */
 } BurnStateEntry;
 
 /* Why a parameter cannot be stepped, or BURN_OK: asked before it is given away. */
@@ -55,6 +55,7 @@ struct BurnOptimizer {
   BurnOptimizerGroup *groups; /* the first has all parameters; of those that have one, the last counts */
   size_t group_count;
   BurnParamMap states;        /* of BurnStateEntry */
+  uint64_t batches;           /* of steps that waited and are done (optimizer.c) */
   bool stepped;               /* groups are complete, their paths are known to exist */
   bool warned;                /* of parameters without a gradient */
   BurnStepMemory found, rows; /* optimizer.c: parameters with their gradients, and what is known of steps that wait */
