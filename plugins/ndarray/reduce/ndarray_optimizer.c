@@ -1,8 +1,9 @@
 /* ndarray_optimizer.c - adam_step and sgd_step: parameter and state in one sweep over memory, each in place where the
  * call gives it away, else into a new tensor. The calls of many parameters share one sweep (the interface burn.calls).
  *
- * adam_step has loops of its own. sgd_step runs those of mul_scalar, add and sub, block by block, so that what is
- * between them stays in the first-level cache and the results have the bits that these ops give. */
+ * adam_step has a loop of its own, and sgd_step for its last two operations. The others run the loops of mul_scalar and
+ * add, block by block, so that what is between them stays in the first-level cache. The results have the bits that
+ * these ops give. */
 #include "elementwise/ndarray_kernels.h"
 #include "ndarray_rows.h"
 #include "replay/ndarray_replay.h"
@@ -14,8 +15,10 @@ enum { GRAIN = 16384 /* elements */, BLOCK_BYTES = 8192, MAX_INPUTS = 4, MAX_OUT
 
 /* Scalars of sgd_step, and the loops that it is made of. */
 typedef struct SgdNumbers {
-  NdLoop scale, add, sub;
-  NdScalar step_size, momentum, rest, penalty; /* rest: 1 - dampening */
+  NdLoop scale, add;
+  NdDescent descent;
+  double step_size;
+  NdScalar momentum, rest, penalty; /* rest: 1 - dampening */
   bool decays, nesterov;
 } SgdNumbers;
 
@@ -138,8 +141,7 @@ static void sgd_block(const Step *step, int64_t n, int64_t offset) {
     nd_run_pair(work->add, n, room, room, grad);
     way = room;
   }
-  nd_run_scaled(work->scale, n, room, way, work->step_size);
-  nd_run_pair(work->sub, n, step->to[0] + offset, param, room);
+  work->descent(n, work->step_size, param, way, step->to[0] + offset);
 }
 
 static void BURN_API_CALL sgd_elements(void *context, int64_t begin, int64_t end) {
@@ -155,11 +157,12 @@ static bool sgd_begin(Ndarray *nd, const BurnOpCall *call, Step *step) {
   const bool decays = attrs->penalty.value.f64 != 0;
   const uint32_t homes[2] = {0, has_velocity ? 2u : decays ? 1u : 1u | SAME};
   const NdKernels *kernels = nd_kernels(nd);
+  const NdRows *rows = nd_rows_of(nd, dtype);
   SgdNumbers *work = &step->of.sgd;
   *work = (SgdNumbers){.scale = kernels->loops[BURN_OP_mul_scalar][dtype],
                        .add = kernels->loops[BURN_OP_add][dtype],
-                       .sub = kernels->loops[BURN_OP_sub][dtype],
-                       .step_size = nd_float_scalar(dtype, attrs->step_size.value.f64),
+                       .descent = dtype == BURN_DTYPE_F64 ? rows->descent_f64 : rows->descent_f32,
+                       .step_size = attrs->step_size.value.f64,
                        .decays = decays,
                        .nesterov = attrs->nesterov.value.i64 != 0};
   if (has_velocity) work->rest = nd_float_scalar(dtype, 1.0 - attrs->dampening.value.f64);

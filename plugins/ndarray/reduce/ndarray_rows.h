@@ -144,12 +144,16 @@ typedef struct NdAdam {
  * memory as its input. */
 typedef void (*NdAdamLoop)(int64_t n, const NdAdam *adam, const void *const in[4], void *const out[3]);
 
+/* out = param - step_size * way, each rounded; out may be the very same memory as param. */
+typedef void (*NdDescent)(int64_t n, double step_size, const void *param, const void *way, void *out);
+
 /* The loops for one instruction set. */
 typedef struct NdRows {
   NdFold folds[ND_FOLD_COUNT][ND_DTYPE_COUNT];
   NdFinder finders[ND_DTYPE_COUNT];
   NdFloatRows f32, f64;
   NdAdamLoop adam_f32, adam_f64;
+  NdDescent descent_f32, descent_f64;
 } NdRows;
 
 /* The folds that are rare. */
