@@ -67,6 +67,30 @@ void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitiv
   burn__gradient_set(c, input, burn__gradient_reduce(c, x, &c->input_descs[input]));
 }
 
+void burn__gradient_described(GradientContext *c, uint32_t op, uint32_t input_count, BurnPrimitive *const *inputs,
+                              uint32_t output_count, const BurnTensorDesc *descs, BurnPrimitive **out) {
+  BurnBuilder *b = &c->builder;
+  const BurnOpCall call = {.struct_size = (uint32_t)sizeof call,
+                           .op = op,
+                           .input_count = input_count,
+                           .output_count = output_count,
+                           .inputs = inputs,
+                           .outputs = out,
+                           .output_descs = descs,
+                           .flags = b->flags,
+                           .origin = b->origin};
+  for (uint32_t i = 0; i < output_count; i++) out[i] = NULL;
+  if (b->status == BURN_OK) b->status = b->host->invoke(b->backend, &call);
+  for (uint32_t i = 0; i < output_count && b->status == BURN_OK; i++) out[i] = burn_build_own(b, out[i]);
+}
+
+void burn__gradient_set_described(GradientContext *c, uint32_t op, BurnPrimitive *x, BurnPrimitive *y) {
+  BurnPrimitive *const inputs[2] = {x, y};
+  BurnPrimitive *gradient;
+  burn__gradient_described(c, op, 2, inputs, 1, c->input_descs, &gradient);
+  burn__gradient_set(c, 0, gradient);
+}
+
 BurnPrimitive *burn__gradient_reduce(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc) {
   for (uint32_t axis = 0; x && axis < desc->rank; axis++)
     if (desc->shape[axis] == 1 && x->shape[axis] != 1)

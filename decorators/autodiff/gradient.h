@@ -69,6 +69,13 @@ void burn__gradient_set(GradientContext *c, uint32_t input, BurnPrimitive *x);
  */
 void burn__gradient_set_reduced(GradientContext *c, uint32_t input, BurnPrimitive *x);
 
+/* One op without attributes, whose results the caller describes, so that the host need not work that out: nearly always
+ * as inputs of the forward call. They are the builder's; NULL after a failure. */
+void burn__gradient_described(GradientContext *c, uint32_t op, uint32_t input_count, BurnPrimitive *const *inputs,
+                              uint32_t output_count, const BurnTensorDesc *descs, BurnPrimitive **out);
+/* The same with two inputs and one result like input 0 of the forward call, whose gradient that is. */
+void burn__gradient_set_described(GradientContext *c, uint32_t op, BurnPrimitive *x, BurnPrimitive *y);
+
 /* x summed along the axes where `desc`, of equal rank, has size 1 and x has not. */
 BurnPrimitive *burn__gradient_reduce(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *desc);
 

@@ -10,11 +10,11 @@ void burn__gradient_dropout(GradientContext *c) {
 }
 
 void burn__gradient_relu(GradientContext *c) {
-  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_relu_backward, c->grad, c->outputs[0]));
+  burn__gradient_set_described(c, BURN_OP_relu_backward, c->grad, c->outputs[0]);
 }
 
 void burn__gradient_gelu(GradientContext *c) {
-  burn__gradient_set(c, 0, burn_build_op2(&c->builder, BURN_OP_gelu_backward, c->grad, c->inputs[0]));
+  burn__gradient_set_described(c, BURN_OP_gelu_backward, c->grad, c->inputs[0]);
 }
 
 /* g * (y - y * y) */

@@ -51,9 +51,15 @@ void burn__gradient_matmul(GradientContext *c) {
 /* All three gradients as one op. Not in half precision, where it would be computed in f32 and products may be faster.
  */
 static void gradients_of_linear(GradientContext *c) {
-  BurnPrimitive *const inputs[3] = {c->grad, c->inputs[0], burn__gradient_needs(c, 0) ? c->inputs[1] : NULL};
+  const bool wants_x = burn__gradient_needs(c, 0);
+  BurnPrimitive *const inputs[3] = {c->grad, c->inputs[0], wants_x ? c->inputs[1] : NULL};
+  BurnTensorDesc without_x[3]; /* the op then gives a 0 */
   BurnPrimitive *gradients[3];
-  burn_build_call(&c->builder, BURN_OP_linear_backward, 3, inputs, 0, NULL, 3, gradients);
+  if (!wants_x) {
+    memcpy(without_x, c->input_descs, sizeof without_x);
+    without_x[0].shape[0] = without_x[0].rank = 1;
+  }
+  burn__gradient_described(c, BURN_OP_linear_backward, 3, inputs, 3, wants_x ? c->input_descs : without_x, gradients);
   for (uint32_t i = 0; i < 3; i++) burn__gradient_set(c, i, gradients[i]);
 }
 
