@@ -325,7 +325,7 @@ void burn__autodiff_drop_saved(const Walk *walk, AutodiffNode *node) {
   if (autodiff_creates_graph(walk)) {
     burn__autodiff_drop_recomputed(walk, node);
   } else {
-    burn__autodiff_node_forget(walk->decorator, node);
+    autodiff_node_forget(walk->decorator, node);
   }
 }
 

@@ -69,8 +69,8 @@ typedef struct AutodiffRecord {
 
 enum { AUTODIFF_NODE_LIVE = 0, AUTODIFF_NODE_CONSUMED = 1 };
 
-/* One op of the forward pass, or a leaf (row is NULL, no inputs, one output). All arrays live in the node's allocation.
- */
+/* One op of the forward pass, or a leaf (row is NULL, no inputs, one output, no arrays). All arrays live in the node's
+ * allocation. */
 struct AutodiffNode {
   _Atomic uint32_t references;
   _Atomic uint32_t state; /* AUTODIFF_NODE_*: who sets CONSUMED owns what is saved */
@@ -160,7 +160,10 @@ AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpC
 uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
 
 /* Drops all that is saved or held, and the record of it. For its walk, or its end. */
-void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node);
+void burn__autodiff_node_forget_all(const AutodiffLayer *decorator, AutodiffNode *node);
+static inline void autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node) {
+  if (node->record.reads != 0 || node->record.recomputes) burn__autodiff_node_forget_all(decorator, node);
+}
 
 void burn__autodiff_node_retain(AutodiffNode *node);
 /* Takes NULL. Never recursive: a chain of any length is let go in a loop. */

@@ -41,6 +41,11 @@ static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
   copy_attrs(node->attrs, call);
 }
 
+/* Parents took their number before anybody could see them, so this one is greater. */
+static uint64_t next_number(AutodiffLayer *decorator) {
+  return atomic_fetch_add_explicit(&decorator->sequence, 1u, memory_order_relaxed) + 1u;
+}
+
 static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *call) {
   const uint64_t bytes = node_bytes(call);
   AutodiffNode *node = (AutodiffNode *)decorator->host->allocate(bytes);
@@ -58,17 +63,15 @@ static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *c
   node->record = (AutodiffRecord){0};
   node->held_own = NULL;
   node->lacks = false;
-  /* Parents took their number before anybody could see them, so this one is greater. */
-  node->sequence = atomic_fetch_add_explicit(&decorator->sequence, 1u, memory_order_relaxed) + 1u;
+  node->sequence = next_number(decorator);
   return node;
 }
 
 AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator) {
-  const BurnOpCall none = {.struct_size = (uint32_t)sizeof none, .output_count = 1};
-  AutodiffNode *leaf = node_allocate(decorator, &none);
+  AutodiffNode *leaf = (AutodiffNode *)decorator->host->allocate(sizeof *leaf);
   if (!leaf) return NULL;
-  leaf->saved_outputs[0] = NULL;
-  leaf->output_descs[0] = (BurnTensorDesc){0};
+  *leaf = (AutodiffNode){.references = 1u, .bytes = sizeof *leaf, .output_count = 1};
+  leaf->sequence = next_number(decorator);
   return leaf;
 }
 
@@ -152,11 +155,10 @@ static void drop_held(const AutodiffLayer *decorator, AutodiffKept **held) {
   *held = NULL;
 }
 
-void burn__autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node) {
-  if (node->record.reads == 0 && !node->record.recomputes) return;
+void burn__autodiff_node_forget_all(const AutodiffLayer *decorator, AutodiffNode *node) {
   forget(decorator, node->saved_inputs, node->input_count);
   forget(decorator, node->saved_outputs, node->output_count);
-  for (uint32_t i = 0; i < node->input_count; i++) drop_held(decorator, &node->held_inputs[i]);
+  for (uint32_t i = 0; node->lacks && i < node->input_count; i++) drop_held(decorator, &node->held_inputs[i]);
   drop_held(decorator, &node->held_own);
   node->record.reads = 0;
   node->record.recomputes = false;
@@ -180,7 +182,7 @@ void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *n
     AutodiffNode *dead = list;
     list = dead->next_listed;
     for (uint32_t i = 0; i < dead->input_count; i++) let_go(dead->edges[i].node, &list);
-    burn__autodiff_node_forget(decorator, dead);
+    autodiff_node_forget(decorator, dead);
     decorator->host->free(dead, dead->bytes);
   }
 }

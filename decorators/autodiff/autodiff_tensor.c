@@ -60,7 +60,7 @@ void BURN_API_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (!autodiff_drop_reference(&tensor->references)) return;
   if (tensor->node) burn__autodiff_node_release(decorator, tensor->node);
-  burn__autodiff_kept_release(decorator, tensor->kept);
+  if (tensor->kept) burn__autodiff_kept_release(decorator, tensor->kept);
   decorator->next->release(decorator->next->self, tensor->inner);
   decorator->host->free(tensor, sizeof *tensor);
 }
@@ -99,7 +99,7 @@ BurnStatus BURN_API_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *
   if (atomic_load_explicit(&tensor->references, memory_order_acquire) == 1u) {
     tensor->header.flags |= (uint32_t)BURN_PRIMITIVE_TRACKED;
     tensor->node = leaf;
-    burn__autodiff_retain(self, x);
+    atomic_store_explicit(&tensor->references, 2u, memory_order_relaxed); /* nobody else counts */
     *out = x;
     return BURN_OK;
   }
