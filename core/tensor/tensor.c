@@ -61,12 +61,17 @@ BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint3
   return x;
 }
 
-BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
+/* Another primitive for a handle, which stays where it is. */
+BURN__INLINE void exchange_primitive(BurnTensor *x, BurnPrimitive *primitive) {
   const BurnBackend *backend = &x->device->top->backend;
   backend->release(backend->self, x->primitive);
   x->primitive = primitive;
-  x->made_by = short_op(made_by);
   if (burn__watching()) burn__scope_enter(x);
+}
+
+BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by) {
+  x->made_by = short_op(made_by);
+  exchange_primitive(x, primitive);
   return x;
 }
 
@@ -77,7 +82,7 @@ BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitiv
     burn__tensor_take(x, user);
     return result;
   }
-  burn__tensor_become(x, primitive, burn__tensor_made_by(x));
+  exchange_primitive(x, primitive);
   if (device == old) return x;
   burn__device_retain(device);
   x->device = device;
@@ -257,7 +262,7 @@ BurnTensor *burn_tensor_bool(BurnDevice *device, const bool *data, BurnShape sha
 
 /* -- look at a tensor ------------------------------------------------------------------------- */
 
-static const BurnPrimitive *peek(const BurnTensor *x) {
+BURN__INLINE const BurnPrimitive *peek(const BurnTensor *x) {
   if (!x || (burn__is_guarded() && !burn__guard_is_live(x))) return NULL;
   return x->state == BURN__HANDLE_LIVE && x->status == BURN_OK ? x->primitive : NULL;
 }
@@ -273,7 +278,10 @@ BurnShape burn_shape(const BurnTensor *x) {
   return shape;
 }
 
-uint32_t burn_rank(const BurnTensor *x) { return peek(x) ? peek(x)->rank : 0; }
+uint32_t burn_rank(const BurnTensor *x) {
+  const BurnPrimitive *primitive = peek(x);
+  return primitive ? primitive->rank : 0;
+}
 
 int64_t burn_dim(const BurnTensor *x, int dim) {
   const BurnPrimitive *primitive = peek(x);
@@ -282,6 +290,14 @@ int64_t burn_dim(const BurnTensor *x, int dim) {
   return axis >= 0 && axis < (int64_t)primitive->rank ? primitive->shape[axis] : -1;
 }
 
-int64_t burn_element_count(const BurnTensor *x) { return peek(x) ? burn_primitive_count(peek(x)) : 0; }
-BurnDType burn_dtype(const BurnTensor *x) { return peek(x) ? peek(x)->dtype : BURN_DTYPE_DEFAULT; }
+int64_t burn_element_count(const BurnTensor *x) {
+  const BurnPrimitive *primitive = peek(x);
+  return primitive ? burn_primitive_count(primitive) : 0;
+}
+
+BurnDType burn_dtype(const BurnTensor *x) {
+  const BurnPrimitive *primitive = peek(x);
+  return primitive ? primitive->dtype : BURN_DTYPE_DEFAULT;
+}
+
 BurnDevice *burn_tensor_device(const BurnTensor *x) { return peek(x) ? x->device : NULL; }
