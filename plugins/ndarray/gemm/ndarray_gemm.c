@@ -124,8 +124,10 @@ void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, 
   const double min = min_flops[plan->kind];
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k,
                most = (double)(threads * pieces_per_thread[plan->kind]);
-  const double wanted = flops * (double)batch / min;
-  if (threads > 1 && wanted > 1) choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
+  if (threads > 1 && flops * (double)batch > min) {
+    const double wanted = flops * (double)batch / min;
+    choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
+  }
   if (plan->kind == ND_GEMM_AMX) choose_amx(plan, g);
   if (plan->kind != ND_GEMM_AMX && plan->rows * depth * bytes > BLOCK_BYTES) {
     const int64_t max_rows = BLOCK_BYTES / (depth * bytes), blocks = nd_ceil_div(plan->rows, max_rows);

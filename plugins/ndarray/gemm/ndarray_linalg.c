@@ -86,6 +86,13 @@ static NdGemm piece(const Matmul *work, int64_t item) {
   return gemm;
 }
 
+static void run_some(const Matmul *work, int64_t begin, int64_t end, void *scratch) {
+  for (int64_t item = begin; item < end; item++) {
+    const NdGemm gemm = piece(work, item);
+    nd_gemm_run(work->nd, work->out->header.dtype, &gemm, &work->plan, scratch);
+  }
+}
+
 static void BURN_API_CALL matmul_float(void *context, int64_t begin, int64_t end) {
   Matmul *work = (Matmul *)context;
   void *scratch = work->scratch_bytes > 0 ? nd_pool_allocate(work->nd->pool, work->scratch_bytes) : NULL;
@@ -94,10 +101,10 @@ static void BURN_API_CALL matmul_float(void *context, int64_t begin, int64_t end
     return;
   }
   if (work->plan.kind == ND_GEMM_AMX) nd_amx_open();
-  for (int64_t item = begin; item < end; item++) {
-    const NdGemm gemm = piece(work, item);
-    nd_gemm_run(work->nd, work->out->header.dtype, &gemm, &work->plan, scratch);
-  }
+  if (work->batches * work->pieces_m * work->pieces_n == 1)
+    nd_gemm_run(work->nd, work->out->header.dtype, &work->first, &work->plan, scratch);
+  else
+    run_some(work, begin, end, scratch);
   if (work->plan.kind == ND_GEMM_AMX) nd_amx_close();
   nd_pool_free(work->nd->pool, scratch, work->scratch_bytes);
 }
@@ -174,9 +181,9 @@ static void BURN_API_CALL run_candidate(void *context, uint32_t candidate) {
 static void tune(Matmul *work) {
   static const char *const names[] = {"in_place", "packed_rhs", "packed_lhs", "packed"};
   const NdGemm *g = &work->first;
+  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas) return;
   const double flops = 2 * (double)g->m * (double)g->n * (double)g->k * (double)work->batches;
-  if (work->plan.kind != ND_GEMM_TILES || work->nd->uses_openblas || flops < TUNE_FLOPS || flops > TUNE_MAX_FLOPS)
-    return;
+  if (flops < TUNE_FLOPS || flops > TUNE_MAX_FLOPS) return;
   const BurnCommonTuneChoice choice = {
       .work = "matmul_packing",
       .numbers = {work->out->header.dtype, work->nd->host->thread_count(), work->batches, g->m, g->n, g->k, g->a_row,
