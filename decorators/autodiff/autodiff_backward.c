@@ -138,9 +138,11 @@ static void unclaim(Walk *walk, uint64_t end) {
 
 /* A cast saves nothing, so other walks may still pass it: one cast of a parameter serves several graphs (autocast). */
 static void unclaim_casts(Walk *walk) {
-  for (uint64_t i = 0; i < walk->count; i++)
-    if (node_at(walk, i)->op == BURN_OP_cast)
-      atomic_store_explicit(&node_at(walk, i)->state, (uint32_t)AUTODIFF_NODE_LIVE, memory_order_release);
+  for (uint64_t i = 0; i < walk->count; i++) {
+    AutodiffNode *node = walk->entries[i].node;
+    if (node->op == BURN_OP_cast)
+      atomic_store_explicit(&node->state, (uint32_t)AUTODIFF_NODE_LIVE, memory_order_release);
+  }
 }
 
 static BurnStatus claim(Walk *walk) {
@@ -373,10 +375,14 @@ static BurnStatus gather_leaves(Walk *walk, BurnGradientSet **out) {
   return BURN_OK;
 }
 
-/* Leaves the block to the next walk, unless it is large or another walk has left one. */
-static void walk_end(Walk *walk) {
-  AutodiffLayer *decorator = walk->decorator;
+/* What a walk that has failed still holds. */
+static void drop_all_gradients(const Walk *walk) {
   for (uint64_t i = 0; i < walk->count; i++) burn__autodiff_drop_gradients(walk, &walk->entries[i]);
+}
+
+/* Leaves the block to the next walk, unless it is large or another walk has left one. */
+static void walk_end(const Walk *walk) {
+  AutodiffLayer *decorator = walk->decorator;
   if (walk->capacity == 0 || walk->capacity > MAX_SPARE) {
     free_block(decorator, walk->entries, walk->capacity);
     return;
@@ -405,6 +411,7 @@ static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, B
   if (claimed && autodiff_creates_graph(&walk)) unclaim(&walk, walk.count);
   if (claimed) unclaim_casts(&walk);
   if (status == BURN_OK) status = gather_leaves(&walk, out);
+  if (status != BURN_OK) drop_all_gradients(&walk);
   walk_end(&walk);
   return status;
 }
