@@ -1,5 +1,5 @@
 /* ndarray_rows.h - inner loops over rows of memory, compiled once per instruction set: the folds behind the reductions,
- * softmax, losses and norms, the update of Adam.
+ * softmax, losses and norms, the updates of Adam and SGD.
  *
  * ndarray_rows_isa.inc and ndarray_rows_type.inc hold them; ndarray_rows_{baseline,avx2,avx512}.c include these with
  * other compiler flags. */
