@@ -31,6 +31,9 @@
 
 #include "ndarray_conv_loops.h"
 
+/* Output channels from which on the gradient of a weight counts as one of many weights. */
+enum { ND_CONV_MANY_CHANNELS = 32 };
+
 typedef enum NdConvWay {
   ND_CONV_DIRECT,
   ND_CONV_PANELS,

@@ -12,6 +12,8 @@
 #define CONV_SWEEP_TAPS 25
 #define CONV_TILE_TAPS 24
 #define CONV_PANEL 4
+#define CONV_BLOCK 128
+#define CONV_POINTS_BLOCK 64
 #define CONV_SQUARES /* weights are broadcast by the products themselves */
 #define CONV_WINOGRAD 1
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx512_type.inc"

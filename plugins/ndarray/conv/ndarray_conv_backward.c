@@ -25,6 +25,7 @@ typedef struct WeightGradient {
   int64_t slices;
   int64_t share, shares; /* input channels of a share, and how many such shares there are; for many weights */
   int64_t sums;          /* elements of a slice and group */
+  bool swapped;          /* x is the gradient and grad the input: the plan's output channels are the input's */
   atomic_bool out_of_memory;
 } WeightGradient;
 
@@ -225,16 +226,16 @@ static void transpose_grad(const WeightGradient *work, const NdConvItem *item, i
   }
 }
 
-/* Adds ND_CONV_CHUNK pixels (or what is left) of an item to the sums of a share. */
+/* Adds some pixels of an item, at most ND_CONV_CHUNK, to the sums of a share. */
 static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch,
-                           const void *input, int64_t first_vector, int64_t taps, char *sums) {
+                           const void *input, int64_t first_vector, int64_t vectors, int64_t taps, char *sums) {
   const NdConvPlan *plan = &work->plan;
   const NdConvGrid *grid = grid_of(plan, item);
   const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, first = first_vector * lanes;
   NdConvGather gather = {.input = input, .taps = plan->phases->taps, .depth = taps, .row = ND_CONV_COLUMN};
   NdConvOuter outer = {.taps = taps, .sums_row = panels_width(plan)};
   gather.vectors = &grid->vectors[first_vector];
-  gather.vector_count = nd_min(ND_CONV_CHUNK / lanes, grid->vector_count - first_vector);
+  gather.vector_count = vectors;
   gather.columns = scratch->copy + scratch->columns_at;
   plan->loops->gather(&gather);
   outer.columns = gather.columns;
@@ -275,19 +276,29 @@ static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t gr
   for (int64_t i = slice * work->items / work->slices; i < (slice + 1) * work->items / work->slices; i++) {
     const NdConvItem item = item_of(plan, group, i);
     const void *input = nd_conv_input(plan, &item, work->x, channel, channels, scratch->copy);
-    for (int64_t v = 0; v < grid_of(plan, &item)->vector_count; v += ND_CONV_CHUNK / lanes)
-      multiply_chunk(work, &item, scratch, input, v, channels * kernel, sums);
+    const int64_t vectors = grid_of(plan, &item)->vector_count, chunks = nd_ceil_div(vectors * lanes, ND_CONV_CHUNK);
+    for (int64_t c = 0; c < chunks; c++) {
+      const int64_t first = c * vectors / chunks, next = (c + 1) * vectors / chunks;
+      multiply_chunk(work, &item, scratch, input, first, next - first, channels * kernel, sums);
+    }
   }
 }
 
-/* sums [share, taps, channels] of slice 0 -> out [channels, taps] */
+/* sums [share, taps, channels] of slice 0 -> out [channels, taps], or [taps, channels] if swapped */
 static void write_share(const WeightGradient *work, int64_t group, int64_t share) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, all = plan->phases->tap_count, kernel = all / plan->channels_in;
   const int64_t row = panels_width(plan), whole = padded_taps(plan, work->share) * row, channel = share * work->share;
   const int64_t taps = nd_min(work->share, plan->channels_in - channel) * kernel;
-  plan->loops->transpose(work->partial + (group * work->sums + share * whole) * bytes, row, taps, plan->channels_out,
-                         work->out + (group * plan->channels_out * all + channel * kernel) * bytes, all);
+  const char *sums = work->partial + (group * work->sums + share * whole) * bytes;
+  char *out = work->out + group * plan->channels_out * all * bytes;
+  if (!work->swapped) {
+    plan->loops->transpose(sums, row, taps, plan->channels_out, out + channel * kernel * bytes, all);
+    return;
+  }
+  out += channel * plan->channels_out * bytes;
+  for (int64_t k = 0; k < taps; k++)
+    memcpy(out + k * plan->channels_out * bytes, sums + k * row * bytes, (size_t)(plan->channels_out * bytes));
 }
 
 /* Loop items are triples of slice, group and share. A single slice is written while its sums are in the cache. */
@@ -398,6 +409,30 @@ static bool gradient_run(WeightGradient *work) {
   return done;
 }
 
+/* True if a weight belongs to one pair of channels, so that either may be the lanes: the fewer ones, as these are
+ * transposed. */
+static bool suits_swapping(const NdConvShape *shape) {
+  bool is_point = shape->x[1] < shape->output[1] && shape->x[1] / shape->groups >= ND_CONV_MANY_CHANNELS;
+  for (int i = 0; i < 2; i++) is_point &= shape->kernel[i] == 1 && shape->stride[i] == 1 && shape->padding[i] == 0;
+  return is_point;
+}
+
+/* Direct sums. */
+static bool gradient_direct(WeightGradient *work, Ndarray *nd, NdConvShape shape) {
+  work->swapped = suits_swapping(&shape);
+  if (work->swapped) {
+    const int64_t *const x_shape = shape.x;
+    const char *const x = work->x;
+    shape.x = shape.output;
+    shape.output = x_shape;
+    work->x = work->grad;
+    work->grad = x;
+  }
+  const bool done = nd_conv_plan_gradient(&work->plan, nd, &shape) && gradient_run(work);
+  nd_conv_plan_close(&work->plan); /* a failed plan too */
+  return done;
+}
+
 /* x [n, in, h, w], grad [n, out, oh, ow] -> [out, in/groups, kh, kw]. */
 BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
@@ -423,8 +458,7 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
     work.x = (const char *)nd_data(x);
     work.grad = (const char *)nd_data(grad);
     work.out = (char *)nd_data(out);
-    done = nd_conv_plan_gradient(&work.plan, nd, &shape) && gradient_run(&work);
-    nd_conv_plan_close(&work.plan); /* a failed plan too */
+    done = gradient_direct(&work, nd, shape);
   }
   nd_release(nd, x);
   nd_release(nd, grad);

@@ -7,15 +7,14 @@
 enum {
   COPY_BYTES = 256 * 1024, /* a copy should fit into the second-level cache */
   PANEL_PIXELS = 288,      /* of an item whose vectors are packed */
-  IMAGES_PIXELS = 64,      /* of each image of an item whose lanes are images, .. */
-  IMAGES_PLANE = 256,      /* .. which have no more than that, .. */
-  IMAGES_WORK = 256,       /* .. each of which so many taps of output channels use: it takes a while to fetch */
-  SEEN_TAPS = 64,          /* most taps of a channel that are told apart */
-  DIRECT_PIXELS = 96,      /* least of an item whose vectors run on */
+  IMAGES_PIXELS =
+      64, /* most of an image whose item has images in the lanes: taps in the padding are left out then, .. */
+  IMAGES_WORK = 256,      /* .. each of which so many taps of output channels use: it takes a while to fetch */
+  SEEN_TAPS = 64,         /* most taps of a channel that are told apart */
+  DIRECT_PIXELS = 96,     /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024, /* most of them in the gradient of few weights: some channels stay in the first-level cache */
-  SWEEP_PIXELS = 256,  /* the same where lanes are output channels: their gradient and the input stay there together */
-  OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
-  OUTER_CHANNELS = 32, /* output channels from which on the gradient counts as one of many weights */
+  SWEEP_PIXELS = 256, /* the same where lanes are output channels: their gradient and the input stay there together */
+  OUTER_PIXELS = 512, /* of an item of the gradient of many weights */
   ITEMS_PER_THREAD = 4,
   POINTS_PLANE =
       96, /* least pixels of a plane where windows are one number: of fewer, too many lanes are lost at the end */
@@ -70,13 +69,15 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
     settle(plan, 1, nd_ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
 }
 
-/* True if lanes may be images: there are about enough of them, and rows are no whole vectors. */
+/* True if lanes may be images: there are about enough of them, rows are no whole vectors, and every phase of the output
+ * has something to add up. */
 static bool suits_images(const NdConvPlan *plan) {
   const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;
-  return plan->channels_in > 0 && plan->channels_out >= lanes * 2 && plan->x.grid % lanes != 0 &&
-         plan->y.grid * plan->x.grid <= IMAGES_PLANE && kernel * plan->channels_out >= IMAGES_WORK &&
-         5 * nd_ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch && image <= INT32_MAX / ND_CONV_LANES;
+  return plan->channels_in > 0 && kernel >= plan->y.out_step * plan->x.out_step && plan->channels_out >= lanes * 2 &&
+         plan->x.grid % lanes != 0 && plan->y.grid * plan->x.grid <= IMAGES_PIXELS &&
+         kernel * plan->channels_out >= IMAGES_WORK && 5 * nd_ceil_div(plan->batch, lanes) * lanes <= 6 * plan->batch &&
+         image <= INT32_MAX / ND_CONV_LANES;
 }
 
 /* Vectors that run on are wasted on the columns between rows; packed ones must be gathered, which costs as much as some
@@ -155,7 +156,7 @@ bool nd_conv_cut_points(NdConvPlan *plan) {
 
 void nd_conv_cut_gradient(NdConvPlan *plan) {
   plan->in_place = needs_no_copy(plan);
-  plan->way = plan->channels_out < OUTER_CHANNELS ? ND_CONV_ROWS : ND_CONV_PANELS;
+  plan->way = plan->channels_out < ND_CONV_MANY_CHANNELS ? ND_CONV_ROWS : ND_CONV_PANELS;
   if (plan->way == ND_CONV_ROWS && plan->channels_out * 2 > plan->loops->lanes) plan->way = ND_CONV_CHANNELS;
   if (plan->way == ND_CONV_PANELS) {
     settle_packed(plan, OUTER_PIXELS);

@@ -1,4 +1,5 @@
-/* ops_conv_planes_test.c - conv2d of groups of one channel, of few channels with stride 2, and of many, against
+/* ops_conv_planes_test.c - conv2d of groups of one channel, of few channels with stride 2, and of many, and the
+ * gradient of weights of one tap, against
  * plain loops: every height of a plane around the tiles of the CPU backend, on every instruction set. Values are small
  * integers, so that all sums are exact in any order. */
 #include <setjmp.h>
@@ -92,6 +93,9 @@ static void check_many_channels(void) {
     check_case(&(Case){5, 65, 1, 49, 2 * widths[w], 1, 2, 0, 1});
     check_case(&(Case){3, 18, 1, 30, widths[w], 3, 1, 2, 2});
     check_case(&(Case){25, 18, 1, 5, widths[w], 3, 1, 1, 1});
+    check_case(&(Case){25, 130, 1, 24, widths[w], 3, 2, 1, 1});
+    check_case(&(Case){6, 280, 2, 24, widths[w], 1, 1, 0, 1});
+    check_case(&(Case){30, 133, 1, 25, widths[w], 2, 1, 0, 1});
   }
 }
 
@@ -104,6 +108,42 @@ static void check_points(void) {
   }
   check_case(&(Case){400, 20, 1, 22, 23, 1, 1, 0, 1});
   check_case(&(Case){200, 9, 1, 32, 32, 1, 1, 0, 1});
+}
+
+/* The gradient of weights of one tap, whose lanes are channels of the input or of the output. */
+static void check_point_gradient(int64_t in, int64_t out, int64_t groups, int64_t height, int64_t width) {
+  const int64_t batch = 3, plane = height * width, row = in / groups;
+  double *x = numbers(batch * in * plane, 1), *grad = numbers(batch * out * plane, 7);
+  double *found = malloc((size_t)(out * row) * sizeof *found);
+  assert_non_null(found);
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  options.groups = groups;
+  BurnTensor *y = burn_conv2d_weight_backward(
+      burn_cast(burn_tensor_f64(device, x, BURN_SHAPE(batch, in, height, width)), dtype),
+      burn_cast(burn_tensor_f64(device, grad, BURN_SHAPE(batch, out, height, width)), dtype),
+      BURN_SHAPE(out, row, 1, 1), options);
+  const BurnStatus status = burn_read_f64(y, found, (size_t)(out * row));
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+  for (int64_t at = 0; at < out * row; at++) {
+    const int64_t o = at / row, i = o / (out / groups) * row + at % row;
+    double wanted = 0;
+    for (int64_t p = 0; p < batch * plane; p++)
+      wanted += x[(p / plane * in + i) * plane + p % plane] * grad[(p / plane * out + o) * plane + p % plane];
+    if (found[at] != wanted)
+      fail_msg("%d to %d channels of %dx%d: %g at (%d, %d), expected %g", (int)in, (int)out, (int)height, (int)width,
+               found[at], (int)o, (int)(at % row), wanted);
+  }
+  free(x);
+  free(grad);
+  free(found);
+}
+
+static void check_point_gradients(void) {
+  check_point_gradient(33, 70, 1, 9, 7);
+  check_point_gradient(70, 33, 1, 9, 7);
+  check_point_gradient(72, 140, 2, 11, 13);
+  check_point_gradient(40, 700, 1, 14, 14);
+  check_point_gradient(300, 310, 1, 3, 3);
 }
 
 static void check_planes(void **state) {
@@ -131,6 +171,7 @@ static void check_planes(void **state) {
     check_case(&(Case){2, 2, 2, 21, 39, 3, 2, 2, 2});
     check_many_channels();
     check_points();
+    check_point_gradients();
   }
 }
 
