@@ -432,8 +432,12 @@ static BurnStatus conv_any(Ndarray *nd, const BurnOpCall *call, const NdConvShap
   if (call->inputs[2]) bias = nd_contiguous(nd, nd_tensor(call->inputs[2]));
   if (x && weight && (bias || !call->inputs[2])) {
     const NdConvData data = {nd_data(x), nd_data(weight), bias ? nd_data(bias) : NULL, nd_data(out)};
-    done = nd_conv_suits_winograd(nd, shape, transpose) ? nd_conv_winograd(nd, shape, transpose, &data)
-                                                        : conv_direct(nd, shape, transpose, &data);
+    if (nd_conv_suits_winograd(nd, shape, transpose))
+      done = nd_conv_winograd(nd, shape, transpose, &data);
+    else if (nd_conv_suits_planes(nd, shape, transpose))
+      done = nd_conv_planes(nd, shape, transpose, &data);
+    else
+      done = conv_direct(nd, shape, transpose, &data);
   }
   nd_release(nd, x);
   nd_release(nd, weight);

@@ -23,7 +23,8 @@
  * lanes are output channels, and pixels are numbers that are broadcast from where they lie.
  *
  * That is so for direct sums. Convolutions with kernels of 3x3 and enough channels have another form, which lies
- * otherwise: ndarray_conv_winograd.c.
+ * otherwise: ndarray_conv_winograd.c. Small planes of groups of one channel are read by a table of what each vector
+ * sees: ndarray_conv_planes.c.
  *
  * Weights are read where the op has them, or packed where many pixels use them: a tile broadcasts them one by one. */
 #ifndef BURN_NDARRAY_CONV_H
@@ -143,6 +144,16 @@ typedef struct NdConvData {
 bool nd_conv_suits_winograd(const Ndarray *nd, const NdConvShape *shape, bool transpose);
 /* conv2d or conv_transpose2d where it suits; false when out of memory. */
 bool nd_conv_winograd(Ndarray *nd, const NdConvShape *shape, bool transpose, const NdConvData *data);
+
+/* -- ndarray_conv_planes.c --------------------------------------------------------------------- */
+
+/* True if groups have one channel, and small planes: shapes and attributes decide, where there are loops for it. */
+bool nd_conv_suits_planes(const Ndarray *nd, const NdConvShape *shape, bool transpose);
+/* conv2d or conv_transpose2d where it suits; false when out of memory. */
+bool nd_conv_planes(Ndarray *nd, const NdConvShape *shape, bool transpose, const NdConvData *data);
+/* The same two for conv2d_weight_backward. */
+bool nd_conv_suits_planes_gradient(const Ndarray *nd, const NdConvShape *shape);
+bool nd_conv_planes_gradient(Ndarray *nd, const NdConvShape *shape, const void *x, const void *grad, void *out);
 
 /* -- ndarray_conv_winograd_gradient.c --------------------------------------------------------- */
 

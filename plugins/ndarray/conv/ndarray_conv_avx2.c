@@ -12,6 +12,7 @@
 #define CONV_PANEL 2
 #define CONV_BLOCK 16
 #define CONV_WINOGRAD 1
+#define CONV_PLANES 1
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx2_type.inc"
 #define CONV_LANES_F64_HEADER "ndarray_conv_lanes_type.inc"
 #include "support/ndarray_transpose.h"

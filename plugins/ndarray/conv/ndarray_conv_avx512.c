@@ -16,5 +16,6 @@
 #define CONV_POINTS_BLOCK 64
 #define CONV_SQUARES /* weights are broadcast by the products themselves */
 #define CONV_WINOGRAD 1
+#define CONV_PLANES 1
 #define CONV_LANES_HEADER "ndarray_conv_lanes_avx512_type.inc"
 #include "ndarray_conv_isa.inc"

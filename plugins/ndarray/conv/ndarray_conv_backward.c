@@ -454,6 +454,8 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   atomic_init(&work.out_of_memory, false);
   if (x && grad && nd_conv_suits_winograd_gradient(nd, &shape)) {
     done = nd_conv_winograd_gradient(nd, &shape, nd_data(x), nd_data(grad), nd_data(out));
+  } else if (x && grad && nd_conv_suits_planes_gradient(nd, &shape)) {
+    done = nd_conv_planes_gradient(nd, &shape, nd_data(x), nd_data(grad), nd_data(out));
   } else if (x && grad) {
     work.x = (const char *)nd_data(x);
     work.grad = (const char *)nd_data(grad);

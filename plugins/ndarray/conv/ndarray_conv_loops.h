@@ -148,6 +148,35 @@ typedef struct NdConvPlane {
   int64_t rows, columns, row_width;
 } NdConvPlane;
 
+/* What a vector of an output plane sees by a tap: lane 0 the number `input` elements from the plane's first, the others
+ * those that follow. Lanes whose bit is not set see 0, and nothing is read for them. */
+typedef struct NdConvSight {
+  int32_t input;
+  uint32_t bits;
+} NdConvSight;
+
+/* Sums go to so many numbers from `output` on; those of a pair of vectors in turn. */
+typedef struct NdConvSpan {
+  int32_t output, count;
+} NdConvSpan;
+
+/* Small planes that follow each other, each from a plane of the input and the weights of its group. Or the gradient of
+ * those weights: sums[plane][tap][lane] += output[pixel] * what the pixel sees of the input. */
+typedef struct NdConvPlanes {
+  const void *input, *weights; /* of the first plane; [groups, taps] */
+  const void *bias;            /* [groups] or NULL */
+  void *output;
+  void *sums; /* of the gradient, which has no more groups than planes and reads the output */
+  int64_t count, in_plane, out_plane;
+  int64_t group, groups; /* of the first plane */
+  int64_t taps, vectors;
+  const NdConvSight *sights; /* [vectors, taps] */
+  const NdConvSpan *spans;   /* [vectors] */
+  int64_t half;              /* 0, or the odd columns' place in a plane that is split before it is read .. */
+  void *scratch;             /* .. into this */
+  bool pairs;
+} NdConvPlanes;
+
 /* sums[channel][tap][lane] += over vectors of a row, over rows: grad[channel][row][column] * input[taps[tap].input +
  * row * row_width + column]. Rows of grad are whole vectors, with zeros after the last column. */
 typedef struct NdConvCorrelation {
@@ -206,6 +235,8 @@ typedef struct NdConvLoops {
   void (*grads)(const NdConvTiles *tiles);  /* gradient of the output to places */
   void (*unfilter)(const NdConvFilters *filters);
   void (*plane)(const NdConvPlane *plane);
+  void (*planes)(const NdConvPlanes *planes); /* this and the next: NULL where there is no such loop */
+  void (*planes_gradient)(const NdConvPlanes *planes);
   void (*correlate)(const NdConvCorrelation *correlation);
   void (*sweep)(const NdConvSweep *sweep);
   void (*outer)(const NdConvOuter *outer);

@@ -1,5 +1,5 @@
-/* ops_conv_planes_test.c - conv2d of groups of one channel, of few channels with stride 2, and of many, and the
- * gradient of weights of one tap, against
+/* ops_conv_planes_test.c - conv2d of groups of one channel, of few channels with stride 2, and of many, and their
+ * gradients, against
  * plain loops: every height of a plane around the tiles of the CPU backend, on every instruction set. Values are small
  * integers, so that all sums are exact in any order. */
 #include <setjmp.h>
@@ -50,6 +50,19 @@ static double sum_at(const Case *c, const double *x, const double *weight, int64
   return sum;
 }
 
+static BurnConv2dOptions options_of(const Case *c) {
+  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
+  options.groups = c->groups;
+  options.stride[0] = options.stride[1] = c->stride;
+  options.padding[0] = options.padding[1] = c->padding;
+  options.dilation[0] = options.dilation[1] = c->dilation;
+  return options;
+}
+
+static BurnTensor *tensor_of(const double *data, BurnShape shape) {
+  return burn_cast(burn_tensor_f64(device, data, shape), dtype);
+}
+
 static void check_case(const Case *c) {
   const int64_t channels = c->in / c->groups, span = (c->kernel - 1) * c->dilation + 1;
   const int64_t rows = (c->height + 2 * c->padding - span) / c->stride + 1;
@@ -58,15 +71,9 @@ static void check_case(const Case *c) {
   double *weight = numbers(c->out * channels * c->kernel * c->kernel, 99);
   double *found = malloc((size_t)(c->out * rows * columns) * sizeof *found);
   assert_non_null(found);
-  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
-  options.groups = c->groups;
-  options.stride[0] = options.stride[1] = c->stride;
-  options.padding[0] = options.padding[1] = c->padding;
-  options.dilation[0] = options.dilation[1] = c->dilation;
-  BurnTensor *y =
-      burn_conv2d(burn_cast(burn_tensor_f64(device, x, BURN_SHAPE(1, c->in, c->height, c->width)), dtype),
-                  burn_cast(burn_tensor_f64(device, weight, BURN_SHAPE(c->out, channels, c->kernel, c->kernel)), dtype),
-                  burn_cast(burn_tensor_f64(device, bias, BURN_SHAPE(c->out)), dtype), options);
+  BurnTensor *y = burn_conv2d(tensor_of(x, BURN_SHAPE(1, c->in, c->height, c->width)),
+                              tensor_of(weight, BURN_SHAPE(c->out, channels, c->kernel, c->kernel)),
+                              tensor_of(bias, BURN_SHAPE(c->out)), options_of(c));
   const BurnStatus status = burn_read_f64(y, found, (size_t)(c->out * rows * columns));
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
   for (int64_t i = 0; i < c->out * rows * columns; i++) {
@@ -110,40 +117,81 @@ static void check_points(void) {
   check_case(&(Case){200, 9, 1, 32, 32, 1, 1, 0, 1});
 }
 
-/* The gradient of weights of one tap, whose lanes are channels of the input or of the output. */
-static void check_point_gradient(int64_t in, int64_t out, int64_t groups, int64_t height, int64_t width) {
-  const int64_t batch = 3, plane = height * width, row = in / groups;
-  double *x = numbers(batch * in * plane, 1), *grad = numbers(batch * out * plane, 7);
-  double *found = malloc((size_t)(out * row) * sizeof *found);
+enum { BATCH = 3 };
+
+/* Reads y, which it takes, and compares. */
+static void check_numbers(const Case *c, const char *what, BurnTensor *y, const double *wanted, int64_t count) {
+  double *found = malloc((size_t)count * sizeof *found);
   assert_non_null(found);
-  BurnConv2dOptions options = BURN_CONV2D_OPTIONS;
-  options.groups = groups;
-  BurnTensor *y = burn_conv2d_weight_backward(
-      burn_cast(burn_tensor_f64(device, x, BURN_SHAPE(batch, in, height, width)), dtype),
-      burn_cast(burn_tensor_f64(device, grad, BURN_SHAPE(batch, out, height, width)), dtype),
-      BURN_SHAPE(out, row, 1, 1), options);
-  const BurnStatus status = burn_read_f64(y, found, (size_t)(out * row));
+  const BurnStatus status = burn_read_f64(y, found, (size_t)count);
   if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-  for (int64_t at = 0; at < out * row; at++) {
-    const int64_t o = at / row, i = o / (out / groups) * row + at % row;
-    double wanted = 0;
-    for (int64_t p = 0; p < batch * plane; p++)
-      wanted += x[(p / plane * in + i) * plane + p % plane] * grad[(p / plane * out + o) * plane + p % plane];
-    if (found[at] != wanted)
-      fail_msg("%d to %d channels of %dx%d: %g at (%d, %d), expected %g", (int)in, (int)out, (int)height, (int)width,
-               found[at], (int)o, (int)(at % row), wanted);
-  }
-  free(x);
-  free(grad);
+  for (int64_t i = 0; i < count; i++)
+    if (found[i] != wanted[i])
+      fail_msg("%s, kernel %d of %dx%d, stride %d: %g at %d, expected %g", what, (int)c->kernel, (int)c->height,
+               (int)c->width, (int)c->stride, found[i], (int)i, wanted[i]);
   free(found);
 }
 
-static void check_point_gradients(void) {
-  check_point_gradient(33, 70, 1, 9, 7);
-  check_point_gradient(70, 33, 1, 9, 7);
-  check_point_gradient(72, 140, 2, 11, 13);
-  check_point_gradient(40, 700, 1, 14, 14);
-  check_point_gradient(300, 310, 1, 3, 3);
+/* The gradient of weights, and the transposed convolution that takes a result's gradient back to the input, of BATCH
+ * images: every pair of a number of x and one of the result that meet under a weight counts in both. */
+static void check_gradients(const Case *c) {
+  const int64_t span = (c->kernel - 1) * c->dilation + 1, row = c->in / c->groups, kernel = c->kernel * c->kernel;
+  const int64_t rows = (c->height + 2 * c->padding - span) / c->stride + 1;
+  const int64_t columns = (c->width + 2 * c->padding - span) / c->stride + 1;
+  const int64_t plane = c->height * c->width, out_plane = rows * columns;
+  double *x = numbers(BATCH * c->in * plane, 1), *grad = numbers(BATCH * c->out * out_plane, 7);
+  double *weight = numbers(c->out * row * kernel, 99);
+  double *weight_grad = calloc((size_t)(c->out * row * kernel), sizeof *weight_grad);
+  double *back = calloc((size_t)(BATCH * c->in * plane), sizeof *back);
+  assert_true(weight_grad && back);
+  for (int64_t at = 0; at < BATCH * c->out * out_plane * row * kernel; at++) {
+    const int64_t tap = at % kernel, i = at / kernel % row, pixel = at / kernel / row % out_plane;
+    const int64_t o = at / kernel / row / out_plane % c->out, image = at / kernel / row / out_plane / c->out;
+    const int64_t y = pixel / columns * c->stride - c->padding + tap / c->kernel * c->dilation;
+    const int64_t z = pixel % columns * c->stride - c->padding + tap % c->kernel * c->dilation;
+    if (y < 0 || y >= c->height || z < 0 || z >= c->width) continue;
+    const int64_t place = ((image * c->in + o / (c->out / c->groups) * row + i) * c->height + y) * c->width + z;
+    const int64_t w = (o * row + i) * kernel + tap;
+    const double g = grad[(image * c->out + o) * out_plane + pixel];
+    weight_grad[w] += g * x[place];
+    back[place] += g * weight[w];
+  }
+  const BurnShape weights = BURN_SHAPE(c->out, row, c->kernel, c->kernel);
+  BurnConv2dOptions options = options_of(c);
+  check_numbers(
+      c, "gradient of weights",
+      burn_conv2d_weight_backward(tensor_of(x, BURN_SHAPE(BATCH, c->in, c->height, c->width)),
+                                  tensor_of(grad, BURN_SHAPE(BATCH, c->out, rows, columns)), weights, options),
+      weight_grad, c->out * row * kernel);
+  options.padding_out[0] = c->height - ((rows - 1) * c->stride - 2 * c->padding + span);
+  options.padding_out[1] = c->width - ((columns - 1) * c->stride - 2 * c->padding + span);
+  check_numbers(c, "transposed",
+                burn_conv_transpose2d(tensor_of(grad, BURN_SHAPE(BATCH, c->out, rows, columns)),
+                                      tensor_of(weight, weights), NULL, options),
+                back, BATCH * c->in * plane);
+  free(x);
+  free(grad);
+  free(weight);
+  free(weight_grad);
+  free(back);
+}
+
+/* Weights of one tap, whose lanes are channels of the input or of the output; and groups of one channel with small
+ * planes, of all sizes around those of vectors. */
+static void check_all_gradients(void) {
+  check_gradients(&(Case){33, 70, 1, 9, 7, 1, 1, 0, 1});
+  check_gradients(&(Case){70, 33, 1, 9, 7, 1, 1, 0, 1});
+  check_gradients(&(Case){72, 140, 2, 11, 13, 1, 1, 0, 1});
+  check_gradients(&(Case){40, 200, 1, 14, 14, 1, 1, 0, 1});
+  check_gradients(&(Case){130, 140, 1, 3, 3, 1, 1, 0, 1});
+  for (int64_t size = 3; size <= 20; size++) {
+    check_gradients(&(Case){35, 35, 35, size, size, 3, 1, 1, 1});
+    check_gradients(&(Case){33, 33, 33, size, size + 1, 3, 2, 1, 1});
+    check_gradients(&(Case){32, 32, 32, size + 4, size + 3, 5, 1, 2, 1});
+    check_gradients(&(Case){32, 32, 32, size + 2, size + 2, 3, 1, 0, 1});
+    check_gradients(&(Case){32, 32, 32, size + 5, 32 - size, 3, 2, 2, 2});
+    check_gradients(&(Case){34, 34, 34, size, 20, 2, 2, 0, 1});
+  }
 }
 
 static void check_planes(void **state) {
@@ -171,7 +219,7 @@ static void check_planes(void **state) {
     check_case(&(Case){2, 2, 2, 21, 39, 3, 2, 2, 2});
     check_many_channels();
     check_points();
-    check_point_gradients();
+    check_all_gradients();
   }
 }
 
