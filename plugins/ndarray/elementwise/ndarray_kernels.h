@@ -41,7 +41,7 @@ typedef struct NdRun {
   int64_t step[3];
   int64_t count;
   NdScalar first, second; /* scalar attributes */
-  bool streams;           /* loops that can write past the caches do; out is a multiple of 32 bytes then */
+  bool streams;           /* loops that can write past the caches do; out is a multiple of 64 bytes then */
 } NdRun;
 
 typedef void (*NdLoop)(const NdRun *run);

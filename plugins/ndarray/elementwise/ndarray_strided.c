@@ -370,6 +370,6 @@ void nd_run_strided(Ndarray *nd, NdStrided *e, const BurnOpCall *call, int64_t g
     return;
   }
   choose_forms(e);
-  if (e->by_rows || (uintptr_t)e->run.out % 32 != 0) e->loop_streams = false;
+  if (e->by_rows || (uintptr_t)e->run.out % 64 != 0) e->loop_streams = false;
   nd_parallel_for(nd, (e->count + e->block - 1) / e->block, grain / e->block, run_blocks, e);
 }
