@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+enum { PIECES = 8 };        /* in which a block goes past the caches */
 #define ND_BLOCK_BYTES 4096 /* of the widest elements of a call, in a block */
 #define ND_LONG_ROW 64      /* rows from this length on go to the loop directly */
 #define ND_TILE_ROWS 16     /* of the result, in a tile of transposed inputs */
@@ -202,21 +203,33 @@ static void make_rows(const NdStrided *e, NdRun *run, int64_t n, char *out, int6
   }
 }
 
+/* The n results in `made`, narrowed where they have to be: in `block`, or in their place if nothing streams them there.
+ */
+static const char *narrowed(const NdStrided *e, char *made, int64_t n, char *to, NdBlock *block) {
+  const NdRun run = {.out = e->streams ? block->out : to, .in = {made}, .step = {1}, .count = n};
+  if (!e->narrow) return made;
+  e->narrow(&run);
+  return run.out;
+}
+
 /* Brings the n results in `made` to their place; if that is where they were made, they are there already. */
-static void finish_block(const NdStrided *e, char *made, int64_t n, char *to, NdBlock *block) {
-  const char *from = made;
-  if (e->narrow) {
-    const NdRun run = {.out = e->streams ? block->out : to, .in = {made}, .step = {1}, .count = n};
-    e->narrow(&run);
-    from = run.out;
-  }
+static void finish_row(const NdStrided *e, char *made, int64_t n, char *to, NdBlock *block) {
+  const char *from = narrowed(e, made, n, to, block);
   if (e->streams) e->moves->stream(to, from, n * e->out_bytes);
 }
 
-/* Asks for the plain inputs of the block from `begin` on. */
-static void fetch_block(const NdStrided *e, int64_t begin) {
-  for (uint32_t k = 0; k < e->input_count; k++) {
-    if (e->form[k] == ND_PLAIN) e->moves->fetch(nd_at(e->run.in[k], begin * e->in_bytes[k]), e->block * e->in_bytes[k]);
+/* The same for a whole block from `first` on. Where results go past the caches the plain inputs of the next block are
+ * asked for meanwhile, in turns: memory would have to wait for either. */
+static void finish_block(const NdStrided *e, int64_t first, char *made, int64_t n, char *to, NdBlock *block) {
+  const char *from = narrowed(e, made, n, to, block);
+  const int64_t piece = e->block / PIECES;
+  if (!e->streams) return;
+  for (int64_t i = 0; i < n; i += piece) {
+    for (uint32_t k = 0; k < e->input_count; k++) {
+      if (e->form[k] != ND_PLAIN) continue;
+      e->moves->fetch(nd_at(e->run.in[k], (first + e->block + i) * e->in_bytes[k]), piece * e->in_bytes[k]);
+    }
+    e->moves->stream(to + i * e->out_bytes, from + i * e->out_bytes, nd_min(piece, n - i) * e->out_bytes);
   }
 }
 
@@ -245,8 +258,7 @@ static void BURN_API_CALL run_blocks(void *context, int64_t begin, int64_t end) 
       e->loop(&run);
     }
     if (e->loop_streams) continue;
-    if (e->streams) fetch_block(e, first + e->block);
-    finish_block(e, made, n, to, &block);
+    finish_block(e, first, made, n, to, &block);
   }
   if (e->streams) e->moves->stream_end();
 }
@@ -323,7 +335,7 @@ static void make_tile(const NdStrided *e, int64_t rows, int64_t columns, int64_t
     for (uint32_t k = 0; k < e->input_count; k++) run.in[k] = tile_row(e, k, r, columns, in[k], block);
     run.out = made;
     e->loop(&run);
-    finish_block(e, made, columns, to, block);
+    finish_row(e, made, columns, to, block);
   }
 }
 
