@@ -309,29 +309,30 @@ static AMX inline __attribute__((always_inline)) void block(const bool tall, con
   store_rows(g, s, stored);
 }
 
-/* Of a block `height` rows from `first` on, by vectors. */
+/* Of a block `height` rows from `first` on, by vectors. Rows of both tiles of A are equally far apart; three share a
+ * pointer, as there are not registers for one each. */
 static AMX inline __attribute__((always_inline)) void sum_rows(const int height, const bool wide, const Rows *rows,
                                                                const uint16_t *b, int64_t steps, int first,
                                                                float (*sums)[SIDE]) {
+  const int64_t row = rows->row_bytes, step = rows->step * 2;
   __m512 sum[ROWS_AT_ONCE][2];
-  const char *at[ROWS_AT_ONCE];
-  for (int r = 0; r < height; r++) {
-    const int row = first + r;
-    sum[r][0] = sum[r][1] = _mm512_setzero_ps();
-    at[r] = (const char *)(rows->tile + (row >= 16 ? rows->second : 0)) + row % 16 * rows->row_bytes;
-  }
+  const char *third[(ROWS_AT_ONCE + 2) / 3];
+  for (int r = 0; r < height; r++) sum[r][0] = sum[r][1] = _mm512_setzero_ps();
+  for (int r = 0; r < height; r += 3) third[r / 3] = (const char *)rows->tile + (first + r) * row;
   for (int64_t p = 0; p < steps; p++, b += PANEL_STEP) {
     for (int pair = 0; pair < 16; pair++) {
       const __m512bh left = (__m512bh)_mm512_loadu_si512(b + 32 * pair);
       const __m512bh right = (__m512bh)_mm512_loadu_si512(b + TILE + 32 * pair);
+      for (int r = 0; r < height; r += 3) ND_KEEP_POINTER(third[r / 3]);
       for (int r = 0; r < height; r++) {
         int32_t terms;
-        memcpy(&terms, at[r] + p * rows->step * 2 + pair * 4, sizeof terms);
+        memcpy(&terms, third[r / 3] + r % 3 * row + pair * 4, sizeof terms);
         const __m512bh both = (__m512bh)_mm512_set1_epi32(terms);
         sum[r][0] = _mm512_dpbf16_ps(sum[r][0], both, left);
         if (wide) sum[r][1] = _mm512_dpbf16_ps(sum[r][1], both, right);
       }
     }
+    for (int r = 0; r < height; r += 3) third[r / 3] += step;
   }
   for (int r = 0; r < height; r++) {
     _mm512_storeu_ps(sums[first + r], sum[r][0]);
