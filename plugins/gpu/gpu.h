@@ -181,6 +181,7 @@ typedef struct GpuConvTensors {
 /* A shape of matrices that groups of threads multiply together: sums of f32 or i32 [rows, columns]. 0: none. */
 typedef struct GpuMatrixShape {
   uint32_t rows, columns, depth;
+  bool has_fragments; /* 16 x 16 x 16, and threads have the elements that kernels/attention_fragments.cu says */
 } GpuMatrixShape;
 
 /* What the device has of them, where kernels can use it (kernels/matrix_product.cu). */

@@ -104,15 +104,18 @@ static uint64_t shared_bytes(BurnDType dtype, int64_t rows, int64_t depth) {
 
 static bool has_extras(const GpuAttention *p) { return p->mask || p->bias || p->cap > 0; }
 
+/* True if a head of any of them does. */
+static bool lies_far(const GpuAttention *p) {
+  return is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
+         is_wide(p->value_strides, p->keys, p->value_width) || is_wide(p->grad_strides, p->queries, p->value_width) ||
+         is_wide(p->result_strides, p->queries, p->value_width);
+}
+
 /* As kernels/attention.cu reads it. */
 static uint32_t variant_of(const GpuAttention *p, BurnDType dtype, uint32_t pass, bool has_many, bool on_tensor_cores,
                            int64_t columns) {
-  const bool wide = is_wide(p->query_strides, p->queries, p->width) || is_wide(p->key_strides, p->keys, p->width) ||
-                    is_wide(p->value_strides, p->keys, p->value_width) ||
-                    is_wide(p->grad_strides, p->queries, p->value_width) ||
-                    is_wide(p->result_strides, p->queries, p->value_width);
   const uint32_t units = (uint32_t)(columns > 0 ? columns / COLUMN_UNIT : 1);
-  return pass + (has_many ? 4u : 0u) + (wide ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
+  return pass + (has_many ? 4u : 0u) + (lies_far(p) ? 8u : 0u) + (on_tensor_cores ? 16u : 0u) +
          (takes_fours(p, dtype) ? 32u : 0u) + (has_extras(p) ? 64u : 0u) + 128 * units;
 }
 
@@ -170,6 +173,72 @@ static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch_sharing(gpu, function, &launch, p, sizeof *p) : status;
+}
+
+/* -- halves without mask, bias and cap: kernels/attention_fragments.cu ---------------------------- */
+
+enum { SIDE = 16, FRAGMENT_WARPS = 4 };
+
+static int64_t fragment_depth(const GpuAttention *p) {
+  const int64_t width = p->width > p->value_width ? p->width : p->value_width;
+  return (width + SIDE - 1) / SIDE * SIDE;
+}
+
+/* What a block shares: two tiles of the other side, or its rows; numbers of the queries of a tile. */
+static int64_t fragment_bytes(int64_t depth, int64_t shares) {
+  const int64_t rows = FRAGMENT_WARPS * SIDE * shares, lines = rows > 2 * TILE ? rows : 2 * TILE;
+  return 16 * lines * (depth / 8 | 1) + 2 * TILE * (int64_t)sizeof(float);
+}
+
+/* True if eight neighbours of each row can be read at once. */
+static bool lies_by_eights(GpuAddress address, const int64_t strides[4], int64_t width) {
+  const bool fits = strides[0] % 8 == 0 && strides[1] % 8 == 0 && strides[2] % 8 == 0;
+  return fits && strides[3] == 1 && width % 8 == 0 && address % 16 == 0;
+}
+
+static bool takes_fragments(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
+  const bool is_known = burn__gpu_is_half(dtype) && burn__gpu_matrix_shape(gpu, dtype).has_fragments;
+  const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
+  if (!is_known || !is_counted || has_extras(p) || p->width == 0 || p->value_width == 0) return false;
+  return fragment_depth(p) <= MOST_COLUMNS && fragment_bytes(fragment_depth(p), 1) <= (int64_t)gpu->shared_bytes &&
+         lies_by_eights(p->query, p->query_strides, p->width) && lies_by_eights(p->key, p->key_strides, p->width) &&
+         lies_by_eights(p->value, p->value_strides, p->value_width) &&
+         (!p->grad || lies_by_eights(p->grad, p->grad_strides, p->value_width));
+}
+
+/* 16s of rows of a subgroup: two where registers have room for them, and blocks fill the device. */
+static int64_t fragment_shares(const Gpu *gpu, const GpuAttention *p, uint32_t pass, int64_t rows) {
+  const int64_t large = 2 * FRAGMENT_WARPS * SIDE, blocks = p->batch * p->heads * ((rows + large - 1) / large);
+  return pass != OF_KEYS && fragment_depth(p) <= 64 && blocks >= 2 * (int64_t)gpu->unit_count ? 2 : 1;
+}
+
+static BurnStatus start_fragments(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries, heads = p->batch * p->heads;
+  const int64_t shares = fragment_shares(gpu, p, pass, rows), block = FRAGMENT_WARPS * SIDE * shares;
+  if (rows == 0 || heads == 0) return BURN_OK;
+  p->tiles = (rows + block - 1) / block;
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_ATTENTION_FRAGMENTS,
+      .out = dtype,
+      .in = {dtype, dtype, dtype},
+      .variant = pass + (lies_far(p) ? 8u : 0u) + 128u * (uint32_t)fragment_depth(p) + (1u << 20) * (uint32_t)shares};
+  char definition[80];
+  GpuFunction *function = NULL;
+  (void)snprintf(definition, sizeof definition, "#define BURN_DEPTH %d\n#define SHARES %d\n", (int)fragment_depth(p),
+                 (int)shares);
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, definition, &function);
+  return status == BURN_OK
+             ? burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles), 32u * FRAGMENT_WARPS, p, sizeof *p)
+             : status;
+}
+
+/* Of f32 or of halves, where scores stay in registers. */
+static bool takes_registers(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
+  return takes_plain(gpu, p, dtype) || takes_fragments(gpu, p, dtype);
+}
+
+static BurnStatus start_in_registers(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
+  return dtype == BURN_DTYPE_F32 ? start_plain(gpu, pass, p) : start_fragments(gpu, dtype, pass, p);
 }
 
 /* -- all else: kernels/attention.cu --------------------------------------------------------------- */
@@ -273,7 +342,7 @@ static BurnStatus attention(const GpuRun *run) {
   if (libraries && libraries->attention && libraries->attention(run, &p)) return BURN_OK;
   p.out = gpu_address(run->out[0]);
   memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
-  if (takes_plain(run->gpu, &p, in[0]->dtype)) return start_plain(run->gpu, FORWARD, &p);
+  if (takes_registers(run->gpu, &p, in[0]->dtype)) return start_in_registers(run->gpu, in[0]->dtype, FORWARD, &p);
   return start(run->gpu, in[0]->dtype, FORWARD, &p);
 }
 
@@ -337,16 +406,17 @@ static BurnStatus new_line(Gpu *gpu, const GpuAttention *p, BurnPrimitive **out)
   return burn__gpu_new(gpu, &desc, out);
 }
 
-/* By the plain kernels: queries first, which leave their hits for the keys. */
-static BurnStatus start_plain_gradients(const GpuRun *run, GpuAttention *p) {
+/* By the kernels that keep scores in registers: queries first, which leave their hits for the keys. */
+static BurnStatus start_gradients_in_registers(const GpuRun *run, GpuAttention *p) {
+  const BurnDType dtype = run->call->inputs[1]->dtype;
   BurnPrimitive *hits = NULL;
   BurnStatus status = new_line(run->gpu, p, &hits);
   if (status != BURN_OK) return status;
   p->hits = gpu_address(hits);
   take_query_output(p, run->out);
-  status = start_plain(run->gpu, OF_QUERIES, p);
+  status = start_in_registers(run->gpu, dtype, OF_QUERIES, p);
   take_key_outputs(p, run->out);
-  if (status == BURN_OK) status = start_plain(run->gpu, OF_KEYS, p);
+  if (status == BURN_OK) status = start_in_registers(run->gpu, dtype, OF_KEYS, p);
   burn__gpu_release(run->gpu, hits);
   return status;
 }
@@ -364,7 +434,9 @@ static bool has_results(const GpuRun *run) { return run->call->op == BURN_OP_att
 /* Those of the call, as kernels read them. */
 static BurnStatus take_results(const GpuRun *run, GpuAttention *p, Results *results) {
   BurnPrimitive *result = run->call->inputs[RESULT], *logsumexp = run->call->inputs[LOGSUMEXP];
-  const bool lies_well = lies_by_fours(gpu_address(result), result->strides, p->value_width, sizeof(float));
+  const bool is_half = burn__gpu_is_half(result->dtype);
+  const bool lies_well = is_half ? lies_by_eights(gpu_address(result), result->strides, p->value_width)
+                                 : lies_by_fours(gpu_address(result), result->strides, p->value_width, sizeof(float));
   BurnStatus status = burn__gpu_row_major(run->gpu, logsumexp, &results->logsumexp);
   if (status != BURN_OK) return status;
   if (lies_well) burn__gpu_retain(results->result = result);
@@ -376,9 +448,10 @@ static BurnStatus take_results(const GpuRun *run, GpuAttention *p, Results *resu
   return BURN_OK;
 }
 
-/* The same made again, by the plain kernels. */
+/* The same made again. */
 static BurnStatus make_results(const GpuRun *run, GpuAttention *p, Results *results) {
-  const BurnTensorDesc desc = burn_primitive_desc(run->call->inputs[1]);
+  BurnTensorDesc desc = burn_primitive_desc(run->call->inputs[1]);
+  desc.shape[3] = p->value_width;
   BurnStatus status = burn__gpu_new(run->gpu, &desc, &results->result);
   if (status == BURN_OK) status = new_line(run->gpu, p, &results->logsumexp);
   if (status != BURN_OK) return status;
@@ -386,7 +459,7 @@ static BurnStatus make_results(const GpuRun *run, GpuAttention *p, Results *resu
   memcpy(p->out_strides, results->result->strides, sizeof p->out_strides);
   memcpy(p->result_strides, results->result->strides, sizeof p->result_strides);
   p->logsumexp = gpu_address(results->logsumexp);
-  return start_plain(run->gpu, FORWARD, p);
+  return start_in_registers(run->gpu, desc.dtype, FORWARD, p);
 }
 
 /* By our kernels: queries first, which leave their notes for the keys. */
@@ -435,17 +508,17 @@ static BurnStatus new_gradients(const GpuRun *run, BurnPrimitive *const *in) {
   return status;
 }
 
-/* By our kernels, plain or not. */
+/* By our kernels. */
 static BurnStatus run_gradients(const GpuRun *run, GpuAttention *p) {
-  const bool is_plain = takes_plain(run->gpu, p, run->call->inputs[1]->dtype);
+  const bool in_registers = takes_registers(run->gpu, p, run->call->inputs[1]->dtype);
   Results results = {NULL, NULL};
   Notes notes = {NULL, NULL};
   BurnStatus status = BURN_OK;
   if (has_results(run)) status = take_results(run, p, &results);
-  if (!has_results(run) && is_plain) status = make_results(run, p, &results);
-  if (status == BURN_OK && is_plain) status = start_plain_gradients(run, p);
-  if (status == BURN_OK && !is_plain) status = make_notes(run, p, &notes);
-  if (status == BURN_OK && !is_plain) status = start_gradients(run, p, &notes);
+  if (!has_results(run) && in_registers) status = make_results(run, p, &results);
+  if (status == BURN_OK && in_registers) status = start_gradients_in_registers(run, p);
+  if (status == BURN_OK && !in_registers) status = make_notes(run, p, &notes);
+  if (status == BURN_OK && !in_registers) status = start_gradients(run, p, &notes);
   if (status == BURN_OK) status = sum_bias(run, p, &notes);
   burn__gpu_release(run->gpu, notes.statistics);
   burn__gpu_release(run->gpu, notes.scores);

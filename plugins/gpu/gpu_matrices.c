@@ -27,7 +27,7 @@ typedef struct Work {
 } Work;
 
 GpuMatrixShape burn__gpu_matrix_shape(const Gpu *gpu, BurnDType dtype) {
-  const GpuMatrixShape none = {0, 0, 0};
+  const GpuMatrixShape none = {.rows = 0};
   if (gpu->matrices.lanes == 0) return none;
   if (dtype == BURN_DTYPE_I8) return gpu->matrices.i8;
   return dtype == BURN_DTYPE_F16 ? gpu->matrices.f16 : dtype == BURN_DTYPE_BF16 ? gpu->matrices.bf16 : none;

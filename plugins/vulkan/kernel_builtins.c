@@ -241,6 +241,11 @@ static Value bit_count(Emitter *emitter, const Node *call) {
 
 /* -- warps ------------------------------------------------------------------------------------ */
 
+static Value may_flush(Emitter *emitter) {
+  emitter->may_flush = true;
+  return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
+}
+
 /* What is loaded when a kernel begins takes registers until it is used. */
 static Value reload_parameters(Emitter *emitter) {
   emitter->reloads = !emitter->in_push_constants;
@@ -353,15 +358,12 @@ static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
   static const struct {
     KernelWord word;
     uint32_t count;
-  } counts[] = {{WORD___syncthreads, 0},
-                {WORD_burn_subgroup, 0},
-                {WORD_burn_reload_parameters, 0},
-                {WORD_burn_shuffle, 2},
-                {WORD_burn_native_fma, 3},
-                {WORD_burn_native_quotient, 2},
-                {WORD_burn_atomic_compare_exchange, 3},
-                {WORD_burn_matrix_load, 3},
-                {WORD_burn_matrix_multiply_add, 3},
+  } counts[] = {{WORD___syncthreads, 0},          {WORD_burn_subgroup, 0},
+                {WORD_burn_reload_parameters, 0}, {WORD_burn_may_flush_subnormals, 0},
+                {WORD_burn_shuffle, 2},           {WORD_burn_native_fma, 3},
+                {WORD_burn_native_quotient, 2},   {WORD_burn_atomic_compare_exchange, 3},
+                {WORD_burn_matrix_load, 3},       {WORD_burn_matrix_multiply_add, 3},
+                {WORD_burn_matrix_get, 2},        {WORD_burn_matrix_set, 3},
                 {WORD_burn_matrix_store, 4}};
   uint32_t wanted = 1;
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -395,6 +397,8 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
     *out = ballot(emitter, call);
   else if (word == WORD_burn_reload_parameters)
     *out = reload_parameters(emitter);
+  else if (word == WORD_burn_may_flush_subnormals)
+    *out = may_flush(emitter);
   else if (word == WORD_burn_subgroup)
     *out = subgroup_number(emitter);
   else if (word == WORD_burn_popcount)

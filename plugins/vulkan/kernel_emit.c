@@ -270,7 +270,7 @@ static void put_modes(Writer *writer, const Emitter *emitter, uint32_t function)
          5);
   for (uint32_t i = 0; i < 3; i++) {
     const uint32_t bits = 16u << i;
-    if (target->keeps_subnormals[i])
+    if (target->keeps_subnormals[i] && !(emitter->may_flush && i == 1))
       put_op(writer, SpirvExecutionMode, (const uint32_t[]){function, MODE_DENORM_PRESERVE, bits}, 3);
     if (target->keeps_nan[i]) put_op(writer, SpirvExecutionMode, (const uint32_t[]){function, MODE_KEEP_NAN, bits}, 3);
     if (target->rounds_to_nearest[i])

@@ -165,11 +165,14 @@ typedef struct Frame {
   X(burn_popcount)                \
   X(burn_atomic_compare_exchange) \
   X(burn_subgroup)                \
+  X(burn_may_flush_subnormals)    \
   X(burn_reload_parameters)       \
   X(burn_matrix_load)             \
   X(burn_matrix_store)            \
   X(burn_matrix_fill)             \
   X(burn_matrix_multiply_add)     \
+  X(burn_matrix_get)              \
+  X(burn_matrix_set)              \
   X(x)                            \
   X(y)                            \
   X(z)                            \
@@ -218,6 +221,7 @@ struct Emitter {
   struct SharedVariable *shared; /* by declaration */
   struct LoadedParameter *loaded;
   uint64_t parameter_bytes;
+  bool may_flush;                  /* subnormal numbers of f32 */
   bool in_push_constants, reloads; /* reloads: parameters in memory, where they are used */
   uint32_t parameters_address;
   uint32_t threads[3];
@@ -334,6 +338,8 @@ Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place);
 void burn__emit_store(Emitter *emitter, const Type *type, const Place *place, const Value *value);
 /* What a pointer into shared memory points to, as a pointer of the module. */
 uint32_t burn__emit_shared_pointer(Emitter *emitter, const Value *pointer);
+/* The same for what lies in a variable of the thread. */
+uint32_t burn__emit_local_pointer(Emitter *emitter, const Value *value);
 Value burn__emit_variable(Emitter *emitter, const Type *type); /* undefined contents */
 Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared);
 Value burn__emit_member(Emitter *emitter, const Value *value, const char *name);

@@ -112,6 +112,45 @@ static Value multiply_add(Emitter *emitter, const Node *call) {
                                                   id, operands, has_signs ? 4 : 3));
 }
 
+/* The element of a matrix that a call names: a pointer to it, and the number that it is. */
+static uint32_t element_pointer(Emitter *emitter, const Node *call, const Type **matrix) {
+  Value value = burn__emit_expression(emitter, call->b);
+  const Value at = burn__emit_input(emitter, call, 1, emitter->integers[0][2]);
+  if (value.type->kind != TYPE_MATRIX)
+    EMIT_FAIL(emitter, "'%s' is given '%s', which is no matrix", call->a->name,
+              burn__emit_type_name(emitter, value.type));
+  const uint32_t pointer =
+      SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_FUNCTION, number_id(emitter, value.type));
+  *matrix = value.type;
+  return SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvAccessChain, pointer,
+                      burn__emit_local_pointer(emitter, &value), burn__emit_id_of(emitter, &at));
+}
+
+/* Halves are f32 for the text. */
+static bool is_half(const Type *matrix) { return matrix->of->kind == TYPE_STRUCT; }
+
+static Value get(Emitter *emitter, const Node *call) {
+  const Type *matrix = NULL, *real = emitter->floats[0];
+  const uint32_t pointer = element_pointer(emitter, call, &matrix);
+  uint32_t id = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvLoad, number_id(emitter, matrix), pointer);
+  if (!is_half(matrix) && matrix->of != real) EMIT_FAIL(emitter, "elements of integers are not read");
+  if (is_half(matrix))
+    id = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvFConvert, burn__emit_type_id(emitter, real), id);
+  return burn__emit_id(real, id);
+}
+
+static Value set(Emitter *emitter, const Node *call) {
+  const Type *matrix = NULL, *real = emitter->floats[0];
+  const uint32_t pointer = element_pointer(emitter, call, &matrix);
+  const Value x = burn__emit_input(emitter, call, 2, real);
+  uint32_t id = burn__emit_id_of(emitter, &x);
+  if (!is_half(matrix) && matrix->of != real) EMIT_FAIL(emitter, "elements of integers are not written");
+  if (is_half(matrix))
+    id = SPIRV_RESULT(&emitter->spirv, emitter->section, SpirvFConvert, number_id(emitter, matrix), id);
+  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvStore, pointer, id);
+  return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
+}
+
 bool burn__emit_matrix_function(Emitter *emitter, KernelWord word, const Node *call, Value *out) {
   if (word == WORD_burn_matrix_load)
     *out = load(emitter, call);
@@ -121,6 +160,10 @@ bool burn__emit_matrix_function(Emitter *emitter, KernelWord word, const Node *c
     *out = fill(emitter, call);
   else if (word == WORD_burn_matrix_multiply_add)
     *out = multiply_add(emitter, call);
+  else if (word == WORD_burn_matrix_get)
+    *out = get(emitter, call);
+  else if (word == WORD_burn_matrix_set)
+    *out = set(emitter, call);
   else
     return false;
   return true;

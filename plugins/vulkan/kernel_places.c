@@ -62,6 +62,12 @@ uint32_t burn__emit_shared_pointer(Emitter *emitter, const Value *pointer) {
   return variable_pointer(emitter, pointer->type->of, &pointer->place);
 }
 
+uint32_t burn__emit_local_pointer(Emitter *emitter, const Value *value) {
+  if (value->kind != VALUE_PLACE || value->place.space != SPACE_LOCAL)
+    EMIT_FAIL(emitter, "a variable of the thread is wanted");
+  return variable_pointer(emitter, value->type, &value->place);
+}
+
 Value burn__emit_variable(Emitter *emitter, const Type *type) {
   if (type->kind == TYPE_VOID) EMIT_FAIL(emitter, "a variable of type '%s'", burn__emit_type_name(emitter, type));
   emitter->local_bytes += type->size;

@@ -19,10 +19,11 @@ static const struct {
 typedef struct Trial {
   Number number;
   VulkanMatrix shape;
-  uint32_t words;  /* of a vector, as kernels/matrix_test.cu has it */
-  uint32_t vector; /* elements of it */
-  uint32_t given;  /* bytes */
-  uint32_t pitch;  /* words of a row of results */
+  uint32_t words;   /* of a vector, as kernels/matrix_test.cu has it */
+  uint32_t vector;  /* elements of it */
+  uint32_t given;   /* bytes */
+  uint32_t pitch;   /* words of a row of results */
+  bool by_elements; /* given and taken so */
 } Trial;
 
 typedef struct Parameters {
@@ -115,9 +116,11 @@ static char *source_of(const Vulkan *vulkan, const Trial *trial) {
   if (!source) return NULL;
   (void)snprintf(source, bytes,
                  "#define NUMBER %s\n#define SUM %s\n#define LANES %u\n#define MATRIX_ROWS %u\n"
-                 "#define MATRIX_COLUMNS %u\n#define MATRIX_DEPTH %u\n#define ELEMENT_BYTES %u\n%s",
+                 "#define MATRIX_COLUMNS %u\n#define MATRIX_DEPTH %u\n#define ELEMENT_BYTES %u\n"
+                 "#define BY_ELEMENTS %d\n%s",
                  numbers[trial->number].name, numbers[trial->number].sum, vulkan->gpu.matrices.lanes, trial->shape.rows,
-                 trial->shape.columns, trial->shape.depth, numbers[trial->number].bytes, burn__vulkan_text_matrix_test);
+                 trial->shape.columns, trial->shape.depth, numbers[trial->number].bytes, trial->by_elements ? 1 : 0,
+                 burn__vulkan_text_matrix_test);
   return source;
 }
 
@@ -192,13 +195,26 @@ static BurnStatus try_number(Vulkan *vulkan, Number number, const VulkanMatrix *
   if (!is_fit(vulkan, number, shape)) return BURN_OK;
   const Trial trial = trial_of(number, shape);
   const BurnStatus status = run(vulkan, &trial, &right);
-  if (right) *out = (GpuMatrixShape){shape->rows, shape->columns, shape->depth};
+  if (right) *out = (GpuMatrixShape){.rows = shape->rows, .columns = shape->columns, .depth = shape->depth};
   if (right) tell(vulkan, BURN_LOG_INFO, number, shape, "are used", BURN_OK);
   /* without them all else goes on, if the device does */
   if (!right)
     tell(vulkan, BURN_LOG_WARN, number, shape,
          status == BURN_OK ? "are not used: the driver multiplies them wrong" : "are not used: the trial failed: ",
          status);
+  return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
+}
+
+/* Which elements threads have, no driver tells. Some kernels know those that NVIDIA's has. */
+static BurnStatus try_elements(Vulkan *vulkan, Number number, GpuMatrixShape *shape) {
+  const VulkanMatrix side = {.rows = 16, .columns = 16, .depth = 16};
+  const bool is_square = shape->rows == 16 && shape->columns == 16 && shape->depth == 16;
+  if (!is_square || vulkan->gpu.matrices.lanes != 32 || !vulkan->target.has_warps) return BURN_OK;
+  Trial trial = trial_of(number, &side);
+  trial.by_elements = true;
+  const BurnStatus status = run(vulkan, &trial, &shape->has_fragments);
+  tell(vulkan, BURN_LOG_INFO, number, &side,
+       shape->has_fragments ? "have known elements" : "have elements that are not known ", status);
   return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
 }
 
@@ -214,5 +230,7 @@ BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan) {
   BurnStatus status = try_number(vulkan, F16, &caps->f16_matrix, &matrices->f16);
   if (status == BURN_OK) status = try_number(vulkan, BF16, &caps->bf16_matrix, &matrices->bf16);
   if (status == BURN_OK) status = try_number(vulkan, I8, &caps->i8_matrix, &matrices->i8);
+  if (status == BURN_OK) status = try_elements(vulkan, F16, &matrices->f16);
+  if (status == BURN_OK) status = try_elements(vulkan, BF16, &matrices->bf16);
   return status;
 }

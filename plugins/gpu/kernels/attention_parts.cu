@@ -1,4 +1,5 @@
-/* attention_parts.cu - before attention.cu and its products: dtypes, what of a tile a thread has, matrices in memory. */
+/* attention_parts.cu - before attention.cu and its products, and attention_fragments.cu, which defines SHARES: dtypes, what of a
+ * tile a thread has, matrices in memory. */
 typedef Element<IN0>::C C;
 #define BURN_PASS (BURN_VARIANT % 4)
 #define ROWS (BURN_VARIANT / 4 % 2 ? 64 : 32)
@@ -43,6 +44,7 @@ static __device__ inline float burn_bent(float x) { return burn_tanh_f32(x); }
 static __device__ inline double burn_bent(double x) { return tanh(x); }
 
 #if BURN_PASS != 3
+#if !defined(SHARES)
 struct alignas(16) Four { C at[4]; };
 struct alignas(2 * sizeof(C)) Two { C at[2]; };
 
@@ -69,6 +71,7 @@ static __device__ inline int burn_result_column(int k) { return burn_column(k); 
 static __device__ inline int burn_row(int i) { return threadIdx.x / 16 * 4 + i; }
 static __device__ inline int burn_column(int j) { return threadIdx.x % 16 * 4 + j; }
 static __device__ inline int burn_result_column(int k) { return k / 2 * 32 + threadIdx.x % 16 * 2 + k % 2; }
+#endif
 #endif
 
 /* A matrix [rows, width] in memory. */

@@ -1,6 +1,9 @@
 /* matrix_test.cu - a product of matrices as subgroups multiply them, once for each way in which both factors can lie in
  * shared memory: what kernels/matrix_product.cu of the floor builds upon. The plugin defines what that text knows, and
- * NUMBER and SUM. The host gives shared memory as it shall be, and knows the results. */
+ * NUMBER and SUM. The host gives shared memory as it shall be, and knows the results.
+ *
+ * BY_ELEMENTS: the left factor and the sums are given and taken element by element, as attention_fragments.cu of the floor
+ * does it with halves. */
 struct f16_t { uint16_t bits; };
 struct bf16_t { uint16_t bits; };
 
@@ -29,6 +32,32 @@ typedef burn_subgroup_matrix<SUM, MATRIX_ROWS, MATRIX_COLUMNS, 2> Sums;
 
 struct Parameters { uint64_t given, results; };
 
+#if BY_ELEMENTS
+static __device__ inline int burn_row(int i) { return (int)threadIdx.x / 4 + i / 4 * 8; }
+static __device__ inline int burn_column(int i) { return (int)threadIdx.x % 4 * 2 + i % 2 + i / 2 % 2 * 8; }
+static __device__ inline float burn_number(uint32_t bits, f16_t) { return burn_half_to_f32((uint16_t)bits); }
+static __device__ inline float burn_number(uint32_t bits, bf16_t) { return __uint_as_float(bits << 16); }
+
+static __device__ inline void burn_multiply(const Words *left, const Words *right, uint32_t turned, Words *results, float first) {
+  const NUMBER number = {(uint16_t)0};
+  Left a;
+  Sums sums;
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const int row = burn_row(i), column = burn_column(i);
+    const uint32_t two = left[row * LEFT_PITCH(0) + column / VECTOR].at[column % VECTOR / 2];
+    burn_matrix_set(a, i, burn_number(column % 2 == 0 ? two & 0xffffu : two >> 16, number));
+    burn_matrix_set(sums, i, first);
+  }
+  sums = burn_matrix_multiply_add(a, burn_matrix_load<Right>(right, RIGHT_PITCH(turned), turned), sums);
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const int column = burn_column(i);
+    results[burn_row(i) * SUMS_PITCH + column / WORDS].at[column % WORDS] = __float_as_uint(burn_matrix_get(sums, i));
+  }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(LANES) kernel(const Parameters p) {
   __shared__ Words given[GIVEN], results[4 * SUMS_SIZE];
   for (int i = (int)threadIdx.x; i < GIVEN; i += LANES) given[i] = ((const Words *)p.given)[i];
@@ -36,10 +65,14 @@ extern "C" __global__ void __launch_bounds__(LANES) kernel(const Parameters p) {
 #pragma unroll
   for (int way = 0; way < 4; way++) {
     const int left = way % 2 * LEFT_SIZE(0), right = LEFT_SIZE(0) + LEFT_SIZE(1) + way / 2 * RIGHT_SIZE(0);
+#if BY_ELEMENTS
+    burn_multiply(given, given + right, way / 2, results + way * SUMS_SIZE, (float)(way + 1));
+#else
     const Left a = burn_matrix_load<Left>(given + left, LEFT_PITCH(way % 2), way % 2);
     const Right b = burn_matrix_load<Right>(given + right, RIGHT_PITCH(way / 2), way / 2);
     const Sums sums = burn_matrix_multiply_add(a, b, burn_matrix_fill<Sums>((SUM)(way + 1)));
     burn_matrix_store(results + way * SUMS_SIZE, sums, SUMS_PITCH, 0);
+#endif
   }
   __syncthreads();
   for (int i = (int)threadIdx.x; i < 4 * SUMS_SIZE; i += LANES) ((Words *)p.results)[i] = results[i];

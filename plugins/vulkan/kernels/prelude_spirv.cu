@@ -26,6 +26,9 @@ typedef unsigned long long uint64_t;
 /* burn_reload_parameters(): those that lie in memory are read again where the text behind uses them, and not kept in
  * registers from the beginning of the kernel on: before what follows a loop that needs all of these. */
 
+/* burn_may_flush_subnormals(): nothing in the kernel needs subnormal numbers of f32, whose powers of two take four times as long
+ * on some devices. */
+
 /* A matrix of rows x columns, spread over the threads of a subgroup, which come to each of its functions together. use:
  * 0 the left factor, 1 the right one, 2 sums. Elements are f16_t, bf16_t, int8_t, float or int32_t.
  *
@@ -34,6 +37,8 @@ typedef unsigned long long uint64_t;
  *   burn_matrix_store(to, matrix, step, turned)   back
  *   burn_matrix_fill<M>(x)                        all elements x
  *   burn_matrix_multiply_add(a, b, c)             a b + c
+ *   burn_matrix_get(matrix, i)                    the thread's element i of a variable, halves as float: which one it is of
+ *   burn_matrix_set(matrix, i, x)                 the matrix, only the device knows
  *   burn_subgroup()                               the number of the subgroup in its group */
 template <class T, int rows, int columns, int use> struct burn_subgroup_matrix {};
 template <class M, class P> static __device__ inline M burn_matrix_load(P from, uint32_t step, uint32_t turned);

@@ -307,6 +307,27 @@ static void test_attention_by_matrices_compiles(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+/* Each pass, with heads of one, four and eight matrices. */
+static void test_attention_by_fragments_compiles(void **state) {
+  static const int depths[] = {16, 64, 128};
+  static const BurnDType halves[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16};
+  const KernelTarget *target = &targets[1];
+  int wrong = 0;
+  (void)state;
+  const bool has_any_validator = has_validator;
+  has_validator = knows_matrices();
+  for (uint32_t i = 0; i < 12; i++) {
+    const BurnDType in = halves[i / 3 % 2];
+    const GpuKernelKey key = {
+        .text = GPU_TEXT_ATTENTION_FRAGMENTS, .out = in, .in = {in, in, in}, .variant = i % 3 + i / 6 * 8};
+    (void)snprintf(definition, sizeof definition, "#define BURN_DEPTH %d\n#define SHARES %d\n", depths[(i + i / 3) % 3],
+                   i < 6 ? 1 : 2);
+    wrong += compile_kernels(&key, target);
+  }
+  has_validator = has_any_validator;
+  assert_int_equal(wrong, 0);
+}
+
 static void test_all_texts_compile(void **state) {
   int wrong = 0;
   (void)state;
@@ -343,6 +364,7 @@ int main(void) {
       cmocka_unit_test(test_all_texts_compile),
       cmocka_unit_test(test_products_by_matrices_compile),
       cmocka_unit_test(test_attention_by_matrices_compiles),
+      cmocka_unit_test(test_attention_by_fragments_compiles),
       cmocka_unit_test(test_no_kernel_reads_a_half_that_it_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
