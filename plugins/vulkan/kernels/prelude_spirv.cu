@@ -26,8 +26,8 @@ typedef unsigned long long uint64_t;
 /* burn_reload_parameters(): those that lie in memory are read again where the text behind uses them, and not kept in
  * registers from the beginning of the kernel on: before what follows a loop that needs all of these. */
 
-/* burn_may_flush_subnormals(): nothing in the kernel needs subnormal numbers of f32, whose powers of two take four times as long
- * on some devices. */
+/* burn_may_flush_subnormals(): nothing in the kernel needs subnormal numbers of f32, for which a device's powers of two may take
+ * several instructions. */
 
 /* A matrix of rows x columns, spread over the threads of a subgroup, which come to each of its functions together. use:
  * 0 the left factor, 1 the right one, 2 sums. Elements are f16_t, bf16_t, int8_t, float or int32_t.
