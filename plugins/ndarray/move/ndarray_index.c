@@ -3,7 +3,9 @@
  *
  * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
  * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
- * columns (outer, inner): what meets in one element is always applied by one thread, in the order of the indices. */
+ * columns (outer, inner) or by rows of the result: what meets in one element is always applied by one thread, in the
+ * order of the indices. */
+#include "elementwise/ndarray_kernels.h"
 #include "ndarray_index.h"
 #include "ndarray_moves.h"
 
@@ -14,6 +16,9 @@
 #define ND_FETCHED 4096      /* bytes of such a row at most; of longer ones the processor guesses the rest */
 #define ND_FETCHED_ROW 16384 /* bytes of an axis that is asked for as a whole, at most */
 #define ND_FETCHED_PER_PICK 64 /* and as many bytes for each position that looks into it, at most */
+#define ND_NARROW_ROW 16       /* elements: shorter rows are written element by element */
+#define ND_PART_BYTES 4096     /* of a row of a result that is put together at once */
+#define ND_SPARSE 4            /* times as many rows as picks: then only rows that are met are looked at */
 
 /* -- indices ---------------------------------------------------------------------------------- */
 
@@ -134,8 +139,13 @@ typedef struct Access {
   int64_t fetched; /* bytes of a row to ask for */
   const char *from;
   char *to;
+  NdLoop update; /* x, v -> x; or update_row where there is no such loop */
   UpdateRow update_row;
   UpdateAt update_at;
+  const struct Picks *first; /* [size] */
+  const int32_t *next;       /* [picks] */
+  const char *old;           /* what `to` was made of, maybe itself */
+  bool streams;
 } Access;
 
 static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
@@ -164,7 +174,11 @@ static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, u
       for (int64_t i = 0; i < n; i++) {                                                         \
         if ((bytes) > 64 && i + ND_ROWS_AHEAD < n)                                              \
           access->moves->fetch(from + indices[i + ND_ROWS_AHEAD] * row_bytes, access->fetched); \
-        memcpy(to + i * row_bytes, from + indices[i] * row_bytes, (size_t)(bytes));             \
+        if ((bytes) > 64 && access->streams) {                                                  \
+          access->moves->stream(to + i * row_bytes, from + indices[i] * row_bytes, bytes);      \
+        } else {                                                                                \
+          memcpy(to + i * row_bytes, from + indices[i] * row_bytes, (size_t)(bytes));           \
+        }                                                                                       \
       }                                                                                         \
       to += n * row_bytes;                                                                      \
       row += n;                                                                                 \
@@ -195,6 +209,7 @@ static void BURN_API_CALL select_rows(void *context, int64_t begin, int64_t end)
       return;
     default:
       select_rows_any(access, bytes, begin, end);
+      if (access->streams) access->moves->stream_end();
       return;
   }
 }
@@ -209,10 +224,11 @@ static BurnStatus run_select_along(Ndarray *nd, const BurnOpCall *call, uint32_t
   NdTensor *x = nd_contiguous(nd, input);
   NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
   if (out && access.inner > 0) {
-    const int64_t grain = nd_move_grain(access.inner * access.element_bytes);
+    const int64_t row_bytes = access.inner * access.element_bytes, rows = access.outer * access.picks;
     access.from = (const char *)nd_data(x);
     access.to = (char *)nd_data(out);
-    nd_parallel_for(nd, access.outer * access.picks, grain, select_rows, &access);
+    access.streams = rows * row_bytes >= ND_STREAM_BYTES;
+    nd_parallel_for(nd, rows, nd_move_grain(row_bytes), select_rows, &access);
   }
   nd_release(nd, x);
   indices_release(nd, &access.indices);
@@ -255,23 +271,8 @@ ND_READ_AT(2)
 ND_READ_AT(4)
 ND_READ_AT(8)
 
-static void read_at(const Access *access, int64_t first, int64_t n, const int64_t *offsets) {
-  char *to = access->to + first * access->element_bytes;
-  switch (access->element_bytes) {
-    case 1:
-      read_at_1(n, to, access->from, offsets);
-      return;
-    case 2:
-      read_at_2(n, to, access->from, offsets);
-      return;
-    case 4:
-      read_at_4(n, to, access->from, offsets);
-      return;
-    default:
-      read_at_8(n, to, access->from, offsets);
-      return;
-  }
-}
+typedef void (*ReadAt)(int64_t n, char *to, const char *from, const int64_t *offsets);
+static const ReadAt read_at[] = {read_at_1, read_at_2, read_at_4, read_at_8}; /* by log2 of the bytes of an element */
 
 /* Where an axis of few bytes is looked into about once per line, most lines of it are needed, in an order that the
  * processor cannot foresee: as positions move through it, the axis after it is asked for. */
@@ -284,12 +285,13 @@ static void fetch_ahead(const Access *access, int64_t first, int64_t n) {
 /* Positions begin .. end-1 of the result. */
 static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t end) {
   const Access *access = (const Access *)context;
+  const int64_t bytes = access->element_bytes;
   int64_t offsets[ND_OFFSETS];
   for (int64_t first = begin; first < end; first += ND_OFFSETS) {
     const int64_t n = end - first < ND_OFFSETS ? end - first : ND_OFFSETS;
     find_offsets(access, first, n, offsets);
     fetch_ahead(access, first, n);
-    read_at(access, first, n, offsets);
+    read_at[nd_log2_bytes(bytes)](n, access->to + first * bytes, access->from, offsets);
   }
 }
 
@@ -314,16 +316,8 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
 
 /* -- select_assign, scatter ------------------------------------------------------------------- */
 
-/* How one value b changes the element a it meets, for rows and for scattered places. */
-#define ND_UPDATE(mode, t, T, expression)                                                      \
-  static void mode##_row_##t(int64_t n, void *to, const void *values) {                        \
-    T *x = (T *)to;                                                                            \
-    const T *y = (const T *)values;                                                            \
-    for (int64_t j = 0; j < n; j++) {                                                          \
-      const T a = x[j], b = y[j];                                                              \
-      x[j] = (T)(expression);                                                                  \
-    }                                                                                          \
-  }                                                                                            \
+/* How one value b changes the element a it meets, at scattered places. */
+#define ND_UPDATE_AT(mode, t, T, expression)                                                   \
   static void mode##_at_##t(int64_t n, void *to, const int64_t *offsets, const void *values) { \
     T *x = (T *)to;                                                                            \
     const T *y = (const T *)values;                                                            \
@@ -332,10 +326,21 @@ static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
       x[offsets[j]] = (T)(expression);                                                         \
     }                                                                                          \
   }
+/* And for rows, where no elementwise loop does the same. */
+#define ND_UPDATE(mode, t, T, expression)                               \
+  static void mode##_row_##t(int64_t n, void *to, const void *values) { \
+    T *x = (T *)to;                                                     \
+    const T *y = (const T *)values;                                     \
+    for (int64_t j = 0; j < n; j++) {                                   \
+      const T a = x[j], b = y[j];                                       \
+      x[j] = (T)(expression);                                           \
+    }                                                                   \
+  }                                                                     \
+  ND_UPDATE_AT(mode, t, T, expression)
 /* W is what sums and products are made in: unsigned for integers, so that they wrap. */
 #define ND_UPDATES(t, T, W)                          \
-  ND_UPDATE(add, t, T, (W)a + (W)b)                  \
-  ND_UPDATE(mul, t, T, (W)a *(W)b)                   \
+  ND_UPDATE_AT(add, t, T, (W)a + (W)b)               \
+  ND_UPDATE_AT(mul, t, T, (W)a *(W)b)                \
   ND_UPDATE(min, t, T, ((b < a) | (b != b)) ? b : a) \
   ND_UPDATE(max, t, T, ((b > a) | (b != b)) ? b : a)
 ND_UPDATES(f32, float, float)
@@ -345,8 +350,8 @@ ND_UPDATES(i16, int16_t, uint32_t)
 ND_UPDATES(i32, int32_t, uint32_t)
 ND_UPDATES(i64, int64_t, uint64_t)
 ND_UPDATES(u8, uint8_t, uint32_t)
-ND_UPDATE(add, bool, uint8_t, a | b)
-ND_UPDATE(mul, bool, uint8_t, a &b)
+ND_UPDATE_AT(add, bool, uint8_t, a | b)
+ND_UPDATE_AT(mul, bool, uint8_t, a &b)
 
 /* Assigning looks at nothing but the size of an element. */
 #define ND_ASSIGN(bytes)                                                                                              \
@@ -365,13 +370,13 @@ typedef struct Update {
   UpdateAt at;
 } Update;
 
-#define ND_ENTRIES(t)                                                                             \
-  {                                                                                               \
-    [BURN_UPDATE_ADD] = {add_row_##t, add_at_##t}, [BURN_UPDATE_MUL] = {mul_row_##t, mul_at_##t}, \
-    [BURN_UPDATE_MIN] = {min_row_##t, min_at_##t}, [BURN_UPDATE_MAX] = {                          \
-      max_row_##t,                                                                                \
-      max_at_##t                                                                                  \
-    }                                                                                             \
+#define ND_ENTRIES(t)                                                               \
+  {                                                                                 \
+    [BURN_UPDATE_ADD] = {NULL, add_at_##t}, [BURN_UPDATE_MUL] = {NULL, mul_at_##t}, \
+    [BURN_UPDATE_MIN] = {min_row_##t, min_at_##t}, [BURN_UPDATE_MAX] = {            \
+      max_row_##t,                                                                  \
+      max_at_##t                                                                    \
+    }                                                                               \
   }
 static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
     [BURN_DTYPE_F32] = ND_ENTRIES(f32),
@@ -381,33 +386,53 @@ static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
     [BURN_DTYPE_I32] = ND_ENTRIES(i32),
     [BURN_DTYPE_I64] = ND_ENTRIES(i64),
     [BURN_DTYPE_U8] = ND_ENTRIES(u8),
-    [BURN_DTYPE_BOOL] =
-        {[BURN_UPDATE_ADD] = {add_row_bool, add_at_bool}, [BURN_UPDATE_MUL] = {mul_row_bool, mul_at_bool}},
+    [BURN_DTYPE_BOOL] = {[BURN_UPDATE_ADD] = {NULL, add_at_bool}, [BURN_UPDATE_MUL] = {NULL, mul_at_bool}},
 };
 #undef ND_ENTRIES
+static const Update assigns[] = {/* by log2 of the bytes of an element */
+                                 {assign_row_1, assign_at_1},
+                                 {assign_row_2, assign_at_2},
+                                 {assign_row_4, assign_at_4},
+                                 {assign_row_8, assign_at_8}};
 
 /* The loops for a dtype and mode; false if there are none. */
-static bool choose_update(Access *access, BurnDType dtype, int64_t mode) {
+static bool choose_update(const Ndarray *nd, Access *access, BurnDType dtype, int64_t mode) {
+  static const uint16_t ops[BURN_UPDATE_LIMIT][2] = {
+      [BURN_UPDATE_ADD] = {BURN_OP_add, BURN_OP_bool_or}, [BURN_UPDATE_MUL] = {BURN_OP_mul, BURN_OP_bool_and}};
   Update update = updates[dtype][mode];
-  if (mode == BURN_UPDATE_ASSIGN) {
-    switch (burn_dtype_bytes(dtype)) {
-      case 1:
-        update = (Update){assign_row_1, assign_at_1};
-        break;
-      case 2:
-        update = (Update){assign_row_2, assign_at_2};
-        break;
-      case 4:
-        update = (Update){assign_row_4, assign_at_4};
-        break;
-      default:
-        update = (Update){assign_row_8, assign_at_8};
-        break;
-    }
-  }
+  if (mode == BURN_UPDATE_ASSIGN) update = assigns[nd_log2_bytes(burn_dtype_bytes(dtype))];
+  access->update = nd_kernels(nd)->loops[ops[mode][dtype == BURN_DTYPE_BOOL]][dtype];
   access->update_row = update.row;
   access->update_at = update.at;
-  return update.row != NULL;
+  return update.at != NULL;
+}
+
+/* to = x with n values put to it; x may be `to`. */
+static void update_row(const Access *access, int64_t n, void *to, const void *x, const void *values) {
+  if (access->update) {
+    nd_run_pair(access->update, n, to, x, values);
+    return;
+  }
+  if (to != x) memcpy(to, x, (size_t)(n * access->element_bytes));
+  access->update_row(n, to, values);
+}
+
+/* select_assign for short rows, on planes begin .. end-1 of [outer]. */
+static void BURN_API_CALL select_assign_narrow(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  const int64_t inner = access->inner, at_once = ND_OFFSETS / inner;
+  int64_t offsets[ND_OFFSETS];
+  for (int64_t o = begin; o < end; o++) {
+    for (int64_t first = 0; first < access->picks; first += at_once) {
+      const int64_t n = access->picks - first < at_once ? access->picks - first : at_once;
+      for (int64_t i = 0; i < n; i++) {
+        const int64_t row = o * access->size + access->indices.values[first + i];
+        for (int64_t k = 0; k < inner; k++) offsets[i * inner + k] = row * inner + k;
+      }
+      access->update_at(n * inner, access->to, offsets,
+                        access->from + (o * access->picks + first) * inner * access->element_bytes);
+    }
+  }
 }
 
 /* select_assign on columns begin .. end-1 of [outer, inner]. */
@@ -418,15 +443,106 @@ static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, in
     const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
     for (int64_t i = 0; i < access->picks; i++) {
       const int64_t row = o * access->size + access->indices.values[i];
-      if (inner > 16 && i + ND_ROWS_AHEAD < access->picks) {
+      if (i + ND_ROWS_AHEAD < access->picks) {
         const int64_t ahead = o * access->size + access->indices.values[i + ND_ROWS_AHEAD];
         access->moves->fetch(access->to + (ahead * inner + k) * bytes, n * bytes < ND_FETCHED ? n * bytes : ND_FETCHED);
       }
-      access->update_row(n, access->to + (row * inner + k) * bytes,
-                         access->from + ((o * access->picks + i) * inner + k) * bytes);
+      char *to = access->to + (row * inner + k) * bytes;
+      update_row(access, n, to, to, access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
     begin += n;
   }
+}
+
+/* -- select_assign by rows of the result: each is put together where the first cache holds it, and written once -- */
+
+/* The picks that go to a row: the first one, -1 if there is none. Access.next leads on from there, in their order. */
+typedef struct Picks {
+  int32_t first, count;
+} Picks;
+
+/* Sorts picks by rows. False if most of them go to one row: then threads had better share columns. */
+static bool sort_picks(const Access *access, Picks *rows, int32_t *next) {
+  const int64_t *indices = access->indices.values;
+  int32_t longest = 0;
+  for (int64_t r = 0; r < access->size; r++) rows[r] = (Picks){-1, 0};
+  for (int64_t i = access->picks; i-- > 0;) {
+    Picks *row = &rows[indices[i]];
+    next[i] = row->first;
+    row->first = (int32_t)i;
+    if (++row->count > longest) longest = row->count;
+  }
+  return longest <= 16 || longest <= access->picks / 32;
+}
+
+/* Columns k .. k + n - 1 of row r of [outer * size]. */
+static void put_row(const Access *access, int64_t r, int64_t k, int64_t n) {
+  const int64_t o = r / access->size, inner = access->inner, bytes = access->element_bytes;
+  const char *values = access->from + (o * access->picks * inner + k) * bytes;
+  const char *x = access->old + (r * inner + k) * bytes;
+  char *to = access->to + (r * inner + k) * bytes;
+  _Alignas(64) char part[ND_PART_BYTES];
+  int32_t pick = access->first[r - o * access->size].first;
+  if (pick < 0) {
+    if (to != x) nd_copy(access->moves, access->streams, to, x, n * bytes);
+    return;
+  }
+  char *sum = access->streams ? part : to;
+  for (; pick >= 0; pick = access->next[pick]) {
+    update_row(access, n, sum, x, values + pick * inner * bytes);
+    x = sum;
+  }
+  if (access->streams) access->moves->stream(to, part, n * bytes);
+}
+
+/* Asks for the values that will be put to a row. */
+static void fetch_row(const Access *access, int64_t r, int64_t k, int64_t n) {
+  const int64_t o = r / access->size, inner = access->inner, bytes = access->element_bytes;
+  for (int32_t pick = access->first[r - o * access->size].first; pick >= 0; pick = access->next[pick]) {
+    access->moves->fetch(access->from + ((o * access->picks + pick) * inner + k) * bytes, n * bytes);
+  }
+}
+
+/* Parts begin .. end-1 of rows of the result, numbered from row to row, then from part to part. */
+static void BURN_API_CALL select_assign_rows(void *context, int64_t begin, int64_t end) {
+  const Access *access = (const Access *)context;
+  const int64_t rows = access->outer * access->size, width = ND_PART_BYTES / access->element_bytes;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t k = i / rows * width, r = i % rows;
+    const int64_t n = access->inner - k < width ? access->inner - k : width;
+    if (r + ND_ROWS_AHEAD < rows) fetch_row(access, r + ND_ROWS_AHEAD, k, n);
+    put_row(access, r, k, n);
+  }
+  if (access->streams) access->moves->stream_end();
+}
+
+/* Writes by rows of the result where that makes sense; else false, and *out is what it was. */
+static bool assign_rows(Ndarray *nd, const BurnOpCall *call, Access *access, NdTensor **out) {
+  NdTensor *input = nd_tensor(call->inputs[0]);
+  const bool in_place = nd_may_overwrite(call, 0) && nd_is_contiguous(input);
+  if ((in_place && access->size > ND_SPARSE * access->picks) || access->size > INT32_MAX || access->picks > INT32_MAX)
+    return false;
+  const uint64_t rows_bytes = (uint64_t)access->size * sizeof(Picks);
+  const uint64_t bytes = rows_bytes + (uint64_t)access->picks * sizeof(int32_t);
+  Picks *first = (Picks *)nd_pool_allocate(nd->pool, bytes);
+  int32_t *next = (int32_t *)(void *)((char *)first + rows_bytes);
+  const bool sorted = first && sort_picks(access, first, next);
+  NdTensor *x = sorted ? nd_contiguous(nd, input) : NULL;
+  if (x && in_place) nd_retain(x);
+  *out = !x ? NULL : in_place ? x : nd_new(nd, &call->output_descs[0]);
+  if (*out) {
+    const int64_t row_bytes = access->inner * access->element_bytes, rows = access->outer * access->size;
+    access->first = first;
+    access->next = next;
+    access->old = (const char *)nd_data(x);
+    access->to = (char *)nd_data(*out);
+    access->streams = !in_place && rows * row_bytes >= ND_STREAM_BYTES;
+    nd_parallel_for(nd, rows * ((row_bytes + ND_PART_BYTES - 1) / ND_PART_BYTES),
+                    nd_move_grain(row_bytes < ND_PART_BYTES ? row_bytes : ND_PART_BYTES), select_assign_rows, access);
+  }
+  nd_release(nd, x);
+  if (first) nd_pool_free(nd->pool, first, bytes);
+  return *out != NULL;
 }
 
 /* scatter on positions first .. first + count - 1 of the values. */
@@ -457,25 +573,38 @@ static void BURN_API_CALL scatter_columns(void *context, int64_t begin, int64_t 
   }
 }
 
+/* Writes by columns, or by planes. */
+static NdTensor *update_columns(Ndarray *nd, const BurnOpCall *call, Access *access) {
+  NdTensor *out = nd_writable(nd, call, 0);
+  if (!out || access->picks == 0) return out;
+  const bool is_narrow = access->inner < ND_NARROW_ROW, selects = call->op == BURN_OP_select_assign;
+  const int64_t bytes = access->picks * access->element_bytes * 2, grain = nd_move_grain(bytes);
+  access->to = (char *)nd_data(out);
+  if (selects && is_narrow && access->inner > 0) {
+    nd_parallel_for(nd, access->outer, nd_move_grain(bytes * access->inner), select_assign_narrow, access);
+    return out;
+  }
+  nd_parallel_for(nd, access->outer * access->inner, access->inner > 1 && grain < 64 ? 64 : grain, /* whole lines */
+                  selects ? select_assign_columns : scatter_columns, access);
+  return out;
+}
+
 /* x with values (input 2) put at indices (input 1) along dim. */
-static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, int64_t mode, BurnLoopBody body) {
+static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, int64_t mode) {
   const NdTensor *x = nd_tensor(call->inputs[0]);
   Access access = {.update_row = NULL};
-  if (!choose_update(&access, x->header.dtype, mode)) {
+  if (!choose_update(nd, &access, x->header.dtype, mode)) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
                    burn_dtype_name(x->header.dtype));
   }
   const BurnStatus status = indices_load(nd, call, 1, x->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
   access_shape(nd, &access, x, dim, call->inputs[2]->shape[dim]);
-  NdTensor *values = nd_contiguous(nd, nd_tensor(call->inputs[2]));
-  NdTensor *out = values ? nd_writable(nd, call, 0) : NULL;
-  if (out && access.picks > 0) {
+  NdTensor *values = nd_contiguous(nd, nd_tensor(call->inputs[2])), *out = NULL;
+  if (values) {
     access.from = (const char *)nd_data(values);
-    access.to = (char *)nd_data(out);
-    int64_t grain = nd_move_grain(access.picks * access.element_bytes * 2);
-    if (access.inner > 1 && grain < 64) grain = 64; /* columns: whole cache lines */
-    nd_parallel_for(nd, access.outer * access.inner, grain, body, &access);
+    const bool by_rows = call->op == BURN_OP_select_assign && access.inner >= ND_NARROW_ROW && access.picks > 0;
+    if (!by_rows || !assign_rows(nd, call, &access, &out)) out = update_columns(nd, call, &access);
   }
   nd_release(nd, values);
   indices_release(nd, &access.indices);
@@ -484,12 +613,12 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
 
 static BurnStatus run_select_assign(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_select_assign *attrs = BURN_ATTRS(select_assign, call);
-  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64, select_assign_columns);
+  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64);
 }
 
 static BurnStatus run_scatter(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_scatter *attrs = BURN_ATTRS(scatter, call);
-  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64, scatter_columns);
+  return run_update(nd, call, (uint32_t)attrs->dim.value.i64, attrs->update.value.i64);
 }
 
 const NdKernelRow nd_index_kernels[] = {
