@@ -33,10 +33,11 @@ static void store(const Search *search, int64_t first, int64_t width, const int6
 static void BURN_API_CALL search_runs(void *context, int64_t begin, int64_t end) {
   const Search *search = (const Search *)context;
   const NdAxisView *view = &search->view;
+  const int64_t stride = view->inner == 1 ? view->outer_stride : view->inner_stride;
   for (int64_t r = begin; r < end; r++) {
     const char *x = nd_axis_at(view, r / view->inner, r % view->inner);
     NdTotal value;
-    search->fold->run(x, view->count, &value);
+    search->fold->runs(x, stride, 1, view->count, &value); /* which asks for the next run */
     const int64_t place = search->finder->in_run(x, view->count, &value);
     store(search, r, 1, &place);
   }
