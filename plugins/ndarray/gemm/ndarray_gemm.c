@@ -59,8 +59,8 @@ static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   if (along_k && (g->m <= ND_GEMM_MAX_DOT_ROWS || g->n <= 4)) return ND_GEMM_DOTS;
   if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
   if (g->k == 1 && g->b_column == 1 && g->m * g->n * bytes <= OUTER_BYTES) return ND_GEMM_OUTER;
-  if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && g->k * g->n * bytes > STREAM_BYTES)
-    return ND_GEMM_STREAM;
+  const bool rereads = g->m > 1 && g->k * g->n * bytes <= STREAM_BYTES; /* B, which is near */
+  if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && !rereads) return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
 }
 
