@@ -17,6 +17,7 @@
 #define ND_FETCHED_ROW 16384 /* bytes of an axis that is asked for as a whole, at most */
 #define ND_FETCHED_PER_PICK 64 /* and as many bytes for each position that looks into it, at most */
 #define ND_NARROW_ROW 16       /* elements: shorter rows are written element by element */
+#define ND_SORTED_BYTES 512    /* of rows from which on it pays to go by rows of the result */
 #define ND_PART_BYTES 4096     /* of a row of a result that is put together at once */
 #define ND_SPARSE 4            /* times as many rows as picks: then only rows that are met are looked at */
 
@@ -407,14 +408,20 @@ static bool choose_update(const Ndarray *nd, Access *access, BurnDType dtype, in
   return update.at != NULL;
 }
 
-/* to = x with n values put to it; x may be `to`. */
-static void update_row(const Access *access, int64_t n, void *to, const void *x, const void *values) {
+/* What update_row changes n elements by: made once for many rows. */
+static NdRun update_run(int64_t n) { return (NdRun){.step = {1, 1}, .count = n}; }
+
+/* to = x with values put to it; x may be `to`. */
+static void update_row(const Access *access, NdRun *run, void *to, const void *x, const void *values) {
   if (access->update) {
-    nd_run_pair(access->update, n, to, x, values);
+    run->out = to;
+    run->in[0] = x;
+    run->in[1] = values;
+    access->update(run);
     return;
   }
-  if (to != x) memcpy(to, x, (size_t)(n * access->element_bytes));
-  access->update_row(n, to, values);
+  if (to != x) memcpy(to, x, (size_t)(run->count * access->element_bytes));
+  access->update_row(run->count, to, values);
 }
 
 /* select_assign for short rows, on planes begin .. end-1 of [outer]. */
@@ -441,6 +448,7 @@ static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, in
   const int64_t inner = access->inner, bytes = access->element_bytes;
   while (begin < end) {
     const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
+    NdRun run = update_run(n);
     for (int64_t i = 0; i < access->picks; i++) {
       const int64_t row = o * access->size + access->indices.values[i];
       if (i + ND_ROWS_AHEAD < access->picks) {
@@ -448,7 +456,7 @@ static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, in
         access->moves->fetch(access->to + (ahead * inner + k) * bytes, n * bytes < ND_FETCHED ? n * bytes : ND_FETCHED);
       }
       char *to = access->to + (row * inner + k) * bytes;
-      update_row(access, n, to, to, access->from + ((o * access->picks + i) * inner + k) * bytes);
+      update_row(access, &run, to, to, access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
     begin += n;
   }
@@ -488,17 +496,19 @@ static void put_row(const Access *access, int64_t r, int64_t k, int64_t n) {
     return;
   }
   char *sum = access->streams ? part : to;
+  NdRun run = update_run(n);
   for (; pick >= 0; pick = access->next[pick]) {
-    update_row(access, n, sum, x, values + pick * inner * bytes);
+    update_row(access, &run, sum, x, values + pick * inner * bytes);
     x = sum;
   }
   if (access->streams) access->moves->stream(to, part, n * bytes);
 }
 
-/* Asks for the values that will be put to a row. */
+/* Asks for the first values that will be put to a row. */
 static void fetch_row(const Access *access, int64_t r, int64_t k, int64_t n) {
   const int64_t o = r / access->size, inner = access->inner, bytes = access->element_bytes;
-  for (int32_t pick = access->first[r - o * access->size].first; pick >= 0; pick = access->next[pick]) {
+  int32_t pick = access->first[r - o * access->size].first;
+  for (int i = 0; pick >= 0 && i < ND_ROWS_AHEAD; i++, pick = access->next[pick]) {
     access->moves->fetch(access->from + ((o * access->picks + pick) * inner + k) * bytes, n * bytes);
   }
 }
@@ -522,10 +532,9 @@ static bool assign_rows(Ndarray *nd, const BurnOpCall *call, Access *access, NdT
   const bool in_place = nd_may_overwrite(call, 0) && nd_is_contiguous(input);
   if ((in_place && access->size > ND_SPARSE * access->picks) || access->size > INT32_MAX || access->picks > INT32_MAX)
     return false;
-  const uint64_t rows_bytes = (uint64_t)access->size * sizeof(Picks);
-  const uint64_t bytes = rows_bytes + (uint64_t)access->picks * sizeof(int32_t);
+  const uint64_t bytes = (uint64_t)access->size * sizeof(Picks) + (uint64_t)access->picks * sizeof(int32_t);
   Picks *first = (Picks *)nd_pool_allocate(nd->pool, bytes);
-  int32_t *next = (int32_t *)(void *)((char *)first + rows_bytes);
+  int32_t *next = first ? (int32_t *)(void *)(first + access->size) : NULL;
   const bool sorted = first && sort_picks(access, first, next);
   NdTensor *x = sorted ? nd_contiguous(nd, input) : NULL;
   if (x && in_place) nd_retain(x);
@@ -603,7 +612,8 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
   NdTensor *values = nd_contiguous(nd, nd_tensor(call->inputs[2])), *out = NULL;
   if (values) {
     access.from = (const char *)nd_data(values);
-    const bool by_rows = call->op == BURN_OP_select_assign && access.inner >= ND_NARROW_ROW && access.picks > 0;
+    const bool by_rows =
+        call->op == BURN_OP_select_assign && access.picks > 0 && access.inner * access.element_bytes >= ND_SORTED_BYTES;
     if (!by_rows || !assign_rows(nd, call, &access, &out)) out = update_columns(nd, call, &access);
   }
   nd_release(nd, values);

@@ -28,8 +28,9 @@ typedef struct Shape {
 static const Shape shapes[] = {
     {"rows written past the caches, in parts", 2, 1200, 1100, 1700, false},
     {"rows without a pick", 1, 9000, 260, 40, false},
-    {"rows in the cache", 3, 50, 70, 200, false},
-    {"most picks of one row", 2, 300, 40, 3000, true},
+    {"rows in the cache", 3, 50, 140, 200, false},
+    {"most picks of one row", 2, 300, 150, 3000, true},
+    {"some columns", 2, 300, 40, 900, false},
     {"short rows", 4, 60, 3, 500, false},
     {"single elements", 2, 100, 1, 1000, false},
 };
