@@ -389,20 +389,23 @@ static const Update updates[BURN_DTYPE_LIMIT][BURN_UPDATE_LIMIT] = {
     [BURN_DTYPE_U8] = ND_ENTRIES(u8),
     [BURN_DTYPE_BOOL] = {[BURN_UPDATE_ADD] = {NULL, add_at_bool}, [BURN_UPDATE_MUL] = {NULL, mul_at_bool}},
 };
-#undef ND_ENTRIES
-static const Update assigns[] = {/* by log2 of the bytes of an element */
-                                 {assign_row_1, assign_at_1},
-                                 {assign_row_2, assign_at_2},
-                                 {assign_row_4, assign_at_4},
-                                 {assign_row_8, assign_at_8}};
+/* By log2 of the bytes of an element. */
+static const Update assigns[] = {
+    {assign_row_1, assign_at_1}, {assign_row_2, assign_at_2}, {assign_row_4, assign_at_4}, {assign_row_8, assign_at_8}};
+
+/* The elementwise op that puts values to elements as an update does, if there is one. */
+static uint32_t op_of(BurnDType dtype, int64_t mode) {
+  if (mode == BURN_UPDATE_ADD) return dtype == BURN_DTYPE_BOOL ? BURN_OP_bool_or : BURN_OP_add;
+  if (mode == BURN_UPDATE_MUL) return dtype == BURN_DTYPE_BOOL ? BURN_OP_bool_and : BURN_OP_mul;
+  return BURN_OP_INVALID;
+}
 
 /* The loops for a dtype and mode; false if there are none. */
 static bool choose_update(const Ndarray *nd, Access *access, BurnDType dtype, int64_t mode) {
-  static const uint16_t ops[BURN_UPDATE_LIMIT][2] = {
-      [BURN_UPDATE_ADD] = {BURN_OP_add, BURN_OP_bool_or}, [BURN_UPDATE_MUL] = {BURN_OP_mul, BURN_OP_bool_and}};
+  const uint32_t op = op_of(dtype, mode);
   Update update = updates[dtype][mode];
   if (mode == BURN_UPDATE_ASSIGN) update = assigns[nd_log2_bytes(burn_dtype_bytes(dtype))];
-  access->update = nd_kernels(nd)->loops[ops[mode][dtype == BURN_DTYPE_BOOL]][dtype];
+  access->update = op != BURN_OP_INVALID ? nd_kernels(nd)->loops[op][dtype] : NULL;
   access->update_row = update.row;
   access->update_at = update.at;
   return update.at != NULL;
