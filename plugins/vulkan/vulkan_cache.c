@@ -22,7 +22,7 @@
 
 static const char PIPELINES[] = ".pipelines";
 
-enum { PATH_BYTES = 1024, LARGEST = 256 << 20 };
+enum { PATH_BYTES = 1024, LARGEST = 256 << 20, SAVE_AFTER = 64 /* pipelines */ };
 
 typedef struct Head {
   char magic[8];
@@ -156,6 +156,7 @@ BurnStatus burn__vulkan_cache_open(Vulkan *vulkan) {
   const VkResult result = vulkan->calls.CreatePipelineCache(vulkan->device, &info, NULL, &vulkan->pipelines);
   if (data) vulkan->gpu.host->free(data, bytes);
   vulkan->cache_bytes = data ? bytes : 0;
+  vulkan->save_after = SAVE_AFTER;
   return burn__vulkan_check(vulkan, result, "make a cache of pipelines");
 }
 
@@ -173,7 +174,8 @@ static void write_file(const Vulkan *vulkan, const char *path, const Head *head,
   if (!is_whole || !put_in_place(beside, path)) (void)remove(beside);
 }
 
-/* A device that was lost is not asked. */
+/* A device that was lost is not asked. All of the cache is written, so that the next time comes after twice as many
+ * new pipelines: a program that makes thousands would write most of the time. */
 void burn__vulkan_cache_save(Vulkan *vulkan) {
   const BurnHost *host = vulkan->gpu.host;
   const VulkanCalls *calls = &vulkan->calls;
@@ -181,6 +183,7 @@ void burn__vulkan_cache_save(Vulkan *vulkan) {
   if (atomic_load(&vulkan->broken) || !vulkan->pipelines || !vulkan->settings.cache ||
       atomic_exchange(&vulkan->new_pipelines, 0u) == 0)
     return;
+  vulkan->save_after *= 2u;
   if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, NULL) != VK_SUCCESS) return;
   if (bytes == 0 || bytes == vulkan->cache_bytes || bytes > LARGEST) return;
   const size_t room = bytes;

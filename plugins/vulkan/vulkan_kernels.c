@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WARP = 32, SAVE_AFTER = 64 }; /* pipelines */
+enum { WARP = 32 };
 
 struct GpuFunction {
   struct GpuFunction *next; /* of the module */
@@ -178,7 +178,8 @@ static BurnStatus compile(Vulkan *vulkan, const char *name, const KernelModule *
   const BurnStatus status = check_limits(vulkan, name, made);
   if (status != BURN_OK) return status;
   const VkResult result = make_shader(vulkan, made, out);
-  if (result == VK_SUCCESS && atomic_load(&vulkan->new_pipelines) >= SAVE_AFTER) burn__vulkan_cache_save(vulkan);
+  if (result == VK_SUCCESS && atomic_load(&vulkan->new_pipelines) >= atomic_load(&vulkan->save_after))
+    burn__vulkan_cache_save(vulkan);
   return burn__vulkan_check(vulkan, result, "compile a kernel");
 }
 
