@@ -429,8 +429,6 @@ BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive 
 
 /* -- gpu_fused.c ------------------------------------------------------------------------------- */
 
-/* Ends kernels of bodies that nobody holds any more. Between enter and leave; waits for all work. */
-void burn__gpu_fused_trim(Gpu *gpu);
 /* Ends all kernels of fused bodies. Between enter and leave. */
 void burn__gpu_fused_destroy(Gpu *gpu);
 

@@ -113,7 +113,6 @@ static BurnStatus BURN_API_CALL trim(void *self) {
   BurnStatus status = burn__gpu_enter(gpu);
   if (status != BURN_OK) return status;
   status = burn__gpu_wait(gpu);
-  if (status == BURN_OK) burn__gpu_fused_trim(gpu);
   if (status == BURN_OK) status = burn__gpu_memory_trim(gpu);
   burn__gpu_leave(gpu);
   return status;

@@ -105,12 +105,6 @@ static BurnStatus use_program(Gpu *gpu, char *text, uint64_t bytes, bool is_sing
   return BURN_OK;
 }
 
-void burn__gpu_fused_trim(Gpu *gpu) {
-  (void)pthread_mutex_lock(&gpu->fused.mutex);
-  destroy_idle(gpu);
-  (void)pthread_mutex_unlock(&gpu->fused.mutex);
-}
-
 void burn__gpu_fused_destroy(Gpu *gpu) {
   for (GpuFusedProgram *program = gpu->fused.first, *next = NULL; program; program = next) {
     next = program->next;

@@ -2,6 +2,8 @@
  * need more memory with each. */
 #include "gpu_testing.h"
 
+#include <stdio.h>
+
 enum { STEPS = 10, KEPT = 256 /* programs that nobody uses */ };
 
 typedef struct Opened {
@@ -20,13 +22,12 @@ static Opened open_one(void) {
 }
 
 /* Body `number`: bit i says which op step i is, so that each of 2^STEPS has its own text. */
-static BurnFusedKernel *compile(const Opened *opened, uint32_t number) {
+static BurnFusedKernel *try_compile(const Opened *opened, uint32_t number, char *why, size_t why_bytes) {
   static const uint32_t inputs[STEPS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   static const uint32_t output = STEPS;
   BurnTensorDesc values[STEPS + 1];
   BurnFusedStep steps[STEPS];
   BurnFusedKernel *kernel = NULL;
-  char why[200] = "";
   for (uint32_t i = 0; i <= STEPS; i++)
     values[i] = (BurnTensorDesc){.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {3, 5}};
   for (uint32_t i = 0; i < STEPS; i++)
@@ -39,7 +40,14 @@ static BurnFusedKernel *compile(const Opened *opened, uint32_t number) {
                               .values = values,
                               .steps = steps,
                               .outputs = &output};
-  assert_true(opened->fused->compile(&opened->test->gpu, &body, &kernel, why, sizeof why) == BURN_OK);
+  const BurnStatus status = opened->fused->compile(&opened->test->gpu, &body, &kernel, why, why_bytes);
+  if (status != BURN_OK) (void)snprintf(why, why_bytes, "%s", burn_status_message(status));
+  return kernel;
+}
+
+static BurnFusedKernel *compile(const Opened *opened, uint32_t number) {
+  char why[200] = "";
+  BurnFusedKernel *kernel = try_compile(opened, number, why, sizeof why);
   if (!kernel) fail_msg("refused: %s", why);
   return kernel;
 }
@@ -79,36 +87,16 @@ static void test_a_body_comes_again(void **state) {
   close_test_gpu(opened.test);
 }
 
-static void test_a_trim_ends_what_nobody_holds(void **state) {
+static void trim(const Opened *opened) { assert_true(opened->table.trim(opened->table.self) == BURN_OK); }
+
+/* Who trims between steps does not compile at each. */
+static void test_a_trim_leaves_programs(void **state) {
   const Opened opened = open_one();
   (void)state;
-  BurnFusedKernel *held = compile(&opened, 1);
-  compile_and_release(&opened, 2);
-  compile_and_release(&opened, 3);
-  assert_int_equal(opened.test->modules, 3);
-  assert_true(opened.table.trim(opened.table.self) == BURN_OK);
+  compile_and_release(&opened, 1);
+  trim(&opened);
+  trim(&opened);
   assert_int_equal(opened.test->modules, 1);
-  opened.fused->release(&opened.test->gpu, held);
-  assert_true(opened.table.trim(opened.table.self) == BURN_OK);
-  assert_int_equal(opened.test->modules, 0);
-  close_test_gpu(opened.test);
-}
-
-static BurnFusedKernel *started_late;
-
-static void start_and_release(TestGpu *test) {
-  test->is_busy = true;
-  burn__gpu_fused_interface.release(&test->gpu, started_late);
-}
-
-/* Between the wait of a trim and what it ends another thread starts a kernel and lets it go: unload sees the queue. */
-static void test_a_trim_waits_for_what_comes_between(void **state) {
-  const Opened opened = open_one();
-  (void)state;
-  started_late = compile(&opened, 1);
-  opened.test->after_wait = start_and_release;
-  assert_true(opened.table.trim(opened.table.self) == BURN_OK);
-  assert_int_equal(opened.test->modules, 0);
   close_test_gpu(opened.test);
 }
 
@@ -126,13 +114,43 @@ static void test_nothing_goes_during_a_recording(void **state) {
   close_test_gpu(opened.test);
 }
 
+static int until_failure; /* allocations; 0: none fails */
+
+static void *BURN_API_CALL failing_allocate(uint64_t bytes) {
+  return until_failure > 0 && --until_failure == 0 ? NULL : burn_host()->allocate(bytes);
+}
+
+/* A failure or a refusal: fusion can do without the body. */
+static void test_each_allocation_fails(void **state) {
+  const Opened opened = open_one();
+  const BurnHost *plain = opened.test->gpu.host;
+  BurnHost host = *plain;
+  BurnFusedKernel *kernel = NULL;
+  char why[200] = "";
+  int failures = 0;
+  (void)state;
+  host.allocate = failing_allocate;
+  opened.test->gpu.host = &host;
+  for (until_failure = 1; !(kernel = try_compile(&opened, 1, why, sizeof why)); until_failure = ++failures + 1) {
+    assert_non_null(strstr(why, "no memory"));
+    assert_int_equal(until_failure, 0);
+    assert_int_equal(opened.test->modules, 0);
+  }
+  assert_true(failures >= 4); /* the kernel, its text, its way, its program */
+  until_failure = 0;
+  assert_int_equal(opened.test->modules, 1);
+  opened.fused->release(&opened.test->gpu, kernel);
+  opened.test->gpu.host = plain;
+  close_test_gpu(opened.test);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_many_bodies),
       cmocka_unit_test(test_a_body_comes_again),
-      cmocka_unit_test(test_a_trim_ends_what_nobody_holds),
-      cmocka_unit_test(test_a_trim_waits_for_what_comes_between),
+      cmocka_unit_test(test_a_trim_leaves_programs),
       cmocka_unit_test(test_nothing_goes_during_a_recording),
+      cmocka_unit_test(test_each_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

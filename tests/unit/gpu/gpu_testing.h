@@ -28,8 +28,6 @@ struct TestGpu {
   int entered, segments, finishes, launches; /* how many now; how often */
   bool compiles;                             /* else no kernel does */
   int modules;                               /* how many are loaded */
-  bool is_busy;                              /* something was started after the last wait */
-  void (*after_wait)(TestGpu *test);         /* what another thread does after the next wait; NULL: nothing */
   void *memories[64];                        /* of segments, as malloc gave them */
 };
 
@@ -93,7 +91,6 @@ static inline BurnStatus test_function(Gpu *gpu, GpuModule *module, const char *
 
 static inline void test_unload(Gpu *gpu, GpuModule *module) {
   assert_ptr_equal(module, gpu);
-  assert_false(test_of(gpu)->is_busy);
   test_of(gpu)->modules--;
 }
 
@@ -105,12 +102,7 @@ static inline BurnStatus test_launch(Gpu *gpu, GpuFunction *function, uint32_t g
 }
 
 static inline BurnStatus test_finish(Gpu *gpu) {
-  TestGpu *test = test_of(gpu);
-  void (*after_wait)(TestGpu *) = test->after_wait;
-  test->finishes++;
-  test->is_busy = false;
-  test->after_wait = NULL;
-  if (after_wait) after_wait(test);
+  test_of(gpu)->finishes++;
   return BURN_OK;
 }
 
