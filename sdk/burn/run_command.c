@@ -2,12 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "command.h"
 #include "run.h"
+#include "system.h"
 
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct Options {
@@ -148,15 +148,9 @@ static BurnStatus run_inputs(Run *run, const RunInputs *inputs) {
   return status == BURN_OK ? stopped : status;
 }
 
-static double seconds(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static BurnStatus run_all(Run *run, const char *const *paths, size_t count) {
   BurnStatus status = load(run);
-  const double begin = seconds();
+  const double begin = seconds_now();
   for (size_t i = 0; i < count && status == BURN_OK;) {
     RunInputs inputs;
     i += run_inputs_read(run->library, paths + i, count - i, &inputs, &status);
@@ -165,7 +159,7 @@ static BurnStatus run_all(Run *run, const char *const *paths, size_t count) {
   }
   if (status != BURN_OK) return status;
   (void)fflush(stdout);
-  fprintf(stderr, "%zu items in %.2f s on %s\n", run->done, seconds() - begin, burn_device_name(run->device));
+  fprintf(stderr, "%zu items in %.2f s on %s\n", run->done, seconds_now() - begin, burn_device_name(run->device));
   return BURN_OK;
 }
 

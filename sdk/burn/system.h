@@ -47,4 +47,7 @@ uint64_t system_memory_bytes(void); /* 0 if unknown */
 /* True if the processor has an instruction set, by the name that Linux gives it: "avx2", "asimd". */
 bool system_has_feature(const char *name);
 
+/* Of a clock that is never set back. */
+double seconds_now(void);
+
 #endif

@@ -181,3 +181,11 @@ bool system_has_feature(const char *name) {
   }
   return false;
 }
+
+/* -- time ------------------------------------------------------------------------------------- */
+
+double seconds_now(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

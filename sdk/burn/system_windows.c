@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <windows.h>
 
 /* -- files ------------------------------------------------------------------------------------ */
@@ -114,4 +115,12 @@ bool system_has_feature(const char *name) {
 #endif
   (void)name;
   return false;
+}
+
+/* -- time ------------------------------------------------------------------------------------- */
+
+double seconds_now(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -9,7 +9,6 @@
 #include "bench_report.h"
 
 #include "../command.h"
-#include "../system.h"
 
 #include <regex.h>
 #include <signal.h>

@@ -3,6 +3,8 @@
 #ifndef BURN_BENCH_H
 #define BURN_BENCH_H
 
+#include "../system.h"
+
 #include <burn/burn.h>
 #include <burn/nn.h>
 #include <burn/train.h>
@@ -142,8 +144,6 @@ BurnStatus llama_decode(Subject *s);
 BurnStatus network_tell(Subject *s, BurnTensor *loss, BurnStatus status);
 
 /* -- time ------------------------------------------------------------------------------------- */
-
-double seconds_now(void);
 
 /* Median and quartiles of the samples, which are sorted. */
 typedef struct Spread {

@@ -6,12 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Threads that wait by spinning are asleep after this: they do not run into the other side's turn. */
 static void rest(void) { nanosleep(&(struct timespec){0, 4000000}, NULL); }
 

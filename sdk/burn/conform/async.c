@@ -55,12 +55,6 @@ const char *async_compare(const float *found, int first, int sign, const char *w
   return NULL;
 }
 
-double async_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* -- subjects --------------------------------------------------------------------------------- */
 
 const char *async_open(const Conform *run, const char *stack, AsyncSubject *out) {

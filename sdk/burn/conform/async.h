@@ -50,7 +50,6 @@ BurnTensor *async_tensor(BurnDevice *device, int first);
 const char *async_compare(const float *found, int first, int sign, const char *what);
 /* Fills a place for values with what nobody computes. */
 void async_noise(float *values);
-double async_now(void); /* seconds */
 
 /* Runs the cases on some threads at once, each several times. */
 const char *async_on_threads(const AsyncSubject *subject, const AsyncCase *cases, uint32_t count);

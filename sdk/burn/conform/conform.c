@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char usage[] =
     "usage: burn conform PLUGIN|STACK [options]\n"
@@ -114,8 +113,19 @@ bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
 
 const char *conform_level_name(const Conform *run) { return run->is_async ? "async" : sample_level_name(run->level); }
 
+bool conform_is_over(const Conform *run) { return run->deadline > 0 && seconds_now() > run->deadline; }
+
+/* The rest of an op that has begun, if there is no time for it. */
+static bool leaves_rest(Conform *run, uint32_t check, const SampleIterator *iterator) {
+  if (iterator->count == 0 || !conform_is_over(run)) return false;
+  report_begin(run->report, check, iterator->op, iterator->count, iterator->op->name);
+  report_skip(run->report, "some of its cases were not run: the time that --limit gives was over");
+  return true;
+}
+
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample) {
   char why[768];
+  if (leaves_rest(run, check, iterator)) return false;
   for (;;) {
     const int made = samples_next(iterator, sample, why, sizeof why);
     if (made == SAMPLE_END) return false;
@@ -200,12 +210,6 @@ static bool met_samples(const Conform *run) {
     cases += counts.passed + counts.failed + counts.skipped;
   }
   return cases > 0;
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 int command_conform(int argc, char **argv) {

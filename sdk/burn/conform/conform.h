@@ -5,6 +5,7 @@
 #ifndef BURN_SDK_CONFORM_H
 #define BURN_SDK_CONFORM_H
 
+#include "../system.h"
 #include "samples.h"
 
 #include <stdatomic.h>
@@ -82,7 +83,7 @@ typedef struct Conform {
   const char *fails; /* an op whose work fails late on this stack; NULL: none is known */
   size_t timeout;    /* seconds until a case counts as hanging */
   size_t jobs;       /* children at a time */
-  size_t limit;      /* seconds after which no op is begun; 0: none */
+  size_t limit;      /* seconds after which no case is begun; 0: none */
   double deadline;   /* the same, as seconds of the monotonic clock; 0: none */
   const char *only;  /* one check by name; NULL: all of the level */
   int64_t index;     /* only this sample of each op; -1: all */
@@ -110,10 +111,14 @@ uint32_t conform_dtypes(BurnDevice *device);
 
 bool conform_wants_op(const Conform *run, const BurnOpInfo *op);
 
+/* The time that --limit gives is over. */
+bool conform_is_over(const Conform *run);
+
 /* As --level says it. */
 const char *conform_level_name(const Conform *run);
 
-/* The next sample to run: honours --case, records an invalid one as a failure. False at the end. */
+/* The next sample to run: honours --case and --limit, records an invalid one as a failure, and as skipped what
+ * there is no time for. False at the end. */
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample);
 
 /* Recording. begin, then exactly one of the others. */

@@ -47,12 +47,6 @@ typedef struct Fuzz {
   double seconds, deadline; /* deadline: of the monotonic clock; 0: none */
 } Fuzz;
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* -- the child -------------------------------------------------------------------------------- */
 
 static bool open_stacks(Fuzz *fuzz, FuzzStacks *stacks) {

@@ -185,15 +185,9 @@ static const char *why_left_out(Queue *queue, const Unit *unit) {
   return atomic_load(&queue->hangs[op]) >= HANGS_PER_OP ? "not run: it hung twice" : NULL;
 }
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* The next unit for this child; NULL if there is none, or no time for it. */
 static const Unit *take_unit(const Conform *run, const Units *units, Queue *queue) {
-  if (run->deadline > 0 && seconds_now() > run->deadline) return NULL;
+  if (conform_is_over(run)) return NULL;
   const uint32_t unit = atomic_fetch_add(&queue->next, 1);
   return unit < units->count ? &units->list[unit] : NULL;
 }

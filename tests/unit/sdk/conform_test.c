@@ -260,6 +260,20 @@ static void ops_can_be_left_out(void **state) {
   cJSON_Delete(root);
 }
 
+/* All of it takes a minute; what there is no time for is told, in the middle of an op, too. */
+static void a_limit_ends_it(void **state) {
+  (void)state;
+  int status = -1, late = 0;
+  cJSON *root = conform("ndarray --level full --limit 1", &status);
+  const cJSON *skip;
+  cJSON_ArrayForEach(skip, cJSON_GetObjectItem(root, "skips")) {
+    if (strstr(text_of(skip, "reason"), "the time that --limit gives was over")) late += number(skip, "count");
+  }
+  assert_int_equal(status, 0);
+  assert_true(late > 300); /* most ops of most checks */
+  cJSON_Delete(root);
+}
+
 /* A loss whose target is a float without a gradient. */
 static void a_pack_may_leave_gradients_out(void **state) {
   (void)state;
@@ -325,6 +339,7 @@ int main(void) {
       cmocka_unit_test(work_in_flight_is_right),
       cmocka_unit_test(faults_of_work_in_flight_are_named),
       cmocka_unit_test(ops_can_be_left_out),
+      cmocka_unit_test(a_limit_ends_it),
       cmocka_unit_test(a_pack_may_leave_gradients_out),
       cmocka_unit_test(right_stacks_pass),
       cmocka_unit_test(faults_are_named),
