@@ -4,12 +4,15 @@
 
 #include <string.h>
 
-/* Tiles of kernels/product.cu, by variant. */
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 };
+/* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
+enum { SMALL, MIDDLE, LARGE, TILES };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, MOST_PARTS = 32 };
 static const struct {
   int64_t side, depth; /* depth: steps of k in shared memory, at most */
   uint32_t threads;
-} tiles[] = {{32, 16, 64}, {64, 16, 256}, {128, DEEPEST, 256}};
+  double speed;    /* of multiplications, beside that of the largest */
+  double at_least; /* one group on a unit takes as long as so many of those that have company */
+} tiles[TILES] = {{32, 16, 64, 0.67, 2.4}, {64, 16, 256, 0.76, 1.2}, {128, DEEPEST, 256, 1.0, 1.0}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
 
@@ -21,24 +24,48 @@ static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuM
          (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
 }
 
-static int64_t groups_of(const GpuMatmul *p, uint32_t variant) {
-  const int64_t side = tiles[variant].side;
-  return p->batches * ((p->m + side - 1) / side) * ((p->n + side - 1) / side);
+static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+
+static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
+  return p->batches * rounded_up(p->m, tiles[tile].side) * rounded_up(p->n, tiles[tile].side);
 }
 
-/* Has a group room for two tiles, and every unit of the device one? */
-static bool suits(const Gpu *gpu, uint32_t variant, int64_t bytes, const GpuMatmul *p) {
-  const int64_t side = tiles[variant].side, shorter = p->m < p->n ? p->m : p->n;
-  const bool fits = 2 * tiles[variant].depth * (side + PADDING) * bytes <= (int64_t)gpu->shared_bytes;
-  return fits && shorter > side / 2 && groups_of(p, variant) >= (int64_t)gpu->unit_count;
-}
-
-/* The largest tiles that suit; numbers of 8 bytes have no registers for the largest. */
-static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
+/* Has a group room for two of these tiles, and a thread registers for its numbers? */
+static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
-  uint32_t variant = bytes == 8 ? 1 : 2;
-  while (variant > 0 && !suits(gpu, variant, bytes, p)) variant--;
-  return variant;
+  const int64_t shared = 2 * tiles[tile].depth * (tiles[tile].side + PADDING) * bytes;
+  return tile == SMALL || (shared <= (int64_t)gpu->shared_bytes && (tile != LARGE || bytes == 4));
+}
+
+/* About how long a product takes by such tiles, in parts of k: as long as the multiplications of the unit that has the
+ * most groups; sums of parts go to memory and back, of which each takes as long as SUM_COST multiplications, and a
+ * second kernel adds them, which takes as long as JOIN_COST. */
+static double cost_of(const Gpu *gpu, const GpuMatmul *p, uint32_t tile, int64_t parts) {
+  static const double SUM_COST = 45, JOIN_COST = 700000;
+  const double most = (double)rounded_up(groups_of(p, tile) * parts, gpu->unit_count);
+  const double busy = most > tiles[tile].at_least ? most : tiles[tile].at_least;
+  const double steps = p->k > 0 ? (double)p->k / (double)parts : 1.0, sums = (double)(parts * p->batches * p->m * p->n);
+  const double results = (double)(tiles[tile].side * tiles[tile].side);
+  return busy * results / tiles[tile].speed * steps +
+         (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)gpu->unit_count : 0.0);
+}
+
+/* The tile and the parts that take the shortest time, by the shape alone. */
+static uint32_t choose_tile(const Gpu *gpu, BurnDType in, GpuMatmul *p) {
+  const int64_t most_parts = p->k < 2 * LEAST_PART            ? 1
+                             : p->k / LEAST_PART < MOST_PARTS ? p->k / LEAST_PART
+                                                              : MOST_PARTS;
+  uint32_t best = SMALL;
+  double least = 0;
+  for (uint32_t tile = SMALL; tile < TILES; tile++)
+    for (int64_t parts = 1; parts <= most_parts && is_possible(gpu, in, tile); parts++) {
+      const double cost = cost_of(gpu, p, tile, parts);
+      if (least > 0 && cost >= least) continue;
+      least = cost;
+      best = tile;
+      p->parts = parts;
+    }
+  return best;
 }
 
 /* How deep the blocks are that k is cut into: equal ones of whole tiles, so that sums of many do not lose digits, and
@@ -46,6 +73,30 @@ static uint32_t variant_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
 static int64_t depth_of(int64_t k) {
   const int64_t blocks = (k + MOST_DEPTH - 1) / MOST_DEPTH, even = blocks > 0 ? (k + blocks - 1) / blocks : 1;
   return (even + DEEPEST - 1) / DEEPEST * DEEPEST;
+}
+
+/* -- parts of k ------------------------------------------------------------------------------- */
+
+/* Starts a product whose parts of k have sums of their own, of `out`. */
+typedef BurnStatus Start(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p);
+
+static BurnStatus by_parts(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p, Start *start,
+                           const void *context) {
+  if (p->parts == 1) return start(gpu, context, kind->in, kind->out, p);
+  const bool is_float = burn_dtype_kind(kind->in) == BURN_KIND_FLOAT;
+  const BurnTensorDesc desc = {.dtype = is_float ? burn__gpu_wide_float(kind->in) : kind->out,
+                               .rank = 1,
+                               .shape = {p->parts * p->batches * p->m * p->n}};
+  GpuMatmul product = *p, join = *p;
+  BurnPrimitive *sums = NULL;
+  BurnStatus status = burn__gpu_new(gpu, &desc, &sums);
+  if (status != BURN_OK) return status;
+  product.out = join.lhs = gpu_address(sums);
+  product.bias = 0;
+  status = start(gpu, context, kind->in, desc.dtype, &product);
+  if (status == BURN_OK) status = burn__gpu_join_product(gpu, desc.dtype, kind->out, &join);
+  burn__gpu_release(gpu, sums);
+  return status;
 }
 
 /* -- on processors ---------------------------------------------------------------------------- */
@@ -59,7 +110,8 @@ static uint32_t pairs_of(const GpuMatmul *p, GpuAddress address, int64_t along, 
   return across == 1 && ((along & 1) | (lines & 1) | odd) == 0 ? 2 : 0;
 }
 
-static BurnStatus start_direct(Gpu *gpu, BurnDType in, BurnDType out, const GpuMatmul *p) {
+static BurnStatus start_direct(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p) {
+  (void)context;
   const int64_t width = burn_dtype_bytes(in) == 8 ? 4 : 8;
   const int64_t threads = p->parts * p->batches * ((p->m + 3) / 4) * ((p->n + width - 1) / width);
   const uint32_t left = pairs_of(p, p->lhs, p->lhs_column, p->lhs_row, p->m, p->lhs_strides);
@@ -80,25 +132,14 @@ static BurnStatus start_direct(Gpu *gpu, BurnDType in, BurnDType out, const GpuM
 static const int64_t MOST_STEPS = 32768;
 
 static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  GpuMatmul product = *p, join = *p;
+  GpuMatmul product = *p;
   product.depth = depth_of(p->k);
   product.part_size = p->k < MOST_STEPS ? p->k : MOST_STEPS;
-  product.parts = join.parts = p->k <= MOST_STEPS ? 1 : (p->k + MOST_STEPS - 1) / MOST_STEPS;
-  if (product.parts == 1) return start_direct(gpu, kind->in, kind->out, &product);
-  const bool is_float = burn_dtype_kind(kind->in) == BURN_KIND_FLOAT;
-  const BurnTensorDesc desc = {.dtype = is_float ? burn__gpu_wide_float(kind->in) : kind->out,
-                               .rank = 1,
-                               .shape = {product.parts * p->batches * p->m * p->n}};
-  BurnPrimitive *sums = NULL;
-  BurnStatus status = burn__gpu_new(gpu, &desc, &sums);
-  if (status != BURN_OK) return status;
-  product.out = join.lhs = gpu_address(sums);
-  product.bias = 0;
-  status = start_direct(gpu, kind->in, desc.dtype, &product);
-  if (status == BURN_OK) status = burn__gpu_join_product(gpu, desc.dtype, kind->out, &join);
-  burn__gpu_release(gpu, sums);
-  return status;
+  product.parts = p->k <= MOST_STEPS ? 1 : rounded_up(p->k, MOST_STEPS);
+  return by_parts(gpu, kind, &product, start_direct, NULL);
 }
+
+/* -- on GPUs ---------------------------------------------------------------------------------- */
 
 /* How large tiles read an operand: by four elements along k (1) or across it (2) where they lie so, or one by one. */
 static uint32_t way_of(const GpuMatmul *p, BurnDType dtype, GpuAddress address, int64_t along, int64_t across,
@@ -115,19 +156,24 @@ static uint32_t ways_of(const GpuMatmul *p, BurnDType dtype) {
   return 4 * left + 12 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->rhs_strides);
 }
 
-static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  const uint32_t variant = variant_of(gpu, kind->in, p);
-  const uint32_t ways = variant == 2 ? ways_of(p, kind->in) : 0;
-  const GpuKernelKey key = {
-      .text = GPU_TEXT_PRODUCT, .out = kind->out, .in = {kind->in, kind->in, kind->in}, .variant = variant + ways};
-  const int64_t groups = groups_of(p, variant);
-  GpuMatmul product = *p;
+/* `context`: the tile. */
+static BurnStatus start_tiles(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p) {
+  const uint32_t tile = *(const uint32_t *)context, ways = tile == LARGE ? ways_of(p, in) : 0;
+  const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT, .out = out, .in = {in, in, in}, .variant = tile + ways};
   GpuFunction *function = NULL;
-  if (groups == 0) return BURN_OK;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
+  return burn__gpu_launch(gpu, function, (uint64_t)(groups_of(p, tile) * p->parts), tiles[tile].threads, p, sizeof *p);
+}
+
+static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
+  GpuMatmul product = *p;
+  if (groups_of(p, SMALL) == 0) return BURN_OK;
+  const uint32_t tile = choose_tile(gpu, kind->in, &product);
   product.depth = depth_of(p->k);
-  return burn__gpu_launch(gpu, function, (uint64_t)groups, tiles[variant].threads, &product, sizeof product);
+  product.part_size = p->k > 0 ? rounded_up(rounded_up(p->k, product.parts), DEEPEST) * DEEPEST : 1;
+  product.parts = p->k > 0 ? rounded_up(p->k, product.part_size) : 1;
+  return by_parts(gpu, kind, &product, start_tiles, &tile);
 }
 
 static void drop_first_axis(GpuMatmul *p) {

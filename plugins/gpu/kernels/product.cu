@@ -1,9 +1,10 @@
-/* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE x TILE results, by
- * DEPTH steps of k at a time in shared memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4 0: 32 x 32
- * results, 4 x 4 a thread; 1: 64 x 64, 4 x 4; 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the
+/* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE x TILE results of a
+ * part of k, by DEPTH steps of it at a time in shared memory, a thread MINE x MINE of them in registers. BURN_VARIANT % 4
+ * 0: 32 x 32 results, 4 x 4 a thread; 1: 64 x 64, 4 x 4; 2: 128 x 128, 8 x 8. + 4 * how the left operand is read, + 12 * how the
  * right one is: 0 by elements; by four of them that lie beside each other along k (1), or across it (2).
  *
- * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Where results are what is
+ * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Parts of k have sums of their
+ * own, [parts, batches, m, n], and product_parts.cu adds these. Where results are what is
  * added in (f32, f64), k is cut into blocks of p.depth, but for the largest tiles on Vulkan, whose registers are full: they
  * lose a quarter of their speed. The blocks' sums are added one after the other; meanwhile the sum of those before lies in
  * the result's place. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added before the rounding. */
@@ -117,9 +118,9 @@ template <int WAY> static __device__ inline void burn_share(Four *tile, const A 
 }
 
 /* Adds to the sums what lies in the results' places, from which they are put there again where `leaves`, to begin anew. */
-static __device__ inline void burn_join_block(const GpuMatmul &p, A sum[MINE][MINE], int64_t batch, int64_t row,
+static __device__ inline void burn_join_block(const GpuMatmul &p, A sum[MINE][MINE], int64_t place, int64_t row,
                                               int64_t column, bool is_first, bool leaves) {
-  OUT *out = (OUT *)p.out + batch * p.m * p.n;
+  OUT *out = (OUT *)p.out + place * p.m * p.n;
 #pragma unroll
   for (int i = 0; i < MINE; i++) {
     const int64_t y = row + i / 4 * (SIDE * 4) + i % 4;
@@ -142,28 +143,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int number = (int)blockIdx.x % (rows * columns), band = number / (BAND * columns), in_band = number % (BAND * columns);
   const int high = rows - band * BAND < BAND ? rows - band * BAND : BAND;
   const int64_t row = (int64_t)(band * BAND + in_band % high) * TILE, column = (int64_t)(in_band / high) * TILE;
-  const int64_t batch = (int)blockIdx.x / (rows * columns);
+  const int rest = (int)blockIdx.x / (rows * columns), part = rest % (int)p.parts;
+  const int64_t batch = rest / (int)p.parts, place = part * p.batches + batch, from = part * p.part_size;
+  const int64_t steps = p.k - from < p.part_size ? p.k - from : p.part_size;
   const Places places = burn_places(p, batch);
   const Reads of_left = burn_reads<LEFT_WAY>(p.lhs_column == 1);
   const Reads of_right = burn_reads<RIGHT_WAY>(p.rhs_column != 1);
-  const IN0 *lhs = (const IN0 *)p.lhs + places.left + (row + of_left.line) * p.lhs_row + of_left.k * p.lhs_column;
-  const IN0 *rhs = (const IN0 *)p.rhs + places.right + (column + of_right.line) * p.rhs_column + of_right.k * p.rhs_row;
+  const IN0 *lhs = (const IN0 *)p.lhs + places.left + (row + of_left.line) * p.lhs_row + (from + of_left.k) * p.lhs_column;
+  const IN0 *rhs = (const IN0 *)p.rhs + places.right + (column + of_right.line) * p.rhs_column + (from + of_right.k) * p.rhs_row;
   const int64_t lhs_step = of_left.line_step * p.lhs_row + of_left.k_step * p.lhs_column;
   const int64_t rhs_step = of_right.line_step * p.rhs_column + of_right.k_step * p.rhs_row;
   const int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
   A sum[MINE][MINE], held_left[READS], held_right[READS];
   burn_clear<MINE, MINE>(sum);
   const int left_lines = burn_left(p.m - row, TILE), right_lines = burn_left(p.n - column, TILE);
-  burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, burn_left(p.k, DEPTH));
-  burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, burn_left(p.k, DEPTH));
-  for (int64_t k = 0, first = 0; first == 0 || k < p.k; first = k) { /* a block, with nothing of joining in its loop */
-    const int64_t end = IN_BLOCKS && p.k - k > p.depth ? k + p.depth : p.k;
+  burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, burn_left(steps, DEPTH));
+  burn_read<RIGHT_WAY>(held_right, rhs, rhs_step, of_right, right_lines, burn_left(steps, DEPTH));
+  for (int64_t k = 0, first = 0; first == 0 || k < steps; first = k) { /* a block, with nothing of joining in its loop */
+    const int64_t end = IN_BLOCKS && steps - k > p.depth ? k + p.depth : steps;
     for (; k < end; k += DEPTH) {
       burn_share<LEFT_WAY>(left, held_left, of_left);
       burn_share<RIGHT_WAY>(right, held_right, of_right);
       __syncthreads();
-      if (k + DEPTH < p.k) { /* the next tiles are under way while these are multiplied */
-        const int depth = burn_left(p.k - k - DEPTH, DEPTH);
+      if (k + DEPTH < steps) { /* the next tiles are under way while these are multiplied */
+        const int depth = burn_left(steps - k - DEPTH, DEPTH);
         lhs += DEPTH * p.lhs_column;
         rhs += DEPTH * p.rhs_row;
         burn_read<LEFT_WAY>(held_left, lhs, lhs_step, of_left, left_lines, depth);
@@ -172,14 +175,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       burn_multiply<MINE, MINE, SIDE, SIDE, DEPTH, UNROLLED>(sum, left + ty, right + tx);
       __syncthreads();
     }
-    if (IN_BLOCKS && p.k > p.depth)
-      burn_join_block(p, sum, batch, row + ty * 4, column + tx * 4, first == 0, k < p.k);
-    if (k >= p.k) break;
+    if (IN_BLOCKS && steps > p.depth)
+      burn_join_block(p, sum, place, row + ty * 4, column + tx * 4, first == 0, k < steps);
+    if (k >= steps) break;
   }
   burn_reload_parameters();
   const Ending ending = {p.bias, p.n};
   const int64_t m = p.m;
-  OUT *out = (OUT *)p.out + batch * m * ending.n;
+  OUT *out = (OUT *)p.out + place * m * ending.n;
   const bool whole = ending.n % 4 == 0 && (uint64_t)out % (4 * sizeof(OUT)) == 0;
 #pragma unroll
   for (int i = 0; i < MINE; i++) {
