@@ -23,8 +23,26 @@ static int64_t long_strip_width(const Ndarray *nd, int64_t outer, int64_t inner)
   return nd_min(width, inner);
 }
 
+#define ND_PACKED_ELEMENTS ((int64_t)1 << 20) /* of a packed strip, at most: it stays close to a processor */
+#define ND_PACKED_NARROWEST 64                /* shorter pieces of rows take memory longer to deliver */
+#define ND_PACKED_STRIPS 8 /* so many there are at least, for threads to share, where they are long */
+
+/* True if strips of f32 are packed; by the shape alone, as bits depend on it. One stretch of rows stays in the first
+ * cache anyway. */
+static bool packs(int64_t outer, int64_t count, int64_t inner, bool is_long) {
+  return count > ND_STRETCH && count * ND_PACKED_NARROWEST <= ND_PACKED_ELEMENTS &&
+         outer * (inner / ND_PACKED_NARROWEST) >= (is_long ? ND_PACKED_STRIPS : 1);
+}
+
+/* Columns of a packed strip; how many changes no bits. */
+static int64_t packed_width(const Ndarray *nd, int64_t outer, int64_t count, int64_t inner) {
+  const bool is_wide = count * ND_PACKED_WIDEST <= ND_PACKED_ELEMENTS &&
+                       outer * (inner / ND_PACKED_WIDEST) >= (int64_t)nd->host->thread_count();
+  return is_wide ? ND_PACKED_WIDEST : ND_PACKED_NARROWEST;
+}
+
 /* The job over [outer, count, inner] around the axis `dim` of x, by rows or strips; false if there is nothing to do. */
-static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, bool by_blocks) {
+static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, bool forward) {
   const int64_t outer = nd_axes_count(x, 0, dim), bytes = burn_dtype_bytes(x->header.dtype);
   job->count = x->shape[dim];
   job->inner = nd_axes_count(x, dim + 1, x->header.rank);
@@ -33,12 +51,16 @@ static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_
   job->part = 1;
   if (job->inner == 1) return true;
   job->is_long = job->count * nd_min(job->inner, ND_STRIP_NARROWEST) * bytes > ND_STRIP_BYTES;
-  if (!job->is_long) {
+  if (forward && x->header.dtype == BURN_DTYPE_F32 && packs(outer, job->count, job->inner, job->is_long)) {
+    job->part = packed_width(nd, outer, job->count, job->inner);
+    job->workers = nd_min((int64_t)nd->host->thread_count(), outer * job->count * job->inner / (ND_GRAIN / 4) + 1);
+  } else if (!job->is_long) {
     job->part = strip_width(job->count, job->inner, bytes);
   } else {
-    job->part = by_blocks ? nd_min(ND_COLUMNS, job->inner) : long_strip_width(nd, outer, job->inner);
+    job->part = forward ? nd_min(ND_COLUMNS, job->inner) : long_strip_width(nd, outer, job->inner);
   }
   job->rows *= (job->inner + job->part - 1) / job->part;
+  job->workers = nd_min(job->workers, job->rows);
   return true;
 }
 
@@ -66,6 +88,28 @@ static bool softmax_by_blocks(Ndarray *nd, NdRowJob *job, const NdFloatRows *loo
   return true;
 }
 
+/* Packed strips, which workers share. False when out of memory. */
+static bool softmax_by_packing(Ndarray *nd, NdRowJob *job, const NdFloatRows *loops) {
+  const int64_t stretches = (job->count + ND_STRETCH - 1) / ND_STRETCH;
+  const uint64_t bytes =
+      (uint64_t)(job->workers * (job->count * job->part + 2 * stretches * ND_PACKED_WIDEST)) * sizeof(float);
+  job->scratch = nd_pool_allocate(nd->pool, bytes);
+  if (!job->scratch) return false;
+  _Atomic int64_t taken = 0;
+  job->taken = &taken;
+  job->loop = loops->softmax_packed;
+  nd_parallel_for(nd, job->workers, 1, nd_run_row_job, job);
+  nd_pool_free(nd->pool, job->scratch, bytes);
+  return true;
+}
+
+static bool softmax_by_strips(Ndarray *nd, NdRowJob *job, const NdFloatRows *loops, int64_t element_bytes) {
+  if (job->workers > 0) return softmax_by_packing(nd, job, loops);
+  if (job->is_long) return softmax_by_blocks(nd, job, loops, element_bytes);
+  run_loop(nd, job, loops->softmax_strips, job->rows, job->count * job->part);
+  return true;
+}
+
 BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype) {
   return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
                  burn_dtype_name(dtype));
@@ -85,9 +129,9 @@ static BurnStatus run_softmax(Ndarray *nd, const BurnOpCall *call) {
   NdRowJob job = {.x = nd_data(x), .out = nd_data(out), .is_log = call->op == BURN_OP_log_softmax};
   job.stream = nd_streams(out, x, NULL);
   if (cut_job(nd, &job, input, (uint32_t)call->attrs[0].value.i64, true)) {
-    if (!job.is_long) {
-      run_loop(nd, &job, job.inner == 1 ? loops->softmax : loops->softmax_strips, job.rows, job.count * job.part);
-    } else if (!softmax_by_blocks(nd, &job, loops, burn_dtype_bytes(input->header.dtype))) {
+    if (job.inner == 1) {
+      run_loop(nd, &job, loops->softmax, job.rows, job.count);
+    } else if (!softmax_by_strips(nd, &job, loops, burn_dtype_bytes(input->header.dtype))) {
       nd_release(nd, out);
       out = NULL;
     }

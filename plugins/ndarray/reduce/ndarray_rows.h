@@ -16,6 +16,9 @@
 #define ND_COLUMNS 1024
 #define ND_STRETCH 64
 
+/* Most columns of a packed strip. */
+#define ND_PACKED_WIDEST 128
+
 /* Results from this size on are written past the caches, unless they replace an input: twice the second-level cache of
  * today's processors. */
 #define ND_ROWS_STREAM_BYTES ((int64_t)4 << 20)
@@ -88,6 +91,9 @@ struct NdRowJob {
   void *out, *sums;
   void *maxima;          /* with sums (f64) of softmax over long strips: [.., blocks, inner] */
   int64_t block, blocks; /* rows of a block of these, and how many there are */
+  void *scratch; /* of softmax over packed strips: for each worker [count, part] and [2, stretches, ND_PACKED_WIDEST] */
+  int64_t workers;
+  _Atomic int64_t *taken; /* strips that workers have */
   double epsilon;
   bool is_log;  /* of softmax */
   bool is_long; /* no cache holds a strip */
@@ -111,6 +117,7 @@ static inline void nd_moments_join(NdMoments *all, const NdMoments *part) {
 typedef struct NdFloatRows {
   NdRowLoop softmax, softmax_strips;                            /* log_softmax too; items of the second are strips */
   NdRowLoop softmax_blocks, softmax_join, softmax_write_blocks; /* items are (.., block, strip), strips, and as first */
+  NdRowLoop softmax_packed;                                     /* items are workers; NULL for f64 */
   NdRowLoop softmax_backward, softmax_backward_strips;          /* x is the output of the forward pass */
   NdRowLoop cross_entropy;                                      /* out [rows] of f64: the loss of each row */
   NdRowLoop cross_entropy_backward; /* grad points at one number, by which all is multiplied */

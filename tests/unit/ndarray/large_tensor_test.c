@@ -283,21 +283,21 @@ static void test_places_in_columns(void **state) {
 
 /* Maxima grow along the columns; column 0 has nothing but -infinity, 1 a NaN, 2 begins with more -infinities than a block
  * has rows. */
-static void fill_columns(float *x, int64_t columns) {
-  for (int64_t i = 0; i < ROWS * columns; i++) {
+static void fill_columns(float *x, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows * columns; i++) {
     const int64_t r = i / columns, c = i % columns;
     x[i] = (float)(i * 7919 % 1009) / 200.0f + (float)r * 0.003f;
     if (c == 0 || (c == 2 && r < 300)) x[i] = -INFINITY;
   }
-  x[150 * columns + 1] = NAN;
+  x[rows / 3 * columns + 1] = NAN;
 }
 
-static void expect_softmax(const float *x, int64_t columns, const float *found, const float *logarithms) {
+static void expect_softmax(const float *x, int64_t rows, int64_t columns, const float *found, const float *logarithms) {
   for (int64_t c = 0; c < columns; c++) {
     double max = -(double)INFINITY, sum = 0;
-    for (int64_t r = 0; r < ROWS; r++) max = fmax(max, (double)x[r * columns + c]);
-    for (int64_t r = 0; r < ROWS; r++) sum += exp((double)x[r * columns + c] - max);
-    for (int64_t r = 0; r < ROWS; r++) {
+    for (int64_t r = 0; r < rows; r++) max = fmax(max, (double)x[r * columns + c]);
+    for (int64_t r = 0; r < rows; r++) sum += exp((double)x[r * columns + c] - max);
+    for (int64_t r = 0; r < rows; r++) {
       const int64_t at = r * columns + c;
       const double logarithm = (double)x[at] - max - log(sum), wanted = exp(logarithm);
       if (isnan(wanted) ? isnan(found[at]) && isnan(logarithms[at])
@@ -311,20 +311,20 @@ static void expect_softmax(const float *x, int64_t columns, const float *found, 
 }
 
 /* By the definition, and with the same bits on all instruction sets. */
-static void expect_softmax_columns(int64_t columns) {
-  const size_t bytes = sizeof(float) * (size_t)(ROWS * columns);
+static void expect_softmax_columns(int64_t rows, int64_t columns) {
+  const size_t bytes = sizeof(float) * (size_t)(rows * columns);
   float *x = malloc(bytes), *first = NULL;
   assert_non_null(x);
-  fill_columns(x, columns);
+  fill_columns(x, rows, columns);
   for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
     BurnDevice *device = isa_device_open(stacks[s]);
     if (!device) continue;
-    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, columns));
+    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(rows, columns));
     float *logarithms = bytes_of(burn_log_softmax(C(input), 0), bytes),
           *found = bytes_of(burn_softmax(input, 0), bytes);
-    expect_softmax(x, columns, found, logarithms);
+    expect_softmax(x, rows, columns, found, logarithms);
     if (first) { /* any NaN is like any other */
-      for (int64_t i = 0; i < ROWS * columns; i++)
+      for (int64_t i = 0; i < rows * columns; i++)
         if (!isnan(first[i])) assert_memory_equal(first + i, found + i, sizeof *found);
     }
     free(logarithms);
@@ -338,11 +338,19 @@ static void expect_softmax_columns(int64_t columns) {
   free(x);
 }
 
-/* One block of rows, and several. */
+/* Few columns: one block of rows, and several. More: packed strips of several stretches of rows, in lines of memory and
+ * not. One stretch of rows, one and a row, and two; one strip, and one with a column of the next. */
 static void test_softmax_columns(void **state) {
   (void)state;
-  expect_softmax_columns(70);
-  expect_softmax_columns(1100);
+  expect_softmax_columns(ROWS, 70);
+  expect_softmax_columns(ROWS, 500);
+  expect_softmax_columns(ROWS, 1024);
+  expect_softmax_columns(ROWS, 1100);
+  for (int64_t rows = 64; rows <= 128; rows += rows == 64 ? 1 : 63) {
+    expect_softmax_columns(rows, 64);
+    expect_softmax_columns(rows, 129);
+    expect_softmax_columns(rows, 16384 + 5);
+  }
 }
 
 /* -- what elements are copied ----------------------------------------------------------------- */
