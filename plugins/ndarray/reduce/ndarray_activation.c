@@ -23,26 +23,8 @@ static int64_t long_strip_width(const Ndarray *nd, int64_t outer, int64_t inner)
   return nd_min(width, inner);
 }
 
-#define ND_PACKED_ELEMENTS ((int64_t)1 << 20) /* of a packed strip, at most: it stays close to a processor */
-#define ND_PACKED_NARROWEST 64                /* shorter pieces of rows take memory longer to deliver */
-#define ND_PACKED_STRIPS 8 /* so many there are at least, for threads to share, where they are long */
-
-/* True if strips of f32 are packed; by the shape alone, as bits depend on it. One stretch of rows stays in the first
- * cache anyway. */
-static bool packs(int64_t outer, int64_t count, int64_t inner, bool is_long) {
-  return count > ND_STRETCH && count * ND_PACKED_NARROWEST <= ND_PACKED_ELEMENTS &&
-         outer * (inner / ND_PACKED_NARROWEST) >= (is_long ? ND_PACKED_STRIPS : 1);
-}
-
-/* Columns of a packed strip; how many changes no bits. */
-static int64_t packed_width(const Ndarray *nd, int64_t outer, int64_t count, int64_t inner) {
-  const bool is_wide = count * ND_PACKED_WIDEST <= ND_PACKED_ELEMENTS &&
-                       outer * (inner / ND_PACKED_WIDEST) >= (int64_t)nd->host->thread_count();
-  return is_wide ? ND_PACKED_WIDEST : ND_PACKED_NARROWEST;
-}
-
 /* The job over [outer, count, inner] around the axis `dim` of x, by rows or strips; false if there is nothing to do. */
-static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, bool forward) {
+static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, bool by_blocks) {
   const int64_t outer = nd_axes_count(x, 0, dim), bytes = burn_dtype_bytes(x->header.dtype);
   job->count = x->shape[dim];
   job->inner = nd_axes_count(x, dim + 1, x->header.rank);
@@ -51,16 +33,12 @@ static bool cut_job(const Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_
   job->part = 1;
   if (job->inner == 1) return true;
   job->is_long = job->count * nd_min(job->inner, ND_STRIP_NARROWEST) * bytes > ND_STRIP_BYTES;
-  if (forward && x->header.dtype == BURN_DTYPE_F32 && packs(outer, job->count, job->inner, job->is_long)) {
-    job->part = packed_width(nd, outer, job->count, job->inner);
-    job->workers = nd_min((int64_t)nd->host->thread_count(), outer * job->count * job->inner / (ND_GRAIN / 4) + 1);
-  } else if (!job->is_long) {
+  if (!job->is_long) {
     job->part = strip_width(job->count, job->inner, bytes);
   } else {
-    job->part = forward ? nd_min(ND_COLUMNS, job->inner) : long_strip_width(nd, outer, job->inner);
+    job->part = by_blocks ? nd_min(ND_COLUMNS, job->inner) : long_strip_width(nd, outer, job->inner);
   }
   job->rows *= (job->inner + job->part - 1) / job->part;
-  job->workers = nd_min(job->workers, job->rows);
   return true;
 }
 
@@ -88,24 +66,14 @@ static bool softmax_by_blocks(Ndarray *nd, NdRowJob *job, const NdFloatRows *loo
   return true;
 }
 
-/* Packed strips, which workers share. False when out of memory. */
-static bool softmax_by_packing(Ndarray *nd, NdRowJob *job, const NdFloatRows *loops) {
-  const int64_t stretches = (job->count + ND_STRETCH - 1) / ND_STRETCH;
-  const uint64_t bytes =
-      (uint64_t)(job->workers * (job->count * job->part + 2 * stretches * ND_PACKED_WIDEST)) * sizeof(float);
-  job->scratch = nd_pool_allocate(nd->pool, bytes);
-  if (!job->scratch) return false;
-  _Atomic int64_t taken = 0;
-  job->taken = &taken;
-  job->loop = loops->softmax_packed;
-  nd_parallel_for(nd, job->workers, 1, nd_run_row_job, job);
-  nd_pool_free(nd->pool, job->scratch, bytes);
-  return true;
-}
-
-static bool softmax_by_strips(Ndarray *nd, NdRowJob *job, const NdFloatRows *loops, int64_t element_bytes) {
-  if (job->workers > 0) return softmax_by_packing(nd, job, loops);
-  if (job->is_long) return softmax_by_blocks(nd, job, loops, element_bytes);
+/* Strips along the axis `dim`. False when out of memory. */
+static bool softmax_by_strips(Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, const NdFloatRows *loops) {
+  const int64_t outer = nd_axes_count(x, 0, dim);
+  if (job->count > ND_STRETCH && nd_packs(x->header.dtype, 1, outer, job->count, job->inner)) {
+    job->kind = job->is_log ? ND_PACKED_LOG_SOFTMAX : ND_PACKED_SOFTMAX;
+    return nd_run_packed(nd, job, outer);
+  }
+  if (job->is_long) return softmax_by_blocks(nd, job, loops, burn_dtype_bytes(x->header.dtype));
   run_loop(nd, job, loops->softmax_strips, job->rows, job->count * job->part);
   return true;
 }
@@ -128,16 +96,30 @@ static BurnStatus run_softmax(Ndarray *nd, const BurnOpCall *call) {
   }
   NdRowJob job = {.x = nd_data(x), .out = nd_data(out), .is_log = call->op == BURN_OP_log_softmax};
   job.stream = nd_streams(out, x, NULL);
-  if (cut_job(nd, &job, input, (uint32_t)call->attrs[0].value.i64, true)) {
+  const uint32_t dim = (uint32_t)call->attrs[0].value.i64;
+  if (cut_job(nd, &job, input, dim, true)) {
     if (job.inner == 1) {
       run_loop(nd, &job, loops->softmax, job.rows, job.count);
-    } else if (!softmax_by_strips(nd, &job, loops, burn_dtype_bytes(input->header.dtype))) {
+    } else if (!softmax_by_strips(nd, &job, input, dim, loops)) {
       nd_release(nd, out);
       out = NULL;
     }
   }
   nd_release(nd, x);
   return nd_finish(nd, call, out);
+}
+
+/* The gradient around the axis `dim`. False when out of memory. */
+static bool softmax_backward(Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, const NdFloatRows *loops) {
+  if (!cut_job(nd, job, x, dim, false)) return true;
+  const int64_t outer = nd_axes_count(x, 0, dim);
+  if (job->count > ND_STRETCH && nd_packs(x->header.dtype, 2, outer, job->count, job->inner)) {
+    job->kind = job->is_log ? ND_PACKED_LOG_GRADIENT : ND_PACKED_GRADIENT;
+    return nd_run_packed(nd, job, outer);
+  }
+  const NdRowLoop loop = job->inner == 1 ? loops->softmax_backward : loops->softmax_backward_strips;
+  run_loop(nd, job, loop, job->rows, job->count * job->part);
+  return true;
 }
 
 static BurnStatus run_softmax_backward(Ndarray *nd, const BurnOpCall *call) {
@@ -147,17 +129,16 @@ static BurnStatus run_softmax_backward(Ndarray *nd, const BurnOpCall *call) {
   NdTensor *out = nd_output(nd, call, 0);
   NdTensor *grad = out ? nd_contiguous(nd, nd_tensor(call->inputs[0])) : NULL;
   NdTensor *output = grad ? nd_contiguous(nd, input) : NULL;
-  if (output) {
+  bool fits = output != NULL;
+  if (fits) {
     NdRowJob job = {.x = nd_data(output),
                     .grad = nd_data(grad),
                     .out = nd_data(out),
                     .is_log = call->op == BURN_OP_log_softmax_backward,
                     .stream = nd_streams(out, grad, output)};
-    if (cut_job(nd, &job, input, (uint32_t)call->attrs[0].value.i64, false)) {
-      const NdRowLoop loop = job.inner == 1 ? loops->softmax_backward : loops->softmax_backward_strips;
-      run_loop(nd, &job, loop, job.rows, job.count * job.part);
-    }
-  } else {
+    fits = softmax_backward(nd, &job, input, (uint32_t)call->attrs[0].value.i64, loops);
+  }
+  if (!fits) {
     nd_release(nd, out);
     out = NULL;
   }

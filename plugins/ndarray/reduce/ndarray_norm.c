@@ -60,9 +60,67 @@ static const void *data_or_null(const NdTensor *x) { return x ? nd_data(x) : NUL
 
 /* -- layer norm ------------------------------------------------------------------------------- */
 
+/* True if the elements of x lie without gaps, as [outer, count, inner] where count is the last axis. */
+static bool turned_view(const NdTensor *x, int64_t *outer, int64_t *inner) {
+  const uint32_t rank = x->header.rank;
+  int64_t dense = 1;
+  *outer = *inner = 0;
+  for (uint32_t seen = 0; seen < rank;) {
+    uint32_t i = 0;
+    while (i < rank && (x->shape[i] == 1 || x->strides[i] != dense)) i++; /* the axis with the next larger step */
+    if (i == rank) break;
+    if (i == rank - 1) *inner = dense;
+    dense *= x->shape[i];
+    if (x->shape[i] == 0 || ++seen == rank) break;
+  }
+  if (dense == 0 || *inner == 0 || dense != burn_primitive_count(&x->header)) return false;
+  *outer = dense / (*inner * x->shape[rank - 1]);
+  return true;
+}
+
+/* A new tensor with the strides of x; NULL when out of memory. */
+static NdTensor *new_like(Ndarray *nd, const BurnTensorDesc *desc, const NdTensor *x) {
+  NdTensor *base = nd_new(nd, desc);
+  NdTensor *out = base ? nd_view(nd, base, desc->rank, desc->shape, x->strides, 0) : NULL;
+  nd_release(nd, base);
+  return out;
+}
+
+/* Layer norm of a transposed tensor, whose result is transposed the same way. */
+static BurnStatus run_turned_layer_norm(Ndarray *nd, const BurnOpCall *call, int64_t outer, int64_t inner) {
+  NdTensor *x = nd_tensor(call->inputs[0]), *out = new_like(nd, &call->output_descs[0], x);
+  NdTensor *gamma = out ? nd_contiguous(nd, nd_tensor(call->inputs[1])) : NULL;
+  NdTensor *beta = gamma && call->inputs[2] ? nd_contiguous(nd, nd_tensor(call->inputs[2])) : NULL;
+  bool fits = gamma && (beta || !call->inputs[2]);
+  if (fits) {
+    NdRowJob job = {.kind = ND_PACKED_NORM,
+                    .count = x->shape[x->header.rank - 1],
+                    .inner = inner,
+                    .x = nd_data(x),
+                    .gamma = nd_data(gamma),
+                    .beta = data_or_null(beta),
+                    .out = nd_data(out),
+                    .epsilon = BURN_ATTRS(layer_norm, call)->epsilon.value.f64,
+                    .stream = nd_streams(out, x, NULL)};
+    fits = nd_run_packed(nd, &job, outer);
+  }
+  if (!fits) {
+    nd_release(nd, out);
+    out = NULL;
+  }
+  nd_release(nd, gamma);
+  nd_release(nd, beta);
+  return nd_finish(nd, call, out);
+}
+
 static BurnStatus run_layer_norm(Ndarray *nd, const BurnOpCall *call) {
   const BurnPrimitive *x = call->inputs[0];
   const NdFloatRows *loops = nd_float_rows(nd, x->dtype);
+  int64_t outer, inner;
+  if (turned_view(nd_tensor(call->inputs[0]), &outer, &inner) && inner > 1 &&
+      nd_packs(x->dtype, 1, outer, x->shape[x->rank - 1], inner)) {
+    return run_turned_layer_norm(nd, call, outer, inner);
+  }
   NdTensor *inputs[3] = {NULL, NULL, NULL}, *out;
   if (!loops) return nd_no_float_rows(nd, call, x->dtype);
   const BurnStatus status = begin(nd, call, inputs, &out);

@@ -67,6 +67,12 @@ static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const 
          !(second && out->storage == second->storage);
 }
 
+/* Packed strips of columns (ndarray_packed.c): whether one or two row-major inputs [outer, count, inner] go over them,
+ * by the shape alone, as bits depend on it; and a job of ND_PACKED_*, which has inner, count and pointers. False when
+ * out of memory. */
+bool nd_packs(BurnDType dtype, int64_t inputs, int64_t outer, int64_t count, int64_t inner);
+bool nd_run_packed(Ndarray *nd, NdRowJob *job, int64_t outer);
+
 /* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_activation.c */
 BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype);
 

@@ -16,8 +16,15 @@
 #define ND_COLUMNS 1024
 #define ND_STRETCH 64
 
-/* Most columns of a packed strip. */
+/* Most columns of a packed strip, and what is computed by them. */
 #define ND_PACKED_WIDEST 128
+enum {
+  ND_PACKED_SOFTMAX,
+  ND_PACKED_LOG_SOFTMAX,
+  ND_PACKED_NORM,
+  ND_PACKED_GRADIENT, /* of softmax; from here on there are two inputs */
+  ND_PACKED_LOG_GRADIENT
+};
 
 /* Results from this size on are written past the caches, unless they replace an input: twice the second-level cache of
  * today's processors. */
@@ -91,8 +98,9 @@ struct NdRowJob {
   void *out, *sums;
   void *maxima;          /* with sums (f64) of softmax over long strips: [.., blocks, inner] */
   int64_t block, blocks; /* rows of a block of these, and how many there are */
-  void *scratch; /* of softmax over packed strips: for each worker [count, part] and [2, stretches, ND_PACKED_WIDEST] */
-  int64_t workers;
+  uint32_t kind;         /* of packed strips: ND_PACKED_* */
+  void *scratch;         /* for each worker [count, part], then that once more or [2, stretches, ND_PACKED_WIDEST] */
+  int64_t scratch_elements;
   _Atomic int64_t *taken; /* strips that workers have */
   double epsilon;
   bool is_log;  /* of softmax */
@@ -117,7 +125,6 @@ static inline void nd_moments_join(NdMoments *all, const NdMoments *part) {
 typedef struct NdFloatRows {
   NdRowLoop softmax, softmax_strips;                            /* log_softmax too; items of the second are strips */
   NdRowLoop softmax_blocks, softmax_join, softmax_write_blocks; /* items are (.., block, strip), strips, and as first */
-  NdRowLoop softmax_packed;                                     /* items are workers; NULL for f64 */
   NdRowLoop softmax_backward, softmax_backward_strips;          /* x is the output of the forward pass */
   NdRowLoop cross_entropy;                                      /* out [rows] of f64: the loss of each row */
   NdRowLoop cross_entropy_backward; /* grad points at one number, by which all is multiplied */
@@ -159,6 +166,7 @@ typedef struct NdRows {
   NdFold folds[ND_FOLD_COUNT][ND_DTYPE_COUNT];
   NdFinder finders[ND_DTYPE_COUNT];
   NdFloatRows f32, f64;
+  NdRowLoop packed_strips; /* of f32; items are workers */
   NdAdamLoop adam_f32, adam_f64;
   NdDescent descent_f32, descent_f64;
 } NdRows;

@@ -97,6 +97,7 @@ RUN(max_dim, burn_max_dim(T(0), AXIS))
 RUN(argmax, burn_argmax(T(0), AXIS))
 RUN(cumsum, burn_cumsum(T(0), AXIS))
 RUN(softmax, burn_softmax(T(0), AXIS))
+RUN(log_softmax, burn_log_softmax(T(0), AXIS))
 RUN_BACKWARD(softmax_grad, burn_softmax(T(0), AXIS))
 RUN(sort, burn_sort(T(0), 0))
 RUN(topk, burn_topk(T(0), ARG(1), 0)) /* n, k */
@@ -385,6 +386,7 @@ const Kind op_kinds[] = {
     PLAIN(argmax, matrix),
     PLAIN(cumsum, matrix),
     PLAIN(softmax, matrix),
+    PLAIN(log_softmax, matrix),
     TRACKED(softmax_grad, matrix_leaf),
     PLAIN(sort, one),
     PLAIN(topk, one),

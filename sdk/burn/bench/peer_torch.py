@@ -169,6 +169,7 @@ along("max_dim", lambda x, axis: torch.amax(x, axis, keepdim=True))
 along("argmax", lambda x, axis: torch.argmax(x, axis, keepdim=True))
 along("cumsum", torch.cumsum)
 along("softmax", torch.softmax)
+along("log_softmax", torch.log_softmax)
 
 
 @kind
