@@ -279,6 +279,39 @@ static void test_places_in_columns(void **state) {
   }
 }
 
+/* -- extremes of columns ---------------------------------------------------------------------- */
+
+/* Column 3 has a NaN, 5 nothing but zeros of both signs, of which the first stays; 7 nothing but -infinity. */
+static void test_extremes_of_columns(void **state) {
+  (void)state;
+  enum { WIDTH = 1100 };
+  float *x = malloc(sizeof *x * (size_t)ROWS * WIDTH);
+  assert_non_null(x);
+  for (int64_t i = 0; i < (int64_t)ROWS * WIDTH; i++) {
+    const int64_t r = i / WIDTH, c = i % WIDTH;
+    x[i] = c == 5 ? (r % 3 == 0 ? -0.0f : 0.0f) : c == 7 ? -INFINITY : (float)(i * 7919 % 100003) - 50000.0f;
+  }
+  x[1500 * WIDTH + 3] = NAN;
+  for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
+    BurnDevice *device = isa_device_open(stacks[s]);
+    if (!device) continue;
+    BurnTensor *input = burn_tensor_f32(device, x, BURN_SHAPE(ROWS, WIDTH));
+    float *largest = bytes_of(burn_max_dim(C(input), 0), WIDTH * sizeof(float));
+    float *smallest = bytes_of(burn_min_dim(input, 0), WIDTH * sizeof(float));
+    for (int64_t c = 0; c < WIDTH; c++) {
+      float most = x[c], least = x[c];
+      for (int64_t r = 1; r < ROWS; r++) most = fmaxf(most, x[r * WIDTH + c]), least = fminf(least, x[r * WIDTH + c]);
+      if (c == 3) assert_true(isnan(largest[c]) && isnan(smallest[c]));
+      if (c != 3) assert_true(largest[c] == most && smallest[c] == least);
+    }
+    assert_true(signbit(largest[5]) && signbit(smallest[5]));
+    free(largest);
+    free(smallest);
+    burn_device_close(device);
+  }
+  free(x);
+}
+
 /* -- softmax along columns -------------------------------------------------------------------- */
 
 /* Maxima grow along the columns; column 0 has nothing but -infinity, 1 a NaN, 2 begins with more -infinities than a block
@@ -590,6 +623,7 @@ int main(void) {
       cmocka_unit_test(test_scans),
       cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_places_in_columns),
+      cmocka_unit_test(test_extremes_of_columns),
       cmocka_unit_test(test_softmax_columns),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_short_rows),
