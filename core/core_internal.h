@@ -199,6 +199,33 @@ BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call);
 /* Releases what a call that failed, or gave what was not promised, has made. */
 void burn__drop_outputs(const BurnBackend *backend, const BurnOpCall *call);
 
+/* -- what plugins gave with success (given.c) ------------------------------------------------- */
+
+/* True where x is a tensor of this shape and dtype. */
+static inline bool burn__is_as(const BurnPrimitive *x, const BurnTensorDesc *desc) {
+  if (!x || x->dtype != desc->dtype || x->rank != desc->rank || !x->shape) return false;
+  for (uint32_t i = 0; i < desc->rank; i++) {
+    if (x->shape[i] != desc->shape[i]) return false;
+  }
+  return true;
+}
+/* The failure of one that is not, of whoever asked `from` for it; *x is released and NULL. Without a desc any shape
+ * would have done. */
+BurnStatus burn__wrong_given(const BurnBackend *from, const char *asked, const BurnTensorDesc *desc,
+                             BurnPrimitive **x) BURN__COLD;
+static inline BurnStatus burn__check_given(const BurnBackend *from, const char *asked, const BurnTensorDesc *desc,
+                                           BurnPrimitive **x) {
+  return desc ? burn__is_as(*x, desc) ? BURN_OK : burn__wrong_given(from, asked, desc, x)
+         : *x ? BURN_OK
+              : burn__wrong_given(from, asked, NULL, x);
+}
+/* `create` and `adopt` of a table, with that check. */
+BurnStatus burn__backend_create(const BurnBackend *backend, const BurnTensorDesc *desc, const void *data,
+                                BurnPrimitive **out);
+BurnStatus burn__backend_adopt(const BurnBackend *backend, BurnPrimitive *below, BurnPrimitive **out);
+/* get_interface of an instance; one without a table is none. */
+bool burn__backend_ask(const BurnBackend *backend, const char *name, BurnInterface *out);
+
 /* -- plugins and stacks (plugin_*.c, stack*.c) ------------------------------------------------ */
 
 /* Why a plugin cannot be used (refusals.def). */

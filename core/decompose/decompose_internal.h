@@ -70,7 +70,7 @@ static inline BurnPrimitive *constant(BurnBuilder *b, BurnDType dtype, const int
   BurnTensorDesc desc = {dtype, rank, {0}};
   for (uint32_t i = 0; i < rank; i++) desc.shape[i] = shape[i];
   BurnPrimitive *result = NULL;
-  burn_builder_fail(b, b->backend->create(b->backend->self, &desc, data, &result));
+  burn_builder_fail(b, burn__backend_create(b->backend, &desc, data, &result));
   return burn_build_own(b, result);
 }
 /* The dtype to compute in where halves have too few digits. */

@@ -64,6 +64,18 @@ BURN__INLINE BurnStatus infer(const BurnDevice *device, const BurnOpInfo *info, 
   return status;
 }
 
+/* The results are those that the shape rule promised: whoever reads them goes by their headers. */
+BURN__INLINE BurnStatus check_results(const BurnBackend *top, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    if (burn__is_as(call->outputs[i], &call->output_descs[i])) continue;
+    const BurnStatus status =
+        burn__wrong_given(top, burn__op_name(call->op), &call->output_descs[i], &call->outputs[i]);
+    burn__drop_outputs(top, call);
+    return status;
+  }
+  return BURN_OK;
+}
+
 /* Runs the call on primitives; outputs are set only on success. */
 BURN__INLINE BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *inputs, uint32_t input_count,
                             const BurnAttr *attrs, uint32_t attr_count, BurnPrimitive **outputs,
@@ -77,6 +89,7 @@ BURN__INLINE BurnStatus run(BurnDevice *device, uint32_t op, BurnTensor *const *
   const BurnOpInfo *info = burn__op_info(op);
   BurnStatus status = infer(device, info, &call, descs);
   if (status == BURN_OK) status = burn__invoke_complete(&device->top->backend, info, &call);
+  if (status == BURN_OK) status = check_results(&device->top->backend, &call);
   if (primitives != few) free(primitives);
   return status;
 }
@@ -169,16 +182,15 @@ typedef struct JoinedCalls {
 /* "burn.calls" of the top of a stack, if calls of the op are to go there. A decorator that only passes the question on
  * has to see the calls itself. */
 static const BurnCallsInterface *joiner(const BurnInstance *top, uint32_t op, void **self) {
-  BurnInterface here = {NULL, NULL}, below = {NULL, NULL};
+  BurnInterface here, below;
   const BurnInstance *next = top->next;
   if (op >= BURN_OP_LIMIT || top->support[op] != BURN_SUPPORT_YES) return NULL;
-  if (!top->backend.get_interface(top->backend.self, BURN_CALLS_INTERFACE, 1, &here)) return NULL;
-  if (next && next->backend.get_interface(next->backend.self, BURN_CALLS_INTERFACE, 1, &below) &&
-      below.self == here.self)
-    return NULL;
+  if (!burn__backend_ask(&top->backend, BURN_CALLS_INTERFACE, &here)) return NULL;
+  if (next && burn__backend_ask(&next->backend, BURN_CALLS_INTERFACE, &below) && below.self == here.self) return NULL;
   const BurnCallsInterface *table = here.table;
   *self = here.self;
-  return table->struct_size >= BURN_CALLS_INTERFACE_MIN_BYTES && table->joins(here.self, op) ? table : NULL;
+  const bool is_whole = table->struct_size >= BURN_CALLS_INTERFACE_MIN_BYTES && table->joins && table->submit_many;
+  return is_whole && table->joins(here.self, op) ? table : NULL;
 }
 
 /* Fills in call `index`; false if it would fail. */
@@ -192,6 +204,17 @@ static bool join(const BurnOpInfo *op, BurnTensor *const *inputs, uint32_t input
   return infer(*device, op, &one->call, one->descs) == BURN_OK;
 }
 
+/* What was given away is gone, and what is missing cannot be made again: all of them fail. */
+static BURN__COLD void fail_joined(const BurnBackend *top, const BurnOpInfo *op, size_t count,
+                                   BurnTensor *const *inputs, uint32_t input_count, BurnTensor **outputs,
+                                   JoinedCalls joined, BurnStatus status) {
+  for (size_t i = 0; i < count; i++) {
+    burn__drop_outputs(top, &joined.each[i].call);
+    for (uint32_t k = 0; k < op->output_count; k++) outputs[i * op->output_count + k] = burn__tensor_failed(status);
+  }
+  burn__tensor_take_all(inputs, (uint32_t)count * input_count, op->name);
+}
+
 /* All calls as one; false, and nothing done, where that cannot be. */
 static bool submit_joined(const BurnCallsInterface *table, void *self, const BurnOpInfo *op, size_t count,
                           BurnTensor *const *inputs, uint32_t input_count, const BurnAttr *attrs, BurnTensor **outputs,
@@ -203,6 +226,13 @@ static bool submit_joined(const BurnCallsInterface *table, void *self, const Bur
     joined.list[i] = &one->call;
   }
   if (table->submit_many(self, joined.list, count) != BURN_OK) return false;
+  const BurnBackend *top = &device->top->backend;
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < count && status == BURN_OK; i++) status = check_results(top, &joined.each[i].call);
+  if (status != BURN_OK) {
+    fail_joined(top, op, count, inputs, input_count, outputs, joined, status);
+    return true;
+  }
   for (size_t i = 0; i < count; i++) {
     exchange(device, op->op, inputs + i * input_count, input_count, joined.each[i].outputs,
              outputs + i * op->output_count, op->output_count);

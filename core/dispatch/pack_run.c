@@ -27,7 +27,7 @@ static BurnStatus run_kernel(const BurnBackend *backend, const BurnKernel *kerne
   BurnStatus status = BURN_OK;
   bool readable = true;
   for (uint32_t i = 0; i < call->output_count && status == BURN_OK && readable; i++) {
-    status = backend->create(backend->self, &call->output_descs[i], NULL, &call->outputs[i]);
+    status = burn__backend_create(backend, &call->output_descs[i], NULL, &call->outputs[i]);
     readable = status == BURN_OK && view_of(call->outputs[i], &outputs[i]);
   }
   if (status == BURN_OK && readable) {
@@ -97,7 +97,8 @@ static struct BurnInstanceKernel *load_kernel(BurnInstance *instance, const Burn
                                               const BurnDeviceKernel *kernel, const BurnDeviceCode *code) {
   struct BurnInstanceKernel *entry = calloc(1, sizeof *entry);
   if (!entry) return NULL;
-  const BurnStatus status = device->kernel_load(self, code, kernel->entry, &entry->loaded);
+  BurnStatus status = device->kernel_load(self, code, kernel->entry, &entry->loaded);
+  if (status == BURN_OK && !entry->loaded) status = BURN_FAIL(INTERNAL, "it reports success, but gave no kernel");
   if (status != BURN_OK) {
     burn__log(BURN_LOG_WARN, "kernels", "%s: its kernel '%s' cannot be loaded on '%s': %s", kernel->op, kernel->entry,
               instance->label, burn_status_message(status));
@@ -219,7 +220,7 @@ static bool is_on_host(BurnInstance *instance) {
   const BurnTensorDesc one = {BURN_DTYPE_F32, 1, {1}};
   const BurnBackend *backend = &instance->backend;
   BurnPrimitive *x = NULL;
-  if (backend->create(backend->self, &one, NULL, &x) != BURN_OK) return false;
+  if (burn__backend_create(backend, &one, NULL, &x) != BURN_OK) return false;
   known = x->flags & BURN_PRIMITIVE_HOST_MEMORY ? ON_HOST : ELSEWHERE;
   backend->release(backend->self, x);
   atomic_store_explicit(&instance->memory, known, memory_order_relaxed);

@@ -212,8 +212,8 @@ void burn__instance_release(BurnInstance *instance) {
 BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out) {
   BurnInstance *found = NULL;
   for (BurnInstance *instance = top; instance; instance = instance->next) {
-    BurnInterface here = {NULL, NULL};
-    const bool has = instance->backend.get_interface(instance->backend.self, name, 1, &here) != 0;
+    BurnInterface here;
+    const bool has = burn__backend_ask(&instance->backend, name, &here);
     if (found && (!has || here.self != out->self)) return found; /* the level before had it from itself */
     if (has) {
       found = instance;

@@ -38,6 +38,7 @@ BurnTensor *burn_require_grad(BurnTensor *x) {
   BurnStatus status = enter(x, "require_grad");
   const bool entered = status == BURN_OK;
   if (entered) status = interface_of(x->device)->require_grad(x->device->autodiff_interface.self, x->primitive, &out);
+  if (status == BURN_OK) status = burn__check_given(&x->device->autodiff->backend, "require_grad", NULL, &out);
   BurnTensor *result = replace(x, "require_grad", status, status == BURN_OK ? x->device : NULL, out);
   if (entered) burn__work_leave();
   return result;
@@ -59,6 +60,7 @@ BurnTensor *burn_detach(BurnTensor *x) {
   BurnStatus status = enter(x, "detach");
   const bool entered = status == BURN_OK;
   if (entered) status = interface_of(x->device)->detach(x->device->autodiff_interface.self, x->primitive, &out);
+  if (status == BURN_OK) status = burn__check_given(&x->device->autodiff->backend, "detach", NULL, &out);
   BurnTensor *result = replace(x, "detach", status, status == BURN_OK ? x->device : NULL, out);
   if (entered) burn__work_leave();
   return result;
@@ -75,13 +77,12 @@ static BurnPrimitive *lowered(const BurnDevice *device, BurnPrimitive *x) {
 
 /* The other way round, from `level` down to the layer that records: a new primitive. */
 static BurnStatus raised(const BurnDevice *device, BurnInstance *level, BurnPrimitive *x, BurnPrimitive **out) {
-  if (level == device->recorder) return level->backend.adopt(level->backend.self, x, out);
+  if (level == device->recorder) return burn__backend_adopt(&level->backend, x, out);
   BurnPrimitive *below = NULL;
   BurnStatus status = raised(device, level->next, x, &below);
   *out = below;
   if (status != BURN_OK || !level->wraps_tensors) return status;
-  *out = NULL;
-  status = level->backend.adopt(level->backend.self, below, out); /* retains what it wraps */
+  status = burn__backend_adopt(&level->backend, below, out); /* retains what it wraps */
   level->next->backend.release(level->next->backend.self, below);
   return status;
 }
@@ -130,7 +131,10 @@ static BurnStatus walk(const BurnTensor *root, bool create_graph, BurnGradients 
   BurnGradients *result = burn__small_allocate(sizeof *result);
   if (!result) return BURN_FAIL(OUT_OF_MEMORY, "backward: no memory for the gradients");
   result->set = NULL;
-  const BurnStatus status = run_backward(root->device, root->primitive, create_graph, &result->set);
+  BurnStatus status = run_backward(root->device, root->primitive, create_graph, &result->set);
+  if (status == BURN_OK && !result->set)
+    status = BURN_FAIL(INTERNAL, "backward: '%s' reports success, but gave no gradients",
+                       root->device->autodiff->backend.name);
   if (status != BURN_OK) {
     burn__small_free(result, sizeof *result);
     return status;

@@ -9,7 +9,7 @@
 /* Decorators above fusion wrap its tensors, or look on; the calls of a region reach it through all of them. */
 static BurnStatus find_fusion(const BurnDevice *device, const char *function, BurnInterface *out) {
   for (const BurnInstance *level = device->top; level; level = level->next) {
-    if (!level->backend.get_interface(level->backend.self, BURN_FUSION_INTERFACE, 1, out)) continue;
+    if (!burn__backend_ask(&level->backend, BURN_FUSION_INTERFACE, out)) continue;
     const BurnFusionInterface *fusion = out->table;
     if (BURN_HAS(fusion, BurnFusionInterface, capture_end) && fusion->capture_begin && fusion->capture_end)
       return BURN_OK;

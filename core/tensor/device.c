@@ -116,8 +116,22 @@ static BurnInstance *find_recorder(BurnInstance *autodiff) {
   return autodiff;
 }
 
+/* Gradients are of a decorator, whose results belong to the level below it. */
+static BurnStatus check_gradients(const BurnInstance *recorder, const BurnAutodiffInterface *table) {
+  const char *name = recorder->plugin->name;
+  if (!recorder->next)
+    return BURN_FAIL(INCOMPATIBLE, "'%s' offers gradients, but is no decorator: there is no level below", name);
+  if (table->struct_size >= BURN_AUTODIFF_INTERFACE_MIN_BYTES && table->require_grad && table->is_require_grad &&
+      table->detach && table->backward && table->gradient && table->gradients_release)
+    return BURN_OK;
+  return BURN_FAIL(INCOMPATIBLE, "'%s' offers gradients, but its table of %u bytes lacks functions", name,
+                   table->struct_size);
+}
+
 static BurnStatus make_inner(BurnDevice *device) {
   device->recorder = find_recorder(device->autodiff);
+  const BurnStatus status = check_gradients(device->recorder, device->autodiff_interface.table);
+  if (status != BURN_OK) return status;
   BurnDevice *inner = device_new();
   if (!inner) return BURN_FAIL(OUT_OF_MEMORY, "no memory for the inner device");
   inner->top = device->recorder->next;

@@ -58,9 +58,11 @@ static BurnStatus pack(Export *export, BurnPrimitive *x) {
 /* The interface of a backend; NULL if it has none. */
 static const BurnDlpackInterface *dlpack_interface(const BurnBackend *backend, void **self) {
   BurnInterface found;
-  if (!backend->get_interface(backend->self, BURN_DLPACK_INTERFACE, 1, &found)) return NULL;
+  if (!burn__backend_ask(backend, BURN_DLPACK_INTERFACE, &found)) return NULL;
+  const BurnDlpackInterface *table = found.table;
+  if (table->struct_size < BURN_BYTES_THROUGH(BurnDlpackInterface, locate) || !table->import) return NULL;
   *self = found.self;
-  return found.table;
+  return table;
 }
 
 /* The slots that were appended are there. */
@@ -260,10 +262,13 @@ static BurnStatus import_bottom(const BurnBackend *bottom, Import *import, BurnD
 /* NULL if the backend cannot use the memory; then the import is the caller's still. */
 static BurnTensor *shared(Import *import, BurnDType dtype, const int64_t *stream, BurnDevice *device) {
   BurnPrimitive *primitive = NULL, *top = NULL;
-  BurnStatus status = import_bottom(&burn__bottom(device)->backend, import, dtype, stream, &primitive);
+  const BurnBackend *bottom = &burn__bottom(device)->backend;
+  BurnStatus status = import_bottom(bottom, import, dtype, stream, &primitive);
   if (burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED) return NULL;
   if (status == BURN_OK) {
-    status = burn__raised(device->top, primitive, &top);
+    /* Of one that gave nothing nobody knows whether it still uses the memory, so that is not given back. */
+    status = burn__check_given(bottom, "from_dlpack", NULL, &primitive);
+    if (status == BURN_OK) status = burn__raised(device->top, primitive, &top);
   } else {
     import_delete((struct DLManagedTensorVersioned *)(void *)&import->managed);
   }

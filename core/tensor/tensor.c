@@ -220,7 +220,7 @@ static BurnTensor *create(BurnDevice *device, const void *data, BurnDType dtype,
   if (!burn__work_enter()) return burn__tensor_failed(burn__fork_failure());
   const BurnBackend *backend = &device->top->backend;
   BurnPrimitive *primitive = NULL;
-  status = backend->create(backend->self, &desc, data, &primitive);
+  status = burn__backend_create(backend, &desc, data, &primitive);
   BurnTensor *result = status == BURN_OK ? burn__tensor_new(device, primitive, 0) : burn__tensor_failed(status);
   burn__work_leave();
   return result;

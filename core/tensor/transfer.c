@@ -33,7 +33,7 @@ BurnStatus burn__raised(BurnInstance *instance, BurnPrimitive *bottom, BurnPrimi
   BurnStatus status = burn__raised(instance->next, bottom, &below);
   *out = below;
   if (status != BURN_OK || !instance->wraps_tensors) return status;
-  status = instance->backend.adopt(instance->backend.self, below, out); /* retains what it wraps */
+  status = burn__backend_adopt(&instance->backend, below, out); /* retains what it wraps */
   instance->next->backend.release(instance->next->backend.self, below);
   return status;
 }
@@ -44,9 +44,12 @@ const BurnDeviceInterface *burn__device_interface(const BurnDevice *device, void
 
 const BurnDeviceInterface *burn__backend_device(const BurnBackend *backend, void **self) {
   BurnInterface found;
-  if (!backend->get_interface(backend->self, BURN_DEVICE_INTERFACE_NAME, 1, &found)) return NULL;
+  if (!burn__backend_ask(backend, BURN_DEVICE_INTERFACE_NAME, &found)) return NULL;
   const BurnDeviceInterface *table = found.table;
-  if (table->struct_size < BURN_DEVICE_INTERFACE_MIN_BYTES) return NULL;
+  const bool is_whole = table->struct_size >= BURN_DEVICE_INTERFACE_MIN_BYTES && table->describe &&
+                        table->create_async && table->read_async && table->event_record && table->event_query &&
+                        table->event_wait && table->event_release;
+  if (!is_whole) return NULL;
   *self = found.self;
   return table;
 }
@@ -87,6 +90,12 @@ struct BurnPendingRead {
   uint32_t rank;
 };
 
+/* Without an event nobody could say when the copy is done. */
+static BurnStatus check_event(const BurnInstance *bottom, const char *asked, const BurnEvent *event) {
+  if (event) return BURN_OK;
+  return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no event", asked, bottom->backend.name);
+}
+
 /* Starts the copy; false: the read is done at the end, which also tells why an op has failed. */
 static bool copy_start(BurnPendingRead *read, const BurnTensor *x) {
   if (!read->table || read->bytes == 0) return false;
@@ -97,6 +106,7 @@ static bool copy_start(BurnPendingRead *read, const BurnTensor *x) {
     read->status = BURN_FAIL(OUT_OF_MEMORY, "read: no memory for %zu bytes", read->bytes);
   } else {
     read->status = read->table->read_async(read->self, lowered, read->memory, read->bytes, &read->event);
+    if (read->status == BURN_OK) read->status = check_event(burn__bottom(read->device), "read_async", read->event);
   }
   return true;
 }
@@ -273,6 +283,7 @@ BurnTensor *burn__copy_between(const BurnTensor *x, BurnDevice *device) {
   BurnPrimitive *lowered = burn__lowered(x), *bottom = NULL, *top = NULL;
   BurnStatus status = BURN_STATUS_UNIMPLEMENTED; /* an op has failed: reading says which */
   if (lowered) status = table->copy_from(self, &from->backend, lowered, &bottom);
+  if (status == BURN_OK) status = burn__check_given(&to->backend, "copy_from", NULL, &bottom);
   const bool elsewhere = burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED;
   if (status == BURN_OK) status = burn__raised(device->top, bottom, &top);
   BurnTensor *copy = NULL;
@@ -421,12 +432,15 @@ static BurnStatus upload(BurnStagingSlot *slot, const BurnTensorDesc *desc, cons
   const BurnStaging *staging = slot->staging;
   BurnPrimitive *bottom = NULL;
   BurnEvent *event = NULL;
+  const BurnInstance *level = burn__bottom(staging->device);
+  const BurnBackend *backend = &level->backend;
   BurnStatus status = staging->table->create_async(staging->self, desc, data, &bottom, &event);
   if (status != BURN_OK) return status;
-  status = upload_note(slot, event);
+  status = check_event(level, "create_async", event);
+  if (status == BURN_OK) status = upload_note(slot, event);
+  if (status == BURN_OK) status = burn__check_given(backend, "create_async", desc, &bottom);
   if (status == BURN_OK) return burn__raised(staging->device->top, bottom, top);
-  const BurnBackend *backend = &burn__bottom(staging->device)->backend;
-  backend->release(backend->self, bottom);
+  if (bottom) backend->release(backend->self, bottom);
   return status;
 }
 

@@ -11,6 +11,7 @@ static BurnStatus BURN_API_CALL require_grad(void *self, BurnPrimitive *x, BurnP
   if (status != BURN_OK) return status;
   status = layer->autodiff.require_grad(layer->autodiff_self, seen, &leaf);
   layer->next->release(layer->next->self, seen);
+  if (status == BURN_OK) status = burn_common_check_given(layer->host, layer->next, "require_grad", NULL, &leaf);
   if (status != BURN_OK) return status;
   if (leaf != tensor->held) return burn__autocast_wrap(layer, leaf, x->dtype, out);
   layer->next->release(layer->next->self, leaf); /* x was a leaf, and stays the tensor that has the cast */
@@ -29,6 +30,7 @@ static BurnStatus BURN_API_CALL detach(void *self, BurnPrimitive *x, BurnPrimiti
   BurnPrimitive *below = NULL;
   BurnStatus status = burn__autocast_check_owner(layer, x, "detach");
   if (status == BURN_OK) status = layer->autodiff.detach(layer->autodiff_self, autocast_tensor(x)->held, &below);
+  if (status == BURN_OK) status = burn_common_check_given(layer->host, layer->next, "detach", NULL, &below);
   return status == BURN_OK ? burn__autocast_wrap(layer, below, x->dtype, out) : status;
 }
 
@@ -100,8 +102,8 @@ const BurnAutodiffInterface burn__autocast_autodiff = {
 };
 
 void burn__autocast_find_autodiff(AutocastLayer *layer) {
-  BurnInterface found = {NULL, NULL};
-  if (!layer->next->get_interface(layer->next->self, "burn.autodiff", 1, &found)) return;
+  BurnInterface found;
+  if (!burn_common_ask(layer->next, "burn.autodiff", &found)) return;
   burn_struct_copy(&layer->autodiff, sizeof layer->autodiff, found.table);
   layer->autodiff_self = found.self;
 }

@@ -9,6 +9,7 @@
 #define BURN_AUTOCAST_INTERNAL_H
 
 #include <burn/common/failure.h>
+#include <burn/common/given.h>
 #include <burn/plugin/autodiff.h>
 
 #include <pthread.h>

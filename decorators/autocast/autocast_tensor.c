@@ -120,7 +120,8 @@ BurnStatus BURN_API_CALL burn__autocast_create(void *self, const BurnTensorDesc 
                                                BurnPrimitive **out) {
   AutocastLayer *layer = self;
   BurnPrimitive *held = NULL;
-  const BurnStatus status = layer->next->create(layer->next->self, desc, data, &held);
+  BurnStatus status = layer->next->create(layer->next->self, desc, data, &held);
+  if (status == BURN_OK) status = burn_common_check_given(layer->host, layer->next, "create", desc, &held);
   return status == BURN_OK ? burn__autocast_wrap(layer, held, desc->dtype, out) : status;
 }
 

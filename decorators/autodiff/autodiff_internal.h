@@ -10,6 +10,7 @@
 #define BURN_AUTODIFF_INTERNAL_H
 
 #include <burn/common/failure.h>
+#include <burn/common/given.h>
 #include <burn/plugin/autodiff.h>
 
 #include <stdatomic.h>

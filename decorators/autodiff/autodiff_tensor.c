@@ -37,7 +37,8 @@ BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc 
                                                BurnPrimitive **out) {
   AutodiffLayer *decorator = self;
   BurnPrimitive *inner = NULL;
-  const BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
+  BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
+  if (status == BURN_OK) status = burn_common_check_given(decorator->host, decorator->next, "create", desc, &inner);
   if (status != BURN_OK) return status;
   return burn__autodiff_wrap(decorator, inner, NULL, 0, out);
 }

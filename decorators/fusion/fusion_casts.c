@@ -21,11 +21,11 @@ static BurnDType dtype_of(const FusionQueue *queue, uint32_t slot) {
 void burn__fusion_find_mixed(FusionLayer *decorator) {
   static const BurnDType halves[FUSION_HALVES] = {BURN_DTYPE_F16, BURN_DTYPE_BF16};
   const BurnBackend *next = decorator->next;
-  BurnInterface found = {NULL, NULL};
+  BurnInterface found;
   BurnMixedInterface table;
-  if (!next->get_interface(next->self, BURN_MIXED_INTERFACE, 1, &found) || found.self != next->self) return;
+  if (!burn_common_ask(next, BURN_MIXED_INTERFACE, &found) || found.self != next->self) return;
   burn_struct_copy(&table, sizeof table, found.table);
-  if (table.struct_size < BURN_MIXED_INTERFACE_MIN_BYTES) return;
+  if (table.struct_size < BURN_MIXED_INTERFACE_MIN_BYTES || !table.takes) return;
   for (uint32_t op = 1; op < BURN_OP_LIMIT; op++)
     for (uint32_t i = 0; i < FUSION_HALVES && next->op_support(next->self, op) == BURN_SUPPORT_YES; i++)
       (void)table.takes(next->self, op, halves[i], &decorator->mixed[op].inputs[i], &decorator->mixed[op].outputs[i]);

@@ -17,6 +17,7 @@
 #define BURN_FUSION_INTERNAL_H
 
 #include <burn/common/failure.h>
+#include <burn/common/given.h>
 #include <burn/plugin/calls.h>
 #include <burn/plugin/epilogue.h>
 #include <burn/plugin/fused.h>
@@ -339,6 +340,20 @@ uint64_t burn__fusion_replay_count(const FusionPlan *plan);
 void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan);
 /* Their memory goes back. True if there were any that were not in use. */
 bool burn__fusion_replay_drop_all(FusionLayer *decorator);
+
+/* -- fusion_recording.c ----------------------------------------------------------------------- */
+
+/* True where a function of the backend succeeded in a trial; else its message is the trial's reason. */
+bool burn__fusion_works(FusionQueue *queue, BurnStatus status);
+/* The same for one that gives a tensor, which has to be there and of this shape (NULL: of any). */
+bool burn__fusion_gives(FusionQueue *queue, BurnStatus status, const BurnTensorDesc *desc, BurnPrimitive **given);
+/* Begins the queue's trial. */
+bool burn__fusion_begin(FusionQueue *queue);
+/* Holds a result of a trial with so many inputs. */
+bool burn__fusion_hold(FusionQueue *queue, BurnPrimitive *x, uint32_t inputs, uint32_t *number, uint32_t *input);
+/* A held result becomes the value of a slot, or the failure to give it does. */
+void burn__fusion_take(FusionQueue *queue, BurnRecording *recording, uint32_t number, BurnPrimitive *input, bool copies,
+                       uint32_t slot);
 
 /* -- fusion_casts.c --------------------------------------------------------------------------- */
 

@@ -144,32 +144,32 @@ static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *option
 /* -- open ------------------------------------------------------------------------------------- */
 
 static void find_bodies(FusionLayer *decorator) {
-  BurnInterface found = {NULL, NULL};
-  if (!decorator->next->get_interface(decorator->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
+  BurnInterface found;
+  if (!burn_common_ask(decorator->next, BURN_FUSED_INTERFACE, &found)) return;
   burn_struct_copy(&decorator->fused_table, sizeof decorator->fused_table, found.table);
-  if (decorator->fused_table.struct_size < BURN_FUSED_INTERFACE_MIN_BYTES) return;
+  if (!burn_common_is_fused(&decorator->fused_table)) return;
   decorator->fused = &decorator->fused_table;
   decorator->fused_self = found.self;
 }
 
 /* One that runs bodies itself and passes this question on shall see the products. */
 static void find_epilogues(FusionLayer *decorator) {
-  BurnInterface found = {NULL, NULL};
-  const BurnBackend *next = decorator->next;
-  if (!decorator->fused || !next->get_interface(next->self, BURN_EPILOGUE_INTERFACE, 1, &found)) return;
+  BurnInterface found;
+  if (!decorator->fused || !burn_common_ask(decorator->next, BURN_EPILOGUE_INTERFACE, &found)) return;
   burn_struct_copy(&decorator->epilogue_table, sizeof decorator->epilogue_table, found.table);
-  if (found.self != decorator->fused_self || decorator->epilogue_table.struct_size < BURN_EPILOGUE_INTERFACE_MIN_BYTES)
-    return;
-  decorator->epilogue = &decorator->epilogue_table;
+  const BurnEpilogueInterface *table = &decorator->epilogue_table;
+  const bool is_whole = table->struct_size >= BURN_EPILOGUE_INTERFACE_MIN_BYTES && table->takes && table->compile;
+  if (found.self == decorator->fused_self && is_whole) decorator->epilogue = table;
 }
 
 /* Only where the level below offers it by itself: one that passes the question on has to see the calls (calls.h). */
 static void find_joins(FusionLayer *decorator) {
   const BurnBackend *next = decorator->next;
-  BurnInterface found = {NULL, NULL};
-  if (!next->get_interface(next->self, BURN_CALLS_INTERFACE, 1, &found) || found.self != next->self) return;
+  BurnInterface found;
+  if (!burn_common_ask(next, BURN_CALLS_INTERFACE, &found) || found.self != next->self) return;
   burn_struct_copy(&decorator->calls_table, sizeof decorator->calls_table, found.table);
-  if (decorator->calls_table.struct_size < BURN_CALLS_INTERFACE_MIN_BYTES) return;
+  const BurnCallsInterface *table = &decorator->calls_table;
+  if (table->struct_size < BURN_CALLS_INTERFACE_MIN_BYTES || !table->joins || !table->submit_many) return;
   decorator->calls = &decorator->calls_table;
   for (uint32_t op = 1; op < BURN_OP_LIMIT; op++) {
     const BurnOpInfo *info = decorator->host->op_info(op);
@@ -190,15 +190,16 @@ static void choose_lengths(FusionLayer *decorator) {
 
 /* A decorator that only passes the question on goes on seeing every call. */
 static void find_replay(FusionLayer *decorator) {
-  BurnInterface found = {NULL, NULL};
+  BurnInterface found;
   (void)snprintf(decorator->no_replay, sizeof decorator->no_replay, "%.64s has no " BURN_REPLAY_INTERFACE,
                  decorator->next->name);
-  if (!decorator->next->get_interface(decorator->next->self, BURN_REPLAY_INTERFACE, 1, &found) ||
-      found.self != decorator->next->self)
-    return;
+  if (!burn_common_ask(decorator->next, BURN_REPLAY_INTERFACE, &found) || found.self != decorator->next->self) return;
   burn_struct_copy(&decorator->replay_table, sizeof decorator->replay_table, found.table);
-  if (decorator->replay_table.struct_size < BURN_REPLAY_INTERFACE_MIN_BYTES) return;
-  decorator->replay = &decorator->replay_table;
+  const BurnReplayInterface *t = &decorator->replay_table;
+  const bool records = t->begin && t->mark && t->stand_in && t->slot && t->hold && t->end;
+  const bool runs = t->patch_begin && t->patch_end && t->fill && t->run && t->take && t->is_free && t->drop;
+  if (t->struct_size < BURN_REPLAY_INTERFACE_MIN_BYTES || !records || !runs || !t->where || !t->statistics) return;
+  decorator->replay = t;
   decorator->replay_self = found.self;
 }
 

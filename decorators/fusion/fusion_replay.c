@@ -260,17 +260,6 @@ static bool has_numbers(const FusionQueue *queue, const FusionPlan *plan, const 
   return false;
 }
 
-static void keep_reason(FusionQueue *queue, BurnStatus status) {
-  const BurnHost *host = queue->decorator->host;
-  host->status_message(status, queue->trial_reason, sizeof queue->trial_reason);
-}
-
-/* A function of the backend in a trial. */
-static bool works(FusionQueue *queue, BurnStatus status) {
-  if (status != BURN_OK) keep_reason(queue, status);
-  return status == BURN_OK;
-}
-
 static bool put_stand_ins(FusionQueue *queue, FusionReplay *r) {
   const FusionLayer *decorator = queue->decorator;
   const BurnReplayInterface *replay = decorator->replay;
@@ -281,9 +270,10 @@ static bool put_stand_ins(FusionQueue *queue, FusionReplay *r) {
     FusionValue *value = &fusion_values(queue)[input->value];
     BurnPrimitive *x = value->tensor->inner;
     input->slot = BURN_REPLAY_NONE;
-    ok = works(queue, input->varies ? replay->slot(decorator->replay_self, queue->trial, x, &value->inner, &input->slot)
-                                    : replay->stand_in(decorator->replay_self, queue->trial, BURN_REPLAY_INPUT, i, x,
-                                                       &value->inner));
+    const BurnStatus status =
+        input->varies ? replay->slot(decorator->replay_self, queue->trial, x, &value->inner, &input->slot)
+                      : replay->stand_in(decorator->replay_self, queue->trial, BURN_REPLAY_INPUT, i, x, &value->inner);
+    ok = burn__fusion_gives(queue, status, &value->tensor->desc, &value->inner);
   }
   return ok;
 }
@@ -297,8 +287,9 @@ static bool keep_inputs(FusionQueue *queue, const FusionPlan *plan, uint32_t num
   for (uint32_t i = 0; i < launch->input_count && ok; i++) {
     out[i] = NULL;
     if (slots[i] == FUSION_NONE) continue;
-    ok = works(queue, decorator->replay->stand_in(decorator->replay_self, queue->trial, number, i,
-                                                  fusion_values(queue)[slots[i]].inner, &out[i]));
+    const BurnStatus status = decorator->replay->stand_in(decorator->replay_self, queue->trial, number, i,
+                                                          fusion_values(queue)[slots[i]].inner, &out[i]);
+    ok = burn__fusion_gives(queue, status, NULL, &out[i]); /* it belongs to the recording */
   }
   return ok;
 }
@@ -317,7 +308,7 @@ static bool try_launches(FusionQueue *queue, const FusionPlan *plan, FusionRepla
   for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
     const FusionLaunch *launch = &fusion_launches(plan)[i];
     const bool keeps = keeps_results(queue, plan, launch);
-    ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, keeps));
+    ok = burn__fusion_works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, keeps));
     if (ok && has_numbers(queue, plan, launch)) ok = keep_inputs(queue, plan, i, stand_ins);
     if (ok) burn__fusion_run_launch(queue, plan, launch);
     ok = ok && queue->trial_reason[0] == '\0';
@@ -328,7 +319,6 @@ static bool try_launches(FusionQueue *queue, const FusionPlan *plan, FusionRepla
 }
 
 static bool hold_outputs(FusionQueue *queue, FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
   bool ok = true;
   uint32_t count = 0;
   for (uint32_t i = 0; i < queue->values.count && ok; i++) {
@@ -336,8 +326,7 @@ static bool hold_outputs(FusionQueue *queue, FusionReplay *r) {
     if (value->producer == FUSION_NONE || value->dead) continue;
     Output *output = &r->outputs[count++];
     *output = (Output){.value = i, .copies = output->copies};
-    ok = works(queue, decorator->replay->hold(decorator->replay_self, queue->trial, value->inner, &output->held,
-                                              &output->input));
+    ok = burn__fusion_hold(queue, value->inner, r->input_count, &output->held, &output->input);
   }
   return ok;
 }
@@ -364,14 +353,13 @@ static void copy_attrs(const FusionQueue *queue, FusionReplay *r) {
 /* False with the reason in the queue; then nothing has changed. */
 static bool record(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
   FusionLayer *decorator = queue->decorator;
-  queue->trial_reason[0] = '\0';
-  if (!works(queue, decorator->replay->begin(decorator->replay_self, &queue->trial))) return false;
+  if (!burn__fusion_begin(queue)) return false;
   const bool ok = put_stand_ins(queue, r) && try_launches(queue, plan, r) && hold_outputs(queue, r);
   put_back(queue);
   BurnRecording *recording = queue->trial;
   queue->trial = NULL;
   const BurnStatus ended = decorator->replay->end(decorator->replay_self, recording, ok);
-  if (ok && !works(queue, ended)) return false;
+  if (ok && !burn__fusion_works(queue, ended)) return false;
   if (!ok) return false;
   copy_attrs(queue, r);
   if (enlist(decorator, plan, recording)) return true;
@@ -432,7 +420,7 @@ static bool patch_changed(FusionQueue *queue, const FusionPlan *plan, const Fusi
     const uint32_t *ops = fusion_words(plan, launch->ops);
     bool differs = false;
     for (uint32_t k = 0; k < launch->op_count; k++) differs = differs || changed[ops[k]];
-    if (differs) ok = works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, 0));
+    if (differs) ok = burn__fusion_works(queue, decorator->replay->mark(decorator->replay_self, queue->trial, i, 0));
     if (differs && ok) patch_launch(queue, plan, launch, stand_ins);
     ok = ok && queue->trial_reason[0] == '\0';
     stand_ins += launch->input_count;
@@ -447,12 +435,12 @@ static bool patch(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
   bool ok = changed != NULL;
   queue->trial_reason[0] = '\0';
   if (ok && find_changes(queue, r, changed) > 0) {
-    ok = works(queue, decorator->replay->patch_begin(decorator->replay_self, r->recording));
+    ok = burn__fusion_works(queue, decorator->replay->patch_begin(decorator->replay_self, r->recording));
     if (ok) {
       queue->trial = r->recording;
       ok = patch_changed(queue, plan, r, changed);
       queue->trial = NULL;
-      ok = works(queue, decorator->replay->patch_end(decorator->replay_self, r->recording)) && ok;
+      ok = burn__fusion_works(queue, decorator->replay->patch_end(decorator->replay_self, r->recording)) && ok;
     }
   }
   decorator->host->free(changed, queue->ops.count);
@@ -484,21 +472,17 @@ static bool fill_slots(FusionQueue *queue, const FusionReplay *r) {
   bool ok = true;
   for (uint32_t i = 0; i < r->input_count && ok; i++)
     if (r->inputs[i].slot != BURN_REPLAY_NONE)
-      ok = works(queue, decorator->replay->fill(decorator->replay_self, r->recording, r->inputs[i].slot,
-                                                fusion_values(queue)[r->inputs[i].value].inner));
+      ok = burn__fusion_works(queue, decorator->replay->fill(decorator->replay_self, r->recording, r->inputs[i].slot,
+                                                             fusion_values(queue)[r->inputs[i].value].inner));
   return ok;
 }
 
 static void take_results(FusionQueue *queue, const FusionReplay *r) {
-  FusionLayer *decorator = queue->decorator;
   for (uint32_t i = 0; i < r->output_count; i++) {
     const Output *output = &r->outputs[i];
-    FusionValue *value = &fusion_values(queue)[output->value];
     BurnPrimitive *input =
         output->input == BURN_REPLAY_NONE ? NULL : fusion_values(queue)[r->inputs[output->input].value].inner;
-    const BurnStatus status = decorator->replay->take(decorator->replay_self, r->recording, output->held, input,
-                                                      output->copies, &value->inner);
-    if (status != BURN_OK) burn__fusion_fail_value(queue, output->value, status);
+    burn__fusion_take(queue, r->recording, output->held, input, output->copies, output->value);
   }
 }
 
@@ -517,7 +501,7 @@ static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
   }
   r->is_blocked = false;
   if (!patch(queue, plan, r) || !fill_slots(queue, r)) return false;
-  if (!works(queue, decorator->replay->run(decorator->replay_self, r->recording))) return false;
+  if (!burn__fusion_works(queue, decorator->replay->run(decorator->replay_self, r->recording))) return false;
   take_results(queue, r);
   release_inputs(queue, r);
   pthread_mutex_lock(&decorator->replays.mutex);

@@ -168,6 +168,19 @@ static void run_ops(FusionQueue *queue, const FusionPlan *plan, const FusionLaun
     run_op(queue, &fusion_ops(queue)[ops[i]], last_use_of(plan, launch, i));
 }
 
+/* Results of a launch that succeeded: each has to be there. What a launch was given is gone, so it is not tried again
+ * another way; in a trial, whose reason this becomes, all is thrown away anyhow. */
+static void take_result(FusionQueue *queue, uint32_t slot, BurnPrimitive *given) {
+  const FusionLayer *decorator = queue->decorator;
+  FusionValue *value = &fusion_values(queue)[slot];
+  const FusionOp *op = &fusion_ops(queue)[value->producer];
+  const BurnStatus status = burn_common_check_given(
+      decorator->host, decorator->next, burn__fusion_op_name(decorator, op->op), &value->tensor->desc, &given);
+  value->inner = given;
+  keep_reason(queue, status);
+  if (status != BURN_OK && !queue->trial) burn__fusion_fail_value(queue, slot, status);
+}
+
 /* False if the kernel did not run; then nothing has changed. */
 static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
   FusionLayer *decorator = queue->decorator;
@@ -190,7 +203,7 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
   if (attrs != few) decorator->host->free((void *)attrs, bytes);
   keep_reason(queue, status);
   if (status != BURN_OK) return false;
-  for (uint32_t i = 0; i < launch->output_count; i++) fusion_values(queue)[results[i]].inner = outputs[i];
+  for (uint32_t i = 0; i < launch->output_count; i++) take_result(queue, results[i], outputs[i]);
   return true;
 }
 
@@ -219,8 +232,11 @@ static bool run_joined(FusionQueue *queue, const FusionPlan *plan, const FusionL
   }
   const BurnStatus status = decorator->calls->submit_many(decorator->next->self, calls, launch->op_count);
   keep_reason(queue, status);
-  for (uint32_t i = 0; status == BURN_OK && i < launch->op_count; i++)
-    take_outputs(queue, &fusion_ops(queue)[ops[i]], joined[i].outputs);
+  for (uint32_t i = 0; status == BURN_OK && i < launch->op_count; i++) {
+    const FusionOp *op = &fusion_ops(queue)[ops[i]];
+    for (uint32_t k = 0; k < op->output_count; k++)
+      take_result(queue, fusion_output(queue, op, k), joined[i].outputs[k]);
+  }
   decorator->host->free(joined, bytes);
   return status == BURN_OK;
 }

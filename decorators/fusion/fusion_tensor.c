@@ -105,7 +105,8 @@ BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *d
                                              BurnPrimitive **out) {
   FusionLayer *decorator = self;
   BurnPrimitive *inner = NULL;
-  const BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
+  BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
+  if (status == BURN_OK) status = burn_common_check_given(decorator->host, decorator->next, "create", desc, &inner);
   return status == BURN_OK ? wrap(decorator, inner, out) : status;
 }
 

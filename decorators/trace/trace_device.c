@@ -5,8 +5,8 @@
 #define ORIGIN_SECONDS 1.0
 
 bool burn__trace_device_open(TraceDevice *device, const BurnBackend *next, TraceDeviceTime tell, void *context) {
-  BurnInterface found = {NULL, NULL};
-  if (!next->get_interface(next->self, BURN_DEVICE_INTERFACE_NAME, 1, &found)) return false;
+  BurnInterface found;
+  if (!burn_common_ask(next, BURN_DEVICE_INTERFACE_NAME, &found)) return false;
   const BurnDeviceInterface *table = found.table;
   if (!BURN_HAS(table, BurnDeviceInterface, event_elapsed) || !table->timed_event_record || !table->event_elapsed)
     return false;

@@ -3,6 +3,7 @@
 #ifndef BURN_TRACE_DEVICE_H
 #define BURN_TRACE_DEVICE_H
 
+#include <burn/common/given.h>
 #include <burn/plugin/device.h>
 
 #include <stdbool.h>

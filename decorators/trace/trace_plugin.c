@@ -218,9 +218,10 @@ static void BURN_API_CALL trace_fused_describe(void *self, const BurnFusedKernel
 
 /* The table of the level below, with run on the way through here. */
 static void find_fused(Trace *trace) {
-  BurnInterface found = {NULL, NULL};
-  if (!trace->next->get_interface(trace->next->self, BURN_FUSED_INTERFACE, 1, &found)) return;
+  BurnInterface found;
+  if (!burn_common_ask(trace->next, BURN_FUSED_INTERFACE, &found)) return;
   burn_struct_copy(&trace->below, sizeof trace->below, found.table);
+  if (!burn_common_is_fused(&trace->below)) return;
   trace->below_self = found.self;
   trace->fused = trace->below;
   trace->fused.role = trace_fused_role;

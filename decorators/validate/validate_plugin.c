@@ -225,11 +225,25 @@ static uint32_t BURN_API_CALL validate_op_support(void *self, uint32_t op) {
 
 /* -- the rest of the table: counted, else passed on ------------------------------------------- */
 
+/* A new tensor is looked at as if it were the result of an op. */
+static BurnStatus look_at_created(Validate *validate, const BurnTensorDesc *desc, BurnPrimitive **out) {
+  static const BurnOpInfo info = {.struct_size = sizeof info, .name = "create"};
+  const BurnOpCall call = {
+      .struct_size = sizeof call, .op = BURN_OP_INVALID, .output_count = 1, .outputs = out, .output_descs = desc};
+  Check check = {.validate = validate, .call = &call, .info = &info};
+  Memory memory;
+  if (validate_header(&check, 0, out, desc, &memory) || !check.promise) return BURN_OK;
+  const BurnStatus status = validate_report(&check);
+  if (status != BURN_OK) release_all(validate, out, 1);
+  return status;
+}
+
 static BurnStatus BURN_API_CALL validate_create(void *self, const BurnTensorDesc *desc, const void *data,
                                                 BurnPrimitive **out) {
   const BurnBackend *next = ((Validate *)self)->next;
   enter(self);
-  const BurnStatus status = next->create(next->self, desc, data, out);
+  BurnStatus status = next->create(next->self, desc, data, out);
+  if (status == BURN_OK) status = look_at_created(self, desc, out);
   leave(self);
   return status;
 }

@@ -22,7 +22,11 @@
   X(DESCRIBES_BEYOND, describes_beyond) /* struct_size */                                                 \
   X(ENDLESS_TEXT, endless_text)         /* the name of the device has no terminating zero */              \
   X(NO_TEXT, no_text)                   /* it is no UTF-8 */                                              \
-  X(LEAKS, leaks)                       /* a tensor per read */
+  X(LEAKS, leaks)                       /* a tensor per read */                                           \
+  X(READS_NOTHING, reads_nothing)       /* read_async does nothing and gives no event */                  \
+  X(UPLOADS_UNTOLD, uploads_untold)     /* create_async gives no event */                                 \
+  X(UPLOADS_NOTHING, uploads_nothing)   /* create_async gives no tensor */                                \
+  X(COPIES_NOTHING, copies_nothing)     /* copy_from gives no tensor */
 enum {
   LAZY_RIGHT = 0,
 #define LAZY_NUMBER(NAME, name) LAZY_##NAME,

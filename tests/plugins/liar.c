@@ -1,7 +1,10 @@
 /* liar.c - a small backend that computes right, and tells lies of the results of `add`: liar:lie=shape. What is told of
  * one lies in the header; what is true lies beside it, and read() goes by that.
  *
- * For validate_test and conform_test: a lie must be named, and must not crash who looks. */
+ * What it is given by DLPack it takes and makes nothing of.
+ *
+ * For validate_test, conform_test and empty_handed_test: a lie must be named, and must not crash who looks. */
+#include <burn/plugin/dlpack.h>
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -316,6 +319,21 @@ static void BURN_API_CALL liar_close(void *self) { free(self); }
 
 #define LIAR_OPTIONS(X) X(LIE, "lie", "name", "", 0, "which lie is told of the results of add; else none")
 
+/* It takes memory of others and makes no tensor of it. */
+static BurnStatus BURN_API_CALL liar_import(void *self, struct DLManagedTensorVersioned *tensor, BurnPrimitive **out) {
+  (void)self;
+  (void)tensor;
+  (void)out;
+  return BURN_OK;
+}
+static const BurnDlpackInterface dlpack = {.struct_size = sizeof dlpack, .version = 1, .import = liar_import};
+
+static int32_t BURN_API_CALL liar_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  if (strcmp(name, BURN_DLPACK_INTERFACE) != 0 || min_version > dlpack.version) return 0;
+  *out = (BurnInterface){&dlpack, self};
+  return 1;
+}
+
 enum { LIAR_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {LIAR_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
@@ -349,6 +367,7 @@ static BurnStatus BURN_API_CALL liar_open(const BurnHost *host, uint32_t index, 
   out->release = liar_release;
   out->dtype_usage = liar_dtype_usage;
   out->query = liar_query;
+  out->get_interface = liar_interface;
   return BURN_OK;
 }
 
