@@ -11,9 +11,16 @@
 /* A config larger than this is none. */
 enum { CONFIG_BYTES_LIMIT = 16 << 20 };
 
+static BurnStatus config_check(BurnConfig config) {
+  if (config.type && config.data) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the config is NULL; burn_config(Type, &object) makes one",
+                          config.type ? burn_type_short_name(config.type) : "config");
+}
+
 static BurnStatus config_text(BurnConfig config, char **out) {
   BurnTextBuilder text = BURN_TEXT_BUILDER;
-  BurnStatus status = burn__config_to_json(&text, config.type, config.data);
+  BurnStatus status = config_check(config);
+  if (status == BURN_OK) status = burn__config_to_json(&text, config.type, config.data);
   if (status != BURN_OK) {
     burn__text_release(&text);
     return status;
@@ -41,9 +48,12 @@ BurnStatus burn_config_save(BurnConfig config, const char *path) {
 }
 
 BurnStatus burn_config_parse(BurnConfig config, const char *json) {
+  BurnStatus status = config_check(config);
+  if (status != BURN_OK) return status;
+  if (!json) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the JSON is NULL", config.type->name);
   void *data = malloc(config.type->bytes);
   if (!data) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a %s", config.type->name);
-  BurnStatus status = burn__config_from_json(json, config.type, data);
+  status = burn__config_from_json(json, config.type, data);
   if (status == BURN_OK) memcpy(config.data, data, config.type->bytes);
   free(data);
   return status;

@@ -165,8 +165,16 @@ static BurnStatus walk_module(Walker *walker, const BurnType *type, char *data) 
   return status;
 }
 
+BurnStatus burn__module_check(BurnModule module) {
+  if (module.type && module.data) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the module is NULL; burn_module(Type, &object) makes one",
+                          module.type ? burn_type_short_name(module.type) : "module");
+}
+
 BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk) {
   Walker walker;
+  const BurnStatus status = burn__module_check(module);
+  if (status != BURN_OK) return status;
   walker.walk = walk;
   walker.length = 0;
   walker.path[0] = '\0';
@@ -205,7 +213,8 @@ bool burn__type_has_tensors(const BurnType *type) {
 /* -- lists and options ------------------------------------------------------------------------- */
 
 BurnModuleList burn_module_list(const BurnType *type, size_t count) {
-  void *data = count && count <= PTRDIFF_MAX / type->bytes ? calloc(count, type->bytes) : NULL;
+  const size_t bytes = type ? type->bytes : 0;
+  void *data = count && bytes && count <= PTRDIFF_MAX / bytes ? calloc(count, bytes) : NULL;
   return (BurnModuleList){type, data, data ? count : 0};
 }
 
@@ -482,6 +491,8 @@ static BurnStatus fork_constant(void *context, const char *path, BurnConstant *c
 
 /* A walk over a copy of the struct, which gives it tensors of its own. */
 static void copy_with(BurnModule module, void *out, const BurnModuleWalk *walk) {
+  if (module.type && !module.data) memset(out, 0, module.type->bytes); /* burn_module_status tells why */
+  if (burn__module_check(module) != BURN_OK) return;
   memcpy(out, module.data, module.type->bytes);
   (void)burn__module_walk((BurnModule){module.type, out}, walk);
 }
@@ -526,6 +537,7 @@ static void release_list(void *context, BurnModuleList *list) {
 }
 
 void burn_module_release(BurnModule module) {
+  if (!module.type || !module.data) return;
   const BurnModuleWalk walk = {
       .ends = true, .tensor = release_tensor, .constant = release_constant, .list_end = release_list};
   (void)burn__module_walk(module, &walk);

@@ -388,6 +388,7 @@ static void show(Display *display, const BurnType *type, const void *member, uns
 }
 
 char *burn_module_display(BurnModule module, const BurnDisplaySettings *settings) {
+  if (burn__module_check(module) != BURN_OK) return NULL;
   static const BurnDisplaySettings defaults = {0, 0, 0, 0, 0, NULL};
   Display display = {BURN_TEXT_BUILDER, settings ? settings : &defaults};
   show(&display, module.type, module.data, 0, false);

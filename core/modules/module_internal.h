@@ -100,6 +100,8 @@ typedef struct BurnModuleWalk {
   BurnStatus (*list_begin)(void *context, const char *path, BurnModuleList *list);
   void (*list_end)(void *context, BurnModuleList *list);
 } BurnModuleWalk;
+/* INVALID_ARGUMENT for one that is NULL: also what a walk over it says. */
+BurnStatus burn__module_check(BurnModule module);
 BurnStatus burn__module_walk(BurnModule module, const BurnModuleWalk *walk);
 /* A walk that does nothing else. */
 void burn__module_name_params(BurnModule module);

@@ -218,6 +218,7 @@ static void print_module(BurnTextBuilder *out, const BurnType *type, void *data,
 }
 
 char *burn_module_text(BurnModule module) {
+  if (burn__module_check(module) != BURN_OK) return NULL;
   BurnTextBuilder text = BURN_TEXT_BUILDER;
   print_member(&text, module.type, module.data, 0);
   return burn__text_finish(&text);

@@ -122,6 +122,7 @@ static void write_sums(Summary *summary) {
 }
 
 char *burn_module_summary_text(BurnModule module) {
+  if (burn__module_check(module) != BURN_OK) return NULL;
   static const Row head = {{"path", "layer", "shape", "parameters", "state"}};
   Summary summary = {.text = BURN_TEXT_BUILDER};
   const BurnModuleWalk measuring = {.context = &summary, .tensor = measure_tensor};

@@ -184,6 +184,12 @@ BurnQuantTensor burn_param_quant_input(const BurnParam *weight, BurnTensor *x) {
         BURN_STATUS_FAILED_PRECONDITION,
         "the input is quantized, which no gradient passes: use burn_module_valid, or an input without history"));
   }
+  if (!burn_param_quantizes_input(weight)) {
+    burn_drop(x);
+    x = burn_tensor_failed(burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
+                                            "the weight's input is not quantized: burn_param_quantizes_input says so"));
+    return burn_quantize_dynamic(x, scheme);
+  }
   if (extra->input == BURN_PARAM_INPUT_DYNAMIC) return burn_quantize_dynamic(x, scheme);
   return burn_quantize(x, scheme, (BurnQuantParameters){burn_clone(extra->input_scale), NULL});
 }

@@ -75,19 +75,24 @@ BurnNpz *burn_npz_open(const char *path, BurnStatus *status) {
   return npz;
 }
 
-size_t burn_npz_count(const BurnNpz *npz) { return npz->count; }
+size_t burn_npz_count(const BurnNpz *npz) { return npz ? npz->count : 0; }
 
-const char *burn_npz_name(const BurnNpz *npz, size_t index) { return npz->arrays[index].name; }
+const char *burn_npz_name(const BurnNpz *npz, size_t index) {
+  return index < burn_npz_count(npz) ? npz->arrays[index].name : NULL;
+}
 
 size_t burn_npz_find(const BurnNpz *npz, const char *name) {
   size_t index = 0;
-  while (index < npz->count && strcmp(npz->arrays[index].name, name) != 0) index++;
+  while (index < burn_npz_count(npz) && strcmp(npz->arrays[index].name, name) != 0) index++;
   return index;
 }
 
-const BurnNpyHeader *burn_npz_header(const BurnNpz *npz, size_t index) { return &npz->arrays[index].header; }
+const BurnNpyHeader *burn_npz_header(const BurnNpz *npz, size_t index) {
+  return index < burn_npz_count(npz) ? &npz->arrays[index].header : NULL;
+}
 
 void burn_npz_values(const BurnNpz *npz, size_t index, void *out) {
+  if (index >= burn_npz_count(npz)) return;
   burn_npy_values(&npz->arrays[index].header, npz->arrays[index].bytes, out);
 }
 
@@ -99,6 +104,9 @@ static BurnTensor *name_missing(const BurnNpz *npz, const char *name) {
 }
 
 BurnTensor *burn_npz_read(const BurnNpz *npz, const char *name, BurnDevice *device) {
+  if (npz == NULL || name == NULL)
+    return burn_tensor_failed(
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "npz: the %s is NULL", npz == NULL ? "archive" : "name"));
   const size_t index = burn_npz_find(npz, name);
   if (index == npz->count) return name_missing(npz, name);
   return burn__npy_tensor(device, &npz->arrays[index].header, npz->arrays[index].bytes);

@@ -314,7 +314,9 @@ BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module) {
   const BurnRecordStep root = {NULL, NULL};
   BurnRecordLoader loader = {.pending = NULL};
   if (!value) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no record value");
-  BurnStatus status = load_field(&loader, &root, module.type, module.data, value);
+  BurnStatus status = burn__module_check(module);
+  if (status != BURN_OK) return status;
+  status = load_field(&loader, &root, module.type, module.data, value);
   return burn__record_swap_in(&loader, module, status);
 }
 

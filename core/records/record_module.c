@@ -163,7 +163,8 @@ static BurnStatus fields_to_value(const BurnRecordStep *step, const BurnType *ty
 BurnStatus burn__module_to_value(BurnModule module, BurnValue **out) {
   const BurnRecordStep root = {NULL, NULL};
   BurnValue *value = NULL;
-  BurnStatus status = field_to_value(&root, module.type, module.data, &value);
+  BurnStatus status = burn__module_check(module);
+  if (status == BURN_OK) status = field_to_value(&root, module.type, module.data, &value);
   if (status == BURN_OK && !value) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the record");
   if (status != BURN_OK) {
     burn_value_destroy(value);

@@ -179,14 +179,23 @@ void burn_zip_close(BurnZip *zip) {
   free(zip);
 }
 
-size_t burn_zip_count(const BurnZip *zip) { return zip->member_count; }
+size_t burn_zip_count(const BurnZip *zip) { return zip ? zip->member_count : 0; }
 
 const BurnZipMember *burn_zip_member(const BurnZip *zip, size_t index) { return &zip->members[index]; }
 
 size_t burn_zip_find(const BurnZip *zip, const char *name) {
   size_t index = 0;
-  while (index < zip->member_count && strcmp(zip->members[index].name, name) != 0) index++;
+  while (index < burn_zip_count(zip) && strcmp(zip->members[index].name, name) != 0) index++;
   return index;
+}
+
+/* What an index that burn_zip_find gave for a name that is not there, or an archive that did not open, is told. */
+static BurnStatus index_check(const BurnZip *zip, size_t index) {
+  if (index < burn_zip_count(zip)) return BURN_OK;
+  return burn_status_make(
+      BURN_STATUS_OUT_OF_RANGE,
+      zip ? "zip: there is no member %zu, there are %zu" : "zip: there is no member %zu, the archive is NULL", index,
+      burn_zip_count(zip));
 }
 
 /* -- a member --------------------------------------------------------------------------------- */
@@ -267,14 +276,19 @@ static BurnStatus member_unpack(const BurnZip *zip, const BurnZipMember *member,
 }
 
 BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes) {
+  *bytes = NULL;
+  const BurnStatus status = index_check(zip, index);
+  if (status != BURN_OK) return status;
   const BurnZipMember *member = &zip->members[index];
   return burn_status_annotate(member_unpack(zip, member, bytes), "member \"%.100s\"", member->name);
 }
 
 BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **bytes) {
-  const BurnZipMember *member = &zip->members[index];
-  BurnStatus status = member_check(member);
   *bytes = NULL;
+  BurnStatus status = index_check(zip, index);
+  if (status != BURN_OK) return status;
+  const BurnZipMember *member = &zip->members[index];
+  status = member_check(member);
   if (status == BURN_OK && member->method == STORED) status = body_find(zip, member, bytes);
   return burn_status_annotate(status, "member \"%.100s\"", member->name);
 }
@@ -298,10 +312,12 @@ static BurnStatus body_peek(const uint8_t *packed, size_t packed_count, uint8_t 
 }
 
 BurnStatus burn_zip_peek(const BurnZip *zip, size_t index, uint8_t *out, size_t count, size_t *got) {
-  const BurnZipMember *member = &zip->members[index];
   const uint8_t *body = NULL;
-  BurnStatus status = member_check(member);
   *got = 0;
+  BurnStatus status = index_check(zip, index);
+  if (status != BURN_OK) return status;
+  const BurnZipMember *member = &zip->members[index];
+  status = member_check(member);
   if (status == BURN_OK) status = body_find(zip, member, &body);
   if (count > member->bytes) count = (size_t)member->bytes;
   if (status == BURN_OK && member->method == STORED && count > 0) memcpy(out, body, count);

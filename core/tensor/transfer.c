@@ -398,6 +398,7 @@ static BurnStatus uploads_wait(BurnStagingSlot *slot) {
 
 BurnStatus burn_staging_take(BurnStaging *staging, BurnStagingSlot **out) {
   *out = NULL;
+  if (!staging) return BURN_FAIL(INVALID_ARGUMENT, "staging: the staging memory is NULL");
   BurnStagingSlot *slot;
   pthread_mutex_lock(&staging->mutex);
   while (!(slot = next_free(staging))) pthread_cond_wait(&staging->given_back, &staging->mutex);
@@ -414,7 +415,7 @@ BurnStatus burn_staging_take(BurnStaging *staging, BurnStagingSlot **out) {
   return status;
 }
 
-void *burn_staging_memory(const BurnStagingSlot *slot) { return slot->memory; }
+void *burn_staging_memory(const BurnStagingSlot *slot) { return slot ? slot->memory : NULL; }
 
 /* The event of an upload: kept, or waited for where the slot has no room. */
 static BurnStatus upload_note(BurnStagingSlot *slot, BurnEvent *event) {
@@ -454,6 +455,7 @@ static BurnStatus check_upload(const BurnStagingSlot *slot, size_t offset, const
 }
 
 BurnTensor *burn_staging_tensor(BurnStagingSlot *slot, size_t offset, BurnDType dtype, BurnShape shape) {
+  if (!slot) return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "staging: the slot is NULL"));
   const BurnStaging *staging = slot->staging;
   BurnTensorDesc desc;
   const BurnDType actual = dtype == BURN_DTYPE_DEFAULT ? staging->device->float_dtype : dtype;

@@ -379,7 +379,7 @@ BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t ep
 
 bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
   memset(batch, 0, sizeof *batch);
-  if (batches == &nothing_started) return false;
+  if (batches == NULL || batches == &nothing_started) return false;
   made_release(&batches->handed_out);
   if (batches->ended || batches->next == batches->batch_count) return false;
   const Made made = batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next);

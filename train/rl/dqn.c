@@ -189,7 +189,7 @@ BurnDqn *burn_dqn_create(const BurnDqnConfig *config, BurnShape state_shape, Bur
   result = check(config, network, device);
   if (result == BURN_OK) result = burn_optimizer_status(optimizer);
   if (result == BURN_OK) result = burn_module_status(module);
-  if (result == BURN_OK && state_shape.rank + 1 > BURN_MAX_RANK) {
+  if (result == BURN_OK && state_shape.rank >= BURN_MAX_RANK) {
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dqn: states of rank %u", (unsigned)state_shape.rank);
   }
   BurnDqn *dqn = result == BURN_OK ? calloc(1, sizeof *dqn) : NULL;

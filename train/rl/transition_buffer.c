@@ -28,7 +28,7 @@ void burn_transitions_drop(BurnTransitions *transitions) {
 static size_t elements_of(BurnShape shape, size_t capacity) {
   size_t count = 1;
   const size_t most = (size_t)PTRDIFF_MAX / sizeof(float) / (capacity ? capacity : 1);
-  if (shape.rank + 1 > BURN_MAX_RANK) return 0;
+  if (shape.rank >= BURN_MAX_RANK) return 0; /* batches have one more */
   for (uint32_t i = 0; i < shape.rank; i++) {
     if (shape.dims[i] < 1 || (uint64_t)shape.dims[i] > most / count) return 0;
     count *= (size_t)shape.dims[i];
@@ -78,6 +78,7 @@ void burn_transition_buffer_destroy(BurnTransitionBuffer *buffer) {
 
 void burn_transition_buffer_add(BurnTransitionBuffer *buffer, const float *state, size_t action, float reward,
                                 const float *next_state, bool terminated) {
+  if (!buffer) return; /* its create has told why */
   const size_t at = buffer->next, bytes = buffer->elements * sizeof *state;
   memcpy(buffer->states + at * buffer->elements, state, bytes);
   memcpy(buffer->next_states + at * buffer->elements, next_state, bytes);
@@ -88,7 +89,7 @@ void burn_transition_buffer_add(BurnTransitionBuffer *buffer, const float *state
   if (buffer->count < buffer->capacity) buffer->count++;
 }
 
-size_t burn_transition_buffer_count(const BurnTransitionBuffer *buffer) { return buffer->count; }
+size_t burn_transition_buffer_count(const BurnTransitionBuffer *buffer) { return buffer ? buffer->count : 0; }
 
 /* Rows of `width` floats, gathered. */
 static BurnTensor *rows_of(BurnDevice *device, const float *from, const size_t *rows, size_t count, size_t width,
@@ -118,7 +119,7 @@ static void gather(BurnTransitionBuffer *buffer, BurnDevice *device, const size_
 BurnStatus burn_transition_buffer_sample(BurnTransitionBuffer *buffer, BurnDevice *device, size_t count,
                                          BurnTransitions *transitions) {
   *transitions = (BurnTransitions){NULL, NULL, NULL, NULL, NULL};
-  if (buffer->count == 0) {
+  if (burn_transition_buffer_count(buffer) == 0) {
     return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "transition buffer: there is nothing to draw from");
   }
   const size_t width =

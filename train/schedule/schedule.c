@@ -15,6 +15,7 @@ BurnStatus burn_schedule_check(const BurnSchedule *schedule) {
 }
 
 double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration) {
+  if (!schedule->table || !schedule->table->rate) return 0;
   return schedule->table->rate(schedule->config.data, iteration);
 }
 

@@ -1,0 +1,138 @@
+/* null_handles_test.c - what a call gets where one before it failed and nobody looked: NULL for a handle, {0} for a
+ * module, config or schedule, ranks that no shape has. Statuses say so, other results are empty, and nothing crashes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <burn/burn.h>
+#include <burn/nn.h>
+#include <burn/train.h>
+#include <burn/transfer.h>
+#include <burn/zip.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static void expect(BurnStatus status, const char *message) {
+  assert_string_equal(burn_status_message(status), message);
+}
+
+static const char no_module[] = "module: the module is NULL; burn_module(Type, &object) makes one";
+
+static void modules(void **state) {
+  (void)state;
+  const BurnModule none = {NULL, NULL}, nobody = burn_module(BurnLinear, NULL);
+  BurnLinear copy;
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  expect(burn_module_status(none), no_module);
+  expect(burn_module_status(nobody), "Linear: the module is NULL; burn_module(Type, &object) makes one");
+  expect(burn_record_save(none, "/nonexistent/never", NULL),
+         "save /nonexistent/never: module: the module is NULL; burn_module(Type, &object) makes one");
+  expect(burn_record_to_bytes(none, NULL, &bytes, &count),
+         "save to bytes: module: the module is NULL; burn_module(Type, &object) makes one");
+  assert_null(burn_value_module(none));
+  BurnValue *value = burn_value_map();
+  expect(burn_value_into_module(value, none), no_module);
+  burn_value_destroy(value);
+  assert_int_equal(burn_module_num_params(none), 0);
+  assert_null(burn_module_text(none));
+  assert_null(burn_module_display(none, NULL));
+  assert_null(burn_module_summary_text(none));
+  burn_module_freeze(none);
+  burn_module_to_device(none, NULL);
+  burn_module_release(none);
+  burn_module_release(nobody);
+  memset(&copy, 1, sizeof copy);
+  burn_module_clone(nobody, &copy);
+  assert_null(copy.weight.value);
+  BurnModuleList list = burn_module_list(NULL, 3);
+  assert_int_equal(list.count, 0);
+  assert_null(burn_module_list_at(&list, 0));
+}
+
+static void configs(void **state) {
+  (void)state;
+  const BurnConfig none = {NULL, NULL};
+  BurnLinearConfig config = {0};
+  assert_null(burn_config_text(none));
+  expect(burn_config_parse(none, "{}"), "config: the config is NULL; burn_config(Type, &object) makes one");
+  expect(burn_config_save(none, "/nonexistent/never"),
+         "save /nonexistent/never: config: the config is NULL; burn_config(Type, &object) makes one");
+  expect(burn_config_parse(burn_config(BurnLinearConfig, &config), NULL), "BurnLinearConfig: the JSON is NULL");
+  BurnSchedule schedule = {NULL, {NULL, NULL}};
+  assert_true(burn_schedule_rate(&schedule, 3) == 0);
+}
+
+static void archives(void **state) {
+  (void)state;
+  uint8_t *bytes = NULL;
+  const uint8_t *stored = NULL;
+  BurnZipEntry entry = {.name = "a", .bytes = (const uint8_t *)"b", .count = 1};
+  uint8_t peeked[4];
+  size_t count = 0;
+  assert_int_equal(burn_zip_count(NULL), 0);
+  assert_int_equal(burn_zip_find(NULL, "a"), 0);
+  expect(burn_zip_read(NULL, 0, &bytes), "zip: there is no member 0, the archive is NULL");
+  expect(burn_zip_make(&entry, 1, false, &bytes, &count), "ok");
+  BurnStatus status = BURN_OK;
+  BurnZip *zip = burn_zip_open(bytes, count, &status);
+  assert_non_null(zip);
+  uint8_t *member = NULL;
+  expect(burn_zip_read(zip, burn_zip_find(zip, "b"), &member), "zip: there is no member 1, there are 1");
+  expect(burn_zip_stored(zip, 1, &stored), "zip: there is no member 1, there are 1");
+  expect(burn_zip_peek(zip, 1, peeked, sizeof peeked, &count), "zip: there is no member 1, there are 1");
+  burn_zip_close(zip);
+  free(bytes);
+  assert_int_equal(burn_npz_count(NULL), 0);
+  assert_null(burn_npz_name(NULL, 0));
+  assert_null(burn_npz_header(NULL, 0));
+  burn_npz_values(NULL, 0, NULL);
+  BurnTensor *x = burn_npz_read(NULL, "a", NULL);
+  expect(burn_tensor_status(x), "npz: the archive is NULL");
+  burn_drop(x);
+}
+
+static void quantized_inputs(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnLinear linear = burn_linear_new(2, 2, device);
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(1, 2), BURN_DTYPE_F32);
+  BurnQuantTensor q = burn_param_quant_input(&linear.weight, x);
+  expect(burn_quant_status(&q), "the weight's input is not quantized: burn_param_quantizes_input says so");
+  burn_quant_drop(q);
+  BurnLinear_release(&linear);
+  burn_device_close(device);
+}
+
+static void training(void **state) {
+  (void)state;
+  BurnStagingSlot *slot = NULL;
+  BurnBatch batch;
+  BurnTransitions transitions;
+  BurnStatus status = BURN_OK;
+  expect(burn_staging_take(NULL, &slot), "staging: the staging memory is NULL");
+  assert_null(burn_staging_memory(NULL));
+  BurnTensor *x = burn_staging_tensor(NULL, 0, BURN_DTYPE_F32, BURN_SHAPE(2));
+  expect(burn_tensor_status(x), "staging: the slot is NULL");
+  burn_drop(x);
+  assert_false(burn_batches_next(NULL, &batch));
+  expect(burn_tensorboard_text(NULL, "a", 0, "b"), "tensorboard: the board is NULL");
+  expect(burn_tensorboard_histogram(NULL, "a", 0, NULL), "tensorboard: the board is NULL");
+  assert_int_equal(burn_transition_buffer_count(NULL), 0);
+  expect(burn_transition_buffer_sample(NULL, NULL, 1, &transitions),
+         "transition buffer: there is nothing to draw from");
+  assert_null(burn_transition_buffer_create(4, (BurnShape){UINT32_MAX, {1}}, 1, &status));
+  expect(status, "transition buffer: 4 transitions of states of rank 4294967295 make no sense");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(modules),          cmocka_unit_test(configs),  cmocka_unit_test(archives),
+      cmocka_unit_test(quantized_inputs), cmocka_unit_test(training),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
