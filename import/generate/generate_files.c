@@ -247,16 +247,23 @@ typedef struct File {
 } File;
 enum { FILES = 5 };
 
+/* All of them, or none: new files go again where one cannot be written. */
 static BurnStatus write_files(Generator *g, const char *folder, const File *files) {
-  for (size_t i = 0; i < FILES; i++) {
-    const char *path = generate_text(g, "%s/%s", folder, files[i].name);
-    const BurnStatus status = files[i].bytes ? burn_file_check_new(path, g->options->overwrite) : BURN_OK;
-    if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
+  const char *paths[FILES];
+  bool is_new[FILES];
+  BurnStatus status = BURN_OK;
+  for (size_t i = 0; i < FILES && status == BURN_OK; i++) {
+    paths[i] = generate_text(g, "%s/%s", folder, files[i].name);
+    is_new[i] = files[i].bytes && burn_file_check_new(paths[i], false) == BURN_OK;
+    status = files[i].bytes ? burn_file_check_new(paths[i], g->options->overwrite) : BURN_OK;
+    if (status != BURN_OK) return burn_status_annotate(status, "%s", paths[i]);
   }
   for (size_t i = 0; i < FILES; i++) {
-    const char *path = generate_text(g, "%s/%s", folder, files[i].name);
-    const BurnStatus status = files[i].bytes ? burn_file_write(path, files[i].bytes, files[i].count) : BURN_OK;
-    if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
+    status = files[i].bytes ? burn_file_write(paths[i], files[i].bytes, files[i].count) : BURN_OK;
+    if (status == BURN_OK) continue;
+    for (size_t k = 0; k < i; k++)
+      if (is_new[k]) (void)remove(paths[k]);
+    return burn_status_annotate(status, "%s", paths[i]);
   }
   return BURN_OK;
 }

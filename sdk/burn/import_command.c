@@ -37,7 +37,8 @@ static int say(const BurnGenerateReport *report, const char *folder, bool json) 
 static int generate(const char *path, const char *folder, const char *stack, const BurnGenerateOptions *options,
                     bool json) {
   BurnGenerateReport report;
-  if (!system_make_folder(folder) && errno != EEXIST) {
+  const bool is_new = system_make_folder(folder);
+  if (!is_new && errno != EEXIST) {
     fprintf(stderr, "burn import: folder %s: %s\n", folder, strerror(errno));
     return COMMAND_FAILED;
   }
@@ -45,6 +46,7 @@ static int generate(const char *path, const char *folder, const char *stack, con
   const BurnStatus status = burn_onnx_generate(path, folder, device, options, &report);
   if (options->progress) fputc('\n', stderr);
   const int outcome = status == BURN_OK ? say(&report, folder, json) : fail(status);
+  if (status != BURN_OK && is_new) (void)remove(folder); /* empty, as it was made */
   burn_device_close(device);
   return outcome;
 }
@@ -58,14 +60,14 @@ int command_import(int argc, char **argv) {
   const char *positions[2] = {NULL};
   const char *stack = "ndarray", *out = NULL;
   BurnGenerateOptions options = {0};
-  bool json = false, force = false, progress = false;
+  bool json = false, overwrite = false, progress = false;
   const Argument arguments[] = {
       {"out", ARGUMENT_TEXT, &out, "DIR", "the folder, which is made if there is none"},
       {"name", ARGUMENT_TEXT, &options.name, "NAME", "of the module; default: that of the file"},
       {"sizes", ARGUMENT_TEXT, &options.sizes, "LIST",
        "axes that get one size, inputs of one number that get a value: batch=1,length=576"},
       {"backend", ARGUMENT_TEXT, &stack, "STACK", "where the model is tried while it is written; default: ndarray"},
-      {"force", ARGUMENT_FLAG, &force, NULL, "overwrite files"},
+      {"overwrite", ARGUMENT_FLAG, &overwrite, NULL, "files in DIR may exist"},
       {"progress", ARGUMENT_FLAG, &progress, NULL, "say on stderr how far the work is"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document"}};
   int status;
@@ -75,7 +77,7 @@ int command_import(int argc, char **argv) {
     fprintf(stderr, "burn import: it is 'MODEL.onnx --out DIR'; 'burn import --help' tells more\n");
     return COMMAND_USAGE;
   }
-  options.overwrite = force;
+  options.overwrite = overwrite;
   if (progress) options.progress = show_progress;
   return generate(positions[0], out, stack, &options, json);
 }

@@ -274,6 +274,19 @@ static bool visit_file(void *context, const char *name) {
   return !copy->failed;
 }
 
+static bool visit_remove(void *context, const char *name) {
+  const char *folder = context;
+  char path[PATH_BYTES];
+  if (snprintf(path, sizeof path, "%s/%s", folder, name) < PATH_BYTES) (void)remove(path);
+  return true;
+}
+
+/* The folder was new or empty, so that what is in it now is half of a template. */
+static void discard(const char *folder) {
+  (void)system_list_folder(folder, visit_remove, (void *)(uintptr_t)folder);
+  if (strcmp(folder, ".") != 0) (void)remove(folder);
+}
+
 static bool copy_folder(Copy *copy) {
   const long count = system_list_folder(copy->from, visit_file, copy);
   if (count < 0) return complain("cannot open the templates", copy->from);
@@ -352,7 +365,11 @@ static int write_template(const Template *template, const char *name, const char
   }
   if (!folder) folder = system_list_folder(".", stop, NULL) == 0 ? "." : name;
   Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english, false};
-  if (!make_folder(folder) || !copy_folder(&copy)) return COMMAND_FAILED;
+  if (!make_folder(folder)) return COMMAND_FAILED;
+  if (!copy_folder(&copy)) {
+    discard(folder);
+    return COMMAND_FAILED;
+  }
   print_next(template, name, folder);
   return COMMAND_OK;
 }

@@ -153,9 +153,10 @@ static BurnStatus run_graph(BurnGraph *graph, BurnDevice *device, const char *co
   return status;
 }
 
-static int run(const char *path, const char *const *files, const char *stack, const char *out) {
-  BurnStatus status = BURN_OK;
+static int run(const char *path, const char *const *files, const char *stack, const char *out, bool overwrite) {
+  BurnStatus status = out ? burn_status_annotate(burn_file_check_new(out, overwrite), "%s", out) : BURN_OK;
   size_t count = 0;
+  if (status != BURN_OK) return fail(status); /* before the work, not after it */
   while (count < MAX_INPUTS && files[count]) count++;
   BurnDevice *device = burn_device_open(stack);
   BurnGraph *graph = burn_onnx_load(path, device, &status);
@@ -177,10 +178,11 @@ int command_onnx(int argc, char **argv) {
       "input of strings takes a text file with one of them in each line.";
   const char *positions[MAX_INPUTS + 3] = {NULL};
   const char *stack = NULL, *out = NULL;
-  bool json = false;
+  bool json = false, overwrite = false;
   const Argument arguments[] = {
       {"backend", ARGUMENT_TEXT, &stack, "STACK", "run: the stack; default: $BURN_BACKEND, else the best there is"},
       {"out", ARGUMENT_TEXT, &out, "FILE", "run: write the outputs by their names to this .npz file"},
+      {"overwrite", ARGUMENT_FLAG, &overwrite, NULL, "run: FILE may exist"},
       {"json", ARGUMENT_FLAG, &json, NULL, "info: one JSON document"}};
   int status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof *arguments, positions, MAX_INPUTS + 2,
@@ -189,7 +191,7 @@ int command_onnx(int argc, char **argv) {
   const bool is_info = positions[0] && strcmp(positions[0], "info") == 0;
   if (positions[1] && is_info && !positions[2]) return info(positions[1], json);
   if (positions[1] && positions[0] && strcmp(positions[0], "run") == 0)
-    return run(positions[1], positions + 2, stack, out);
+    return run(positions[1], positions + 2, stack, out, overwrite);
   fprintf(stderr, "burn onnx: it is 'info MODEL' or 'run MODEL INPUT.npy ..'; 'burn onnx --help' tells more\n");
   return COMMAND_USAGE;
 }

@@ -1,6 +1,7 @@
 /* report_command.c - burn report: a run as one HTML file. */
 #include "command.h"
 
+#include <burn/file.h>
 #include <burn/train/report.h>
 
 #include <stdio.h>
@@ -27,9 +28,10 @@ int command_report(int argc, char **argv) {
       "nothing else: no network, no scripts.";
   const char *folder = NULL;
   BurnReportConfig config = {.artifact_dir = NULL};
-  bool json = false, summary = false;
+  bool json = false, summary = false, overwrite = false;
   const Argument arguments[] = {
       {"out", ARGUMENT_TEXT, &config.path, "FILE", "where to; default: report.html in the folder"},
+      {"overwrite", ARGUMENT_FLAG, &overwrite, NULL, "FILE may exist; report.html of the folder may always"},
       {"title", ARGUMENT_TEXT, &config.title, "TEXT", "of the page; default: the name of the folder"},
       {"summary", ARGUMENT_FLAG, &summary, NULL, "print the summary as a table, and write no file"},
       {"json", ARGUMENT_FLAG, &json, NULL, "print what is known as one JSON document, and write no file"}};
@@ -47,7 +49,9 @@ int command_report(int argc, char **argv) {
   }
   config.artifact_dir = folder;
   if (json || summary) return print(&config, summary);
-  const BurnStatus status = burn_report_write(&config);
+  BurnStatus status = config.path ? burn_file_check_new(config.path, overwrite) : BURN_OK;
+  status = burn_status_annotate(status, "%s", config.path);
+  if (status == BURN_OK) status = burn_report_write(&config);
   if (status != BURN_OK) return fail(status);
   printf("%s%s\n", config.path ? config.path : folder, config.path ? "" : "/report.html");
   return COMMAND_OK;

@@ -621,6 +621,39 @@ static void expect_little_lost(const char *command, double least) {
   cJSON_Delete(result);
 }
 
+/* What is there stays, and is told of before the model is read. */
+static void test_onnx_run_keeps_files(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[600];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command, "cd %s && echo mine >out.npz && burn onnx run none.onnx --out out.npz", folder);
+  expect_run(command, 1, "burn onnx: out.npz: the file is there already; overwrite it, or choose another\n");
+  snprintf(command, sizeof command, "cd %s && burn onnx run none.onnx --out out.npz --overwrite", folder);
+  expect_run(command, 1, "burn onnx: none.onnx: cannot open: ");
+  snprintf(command, sizeof command, "cat %s/out.npz && rm -r %s", folder, folder);
+  expect_run(command, 0, "mine\n");
+}
+
+/* Of a template or a model that cannot be written whole nothing stays, so that the next try finds no files in its way.
+ * Files of more than 512 bytes cannot be written here. */
+static void test_nothing_is_half_written(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", command[700];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command, "cd %s && touch x && trap '' XFSZ && ulimit -f 1 && burn new app demo", folder);
+  expect_run(command, 1, "burn new: cannot write 'demo/");
+  snprintf(command, sizeof command,
+           "cd %s && trap '' XFSZ && ulimit -f 1 && burn import " BURN_SOURCE_DIR
+           "/tests/fuzz/corpus/onnx/gemm --sizes n=2 --out gemm",
+           folder);
+  expect_run(command, 1, "burn import: ");
+  snprintf(command, sizeof command, "ls -A %s", folder);
+  expect_run(command, 0, "x\n");
+  assert_string_equal(output, "x\n");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(run(command), 0);
+}
+
 /* mnist writes its report; the command makes the same of the folder, elsewhere, and says what it knows. */
 static void test_report(void **state) {
   (void)state;
@@ -633,8 +666,12 @@ static void test_report(void **state) {
   expect_run(command, 0, "<h2>Confusion matrix</h2>");
   snprintf(command, sizeof command, "burn report %s/run/ --out %s/page.html --title 'A & B'", folder, folder);
   expect_run(command, 0, "/page.html\n");
+  snprintf(command, sizeof command, "burn report %s/run/ --out %s/page.html", folder, folder);
+  expect_run(command, 1, "/page.html: the file is there already; overwrite it, or choose another");
   snprintf(command, sizeof command, "cat %s/page.html", folder);
   expect_run(command, 0, "<h1>A &#38; B</h1>");
+  snprintf(command, sizeof command, "burn report %s/run/ --out %s/page.html --overwrite", folder, folder);
+  expect_run(command, 0, "/page.html\n");
   snprintf(command, sizeof command, "burn report %s/run --json", folder);
   expect_run(command, 0, "\"metrics\":");
   cJSON *root = cJSON_Parse(output);
@@ -709,6 +746,8 @@ int main(void) {
       cmocka_unit_test(test_seq2seq_learns),
       cmocka_unit_test(test_wgan_draws),
       cmocka_unit_test(test_report),
+      cmocka_unit_test(test_onnx_run_keeps_files),
+      cmocka_unit_test(test_nothing_is_half_written),
       cmocka_unit_test(test_quantize_loses_little),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
