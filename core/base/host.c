@@ -12,9 +12,16 @@
 
 static uint32_t log_level(void) {
   static const char *const names[] = {"off", "error", "warn", "info", "debug"};
+  static atomic_flag told = ATOMIC_FLAG_INIT;
   const char *text = getenv("BURN_LOG");
   for (uint32_t i = 0; text && i < sizeof names / sizeof names[0]; i++) {
     if (strcmp(text, names[i]) == 0) return i;
+  }
+  if (text && *text && !atomic_flag_test_and_set(&told)) {
+    char clean[64];
+    (void)snprintf(clean, sizeof clean, "%s", text);
+    fprintf(stderr, "burn: warning: log: BURN_LOG='%s' is none of off, error, warn, info, debug; warn is taken\n",
+            burn_text_clean(clean));
   }
   return BURN_LOG_WARN;
 }

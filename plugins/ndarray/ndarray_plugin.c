@@ -11,6 +11,7 @@
 #include <burn/plugin/dlpack.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(_WIN32)
 #include <windows.h>
@@ -305,7 +306,13 @@ static BurnStatus choose_gemm(Ndarray *nd, const BurnCommonSettings *given) {
 static BurnStatus open_tuner(Ndarray *nd, const BurnCommonSettings *given) {
   bool known = true;
   uint32_t mode = burn_common_tune_mode(&known); /* numbered as the option's words */
-  if (!known) nd->host->log(BURN_LOG_WARN, "autotune", "BURN_AUTOTUNE is none of off, quick, full; quick is taken");
+  if (!known) {
+    char text[128];
+    const char *value = getenv("BURN_AUTOTUNE");
+    (void)snprintf(text, sizeof text, "BURN_AUTOTUNE='%.32s' is none of off, quick, full; quick is taken",
+                   value ? value : "");
+    nd->host->log(BURN_LOG_WARN, "autotune", text);
+  }
   const BurnStatus status = burn_common_word(given, OPTION_AUTOTUNE, &mode);
   if (status != BURN_OK || mode == BURN_COMMON_TUNE_OFF) return status;
   char path[1024], machine[128];

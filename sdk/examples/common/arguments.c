@@ -103,9 +103,16 @@ static const Argument *find(const Parse *parse, const char *name,
   return NULL;
 }
 
+/* What an integer that was found is not. */
+static const char *integer_needed(const char *found) {
+  if (!found || !found[strspn(found, "-")]) return "an integer";
+  if (found[strspn(found, "-0123456789")]) return "an integer";
+  return found[0] == '-' ? "an integer of at least 0" : "a smaller integer";
+}
+
 static bool needs(const Parse *parse, const Argument *argument,
                   const char *found) {
-  const char *wanted = argument->kind == ARGUMENT_SIZE     ? "an integer"
+  const char *wanted = argument->kind == ARGUMENT_SIZE ? integer_needed(found)
                        : argument->kind == ARGUMENT_NUMBER ? "a number"
                                                            : "a value";
   fprintf(stderr, "%s: --%s needs %s", parse->argv[0], argument->name, wanted);

@@ -476,6 +476,8 @@ static void test_options_have_one_name(void **state) {
   expect_run("burn new backed demo", 2, "there is no template 'backed'. Did you mean 'backend'?");
   expect_run("mnist --epochs", 2, "mnist: --epochs needs an integer\n");
   expect_run("mnist --epochs=two", 2, "mnist: --epochs needs an integer, not 'two'");
+  expect_run("mnist --epochs -1", 2, "mnist: --epochs needs an integer of at least 0, not '-1'");
+  expect_run("mnist --epochs 99999999999999999999", 2, "mnist: --epochs needs a smaller integer, not '9999");
   expect_run("mnist --lr nan", 2, "mnist: --lr needs a number, not 'nan'");
   expect_run("mnist --resume=yes", 2, "mnist: --resume takes no value");
   expect_run("mnist -x", 2, "mnist: there is no option '-x'. See --help");
@@ -654,6 +656,16 @@ static void test_nothing_is_half_written(void **state) {
   assert_int_equal(run(command), 0);
 }
 
+/* A typo in a variable is told, with the value, once; the program goes on. */
+static void test_typos_in_variables(void **state) {
+  (void)state;
+  const char *text = "burn: warning: log: BURN_LOG='verbose' is none of off, error, warn, info, debug; warn is taken\n";
+  expect_run("BURN_LOG=verbose xor", 0, text);
+  assert_null(strstr(strstr(output, text) + strlen(text), "BURN_LOG"));
+  expect_run("BURN_AUTOTUNE=fast xor --backend ndarray", 0,
+             "BURN_AUTOTUNE='fast' is none of off, quick, full; quick is taken\n");
+}
+
 /* mnist writes its report; the command makes the same of the folder, elsewhere, and says what it knows. */
 static void test_report(void **state) {
   (void)state;
@@ -748,6 +760,7 @@ int main(void) {
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_onnx_run_keeps_files),
       cmocka_unit_test(test_nothing_is_half_written),
+      cmocka_unit_test(test_typos_in_variables),
       cmocka_unit_test(test_quantize_loses_little),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
