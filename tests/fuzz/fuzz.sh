@@ -2,7 +2,7 @@
 # fuzz.sh BUILD [TARGET..] [SECONDS] - runs the fuzz targets of a build (./dev fuzz), JOBS of them at a time, with what they learn in
 # BUILD/corpus/TARGET. Exits 1 if one found something; the inputs are then in BUILD/findings/TARGET.
 set -eu
-build=$1
+build=$(cd "$1" && pwd) # targets work in their scratch folder
 shift
 source=$(cd "$(dirname "$0")" && pwd)
 seconds=600
