@@ -69,6 +69,7 @@ static BurnStatus check_channels(const Groups *with, BurnShape shape) {
     return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: rank 3 or more expected, found %u", with->layer,
                             shape.rank);
   }
+  if (with->groups == 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: a layer of zeros", with->layer);
   if (shape.dims[1] == (int64_t)with->channels) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: axis 1 has %lld channels, num_channels is %zu", with->layer,
                           (long long)shape.dims[1], with->channels);

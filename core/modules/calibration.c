@@ -143,6 +143,7 @@ static BurnStatus fix_input(void *context, const BurnModuleTensor *tensor) {
 }
 
 BurnStatus burn_calibration_end(BurnCalibration *calibration) {
+  if (!calibration) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "calibration: it is NULL");
   const BurnModule module = calibration->module;
   BurnStatus status = burn_module_visit(module, check_range, calibration);
   if (status == BURN_OK && calibration->seen == 0) {

@@ -258,7 +258,7 @@ static BurnDevice *open_device(const char *argument, const BurnHost *host, bool 
 BurnDevice *burn_device_open(const char *stack) { return open_device(stack, burn__host(), false); }
 BurnDevice *burn_device_open_training(const char *stack) { return open_device(stack, burn__host(), true); }
 BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host) {
-  return open_device(stack, host, false);
+  return open_device(stack, host ? host : burn__host(), false);
 }
 
 BurnStatus burn__device_status(const BurnDevice *device) {

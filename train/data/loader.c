@@ -411,6 +411,7 @@ static void workers_stop(BurnBatches *batches) {
 }
 
 BurnStatus burn_batches_stop(BurnBatches *batches) {
+  if (batches == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "loader: the batches are NULL");
   if (batches == &nothing_started)
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory to start an epoch");
   workers_stop(batches);

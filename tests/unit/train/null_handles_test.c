@@ -96,7 +96,7 @@ static void archives(void **state) {
   burn_drop(x);
 }
 
-static void quantized_inputs(void **state) {
+static void layers(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("ndarray");
   BurnLinear linear = burn_linear_new(2, 2, device);
@@ -104,6 +104,10 @@ static void quantized_inputs(void **state) {
   BurnQuantTensor q = burn_param_quant_input(&linear.weight, x);
   expect(burn_quant_status(&q), "the weight's input is not quantized: burn_param_quantizes_input says so");
   burn_quant_drop(q);
+  const BurnInstanceNorm zeros = {0};
+  BurnTensor *y = burn_instance_norm_forward(&zeros, burn_ones(device, BURN_SHAPE(1, 0, 1), BURN_DTYPE_F32));
+  expect(burn_tensor_status(y), "instance_norm: a layer of zeros");
+  burn_drop(y);
   BurnLinear_release(&linear);
   burn_device_close(device);
 }
@@ -120,6 +124,8 @@ static void training(void **state) {
   expect(burn_tensor_status(x), "staging: the slot is NULL");
   burn_drop(x);
   assert_false(burn_batches_next(NULL, &batch));
+  expect(burn_batches_stop(NULL), "loader: the batches are NULL");
+  expect(burn_calibration_end(NULL), "calibration: it is NULL");
   expect(burn_tensorboard_text(NULL, "a", 0, "b"), "tensorboard: the board is NULL");
   expect(burn_tensorboard_histogram(NULL, "a", 0, NULL), "tensorboard: the board is NULL");
   assert_int_equal(burn_transition_buffer_count(NULL), 0);
@@ -131,8 +137,8 @@ static void training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(modules),          cmocka_unit_test(configs),  cmocka_unit_test(archives),
-      cmocka_unit_test(quantized_inputs), cmocka_unit_test(training),
+      cmocka_unit_test(modules), cmocka_unit_test(configs),  cmocka_unit_test(archives),
+      cmocka_unit_test(layers),  cmocka_unit_test(training),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
