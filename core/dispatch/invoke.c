@@ -102,10 +102,10 @@ static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo
   BurnOpCall cut;
   const BurnOpCall *call = given;
   char why[256];
-  why[0] = '\0';
+  why[0] = why[sizeof why - 1] = '\0'; /* the last byte stays, whatever a plugin puts there */
   if (call->op >= BURN_OP_FIRST_OF_PACKS && !instance->next) {
     bool ran = false;
-    const BurnStatus status = burn__pack_run((BurnInstance *)(uintptr_t)instance, call, &ran, why, sizeof why);
+    const BurnStatus status = burn__pack_run((BurnInstance *)(uintptr_t)instance, call, &ran, why, sizeof why - 1);
     if (ran || status != BURN_OK) return status;
   }
   uint32_t support =
@@ -117,7 +117,7 @@ static BurnStatus route_by_asking(const BurnInstance *instance, const BurnOpInfo
     cut_attrs(instance, info, &cut, &support, why, sizeof why);
   }
   if (support == BURN_SUPPORT_ASK) {
-    support = backend->supports(backend->self, call, why, sizeof why) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
+    support = backend->supports(backend->self, call, why, sizeof why - 1) ? BURN_SUPPORT_YES : BURN_SUPPORT_NO;
   }
   if (support == BURN_SUPPORT_YES) return backend->submit(backend->self, call);
   if (info->is_composite) return burn__decompose(backend, given);

@@ -181,7 +181,9 @@ void burn_zip_close(BurnZip *zip) {
 
 size_t burn_zip_count(const BurnZip *zip) { return zip ? zip->member_count : 0; }
 
-const BurnZipMember *burn_zip_member(const BurnZip *zip, size_t index) { return &zip->members[index]; }
+const BurnZipMember *burn_zip_member(const BurnZip *zip, size_t index) {
+  return index < burn_zip_count(zip) ? &zip->members[index] : NULL;
+}
 
 size_t burn_zip_find(const BurnZip *zip, const char *name) {
   size_t index = 0;

@@ -508,6 +508,8 @@ BurnStatus burn_device_describe(BurnDevice *device, BurnDeviceDescription *out) 
   const BurnDeviceInterface *table = burn__device_interface(device, &self);
   if (table) {
     status = table->describe(self, out);
+    out->name[sizeof out->name - 1] = out->driver[sizeof out->driver - 1] = '\0';
+    out->architecture[sizeof out->architecture - 1] = out->pci_address[sizeof out->pci_address - 1] = '\0';
   } else {
     const char *label = burn__bottom(device)->label;
     const size_t length = strlen(label) < sizeof out->name ? strlen(label) : sizeof out->name - 1;

@@ -32,7 +32,7 @@ static void print_launch(FusionLayer *decorator, const FusionQueue *queue, const
     if (i > 0) fputs(", ", stderr);
     print_desc(&fusion_values(queue)[outputs[i]].tensor->desc);
   }
-  if (launch->kernel) decorator->fused->describe(decorator->fused_self, launch->kernel, text, sizeof text);
+  if (launch->kernel) decorator->fused->describe(decorator->fused_self, launch->kernel, text, sizeof text - 1);
   fprintf(stderr, "%s%s%s\n", text[0] ? "  (" : "", text, text[0] ? ")" : "");
 }
 

@@ -265,7 +265,8 @@ static bool is_within_limits(const FusionPlanner *p, const FusionBody *body) {
 /* The kernel of a group of several ops. AGAIN: it was refused, and its ops have other roles now. */
 static Outcome compile_group(FusionPlanner *p, const FusionBody *body, BurnFusedKernel **kernel) {
   char why[256] = "more inputs or results than the backend takes";
-  if (is_within_limits(p, body) && burn__fusion_body_compile(p->decorator, body, kernel, why, sizeof why) != BURN_OK)
+  if (is_within_limits(p, body) &&
+      burn__fusion_body_compile(p->decorator, body, kernel, why, sizeof why - 1) != BURN_OK)
     return NO_MEMORY;
   if (*kernel) return DONE;
   if (p->decorator->log) burn__fusion_log_refusal(p->decorator, body, why);
@@ -320,7 +321,7 @@ static bool put_in_front(FusionPlanner *p, uint32_t i, uint32_t group) {
   p->groups[group].product = i;
   const FusionBody body = body_of(p, group);
   const bool fits = is_within_limits(p, &body);
-  if (fits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why) != BURN_OK) kernel = NULL;
+  if (fits && burn__fusion_body_compile(p->decorator, &body, &kernel, why, sizeof why - 1) != BURN_OK) kernel = NULL;
   if (!kernel && p->decorator->log) burn__fusion_log_refusal(p->decorator, &body, why);
   p->group_of[i] = i;
   p->groups[group].product = FUSION_NONE;

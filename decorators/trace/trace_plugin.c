@@ -103,7 +103,7 @@ static void write_what(Trace *trace, const BurnOpCall *call, const BurnFusedKern
     write_shapes(trace->file, call);
     return;
   }
-  trace->below.describe(trace->below_self, kernel, text, sizeof text);
+  trace->below.describe(trace->below_self, kernel, text, sizeof text - 1); /* its end stays */
   fputs(text, trace->file);
 }
 

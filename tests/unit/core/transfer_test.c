@@ -291,6 +291,10 @@ static void test_descriptions(void **state) {
   assert_int_equal(about.kind, BURN_DEVICE_KIND_OTHER);
   assert_int_equal(burn_device_host_waits(device), -1);
   burn_device_close(device);
+  device = open_stack("lazy:wrong=endless_text"); /* a text without its end */
+  assert_int_equal(burn_device_describe(device, &about), BURN_OK);
+  assert_int_equal(strlen(about.name), sizeof about.name - 1);
+  burn_device_close(device);
   device = open_stack("autodiff<lazy>");
   ok(burn_device_describe(device, &about));
   assert_string_equal(about.name, "a lazy thread");

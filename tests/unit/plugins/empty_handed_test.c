@@ -75,6 +75,25 @@ static void what_is_not_given_is_named(void **state) {
   }
 }
 
+/* A reason without an end is cut where its room ends. */
+static void ask_why(void *context) {
+  const char *stack = context;
+  BurnDevice *device = burn_device_open(stack);
+  BurnTensor *x = burn_mul(square(device), square(device));
+  const char *text = burn_status_message(burn_tensor_status(x));
+  check_contains(text, "mul: backend 'empty_handed' has no kernel for it: xxx");
+  const char *first = strstr(text, "xxx");
+  const size_t length = strspn(first, "x");
+  CHECK(length == 255 && strcmp(first + length, ", and it has no decomposition") == 0, "%d: %s", (int)length, text);
+  burn_drop(x);
+  close_without_tensors(stack, device);
+}
+
+static void a_reason_without_an_end_is_cut(void **state) {
+  (void)state;
+  forked(ask_why, (void *)(uintptr_t) "empty_handed:of=end<ndarray>");
+}
+
 /* -- interfaces without a table --------------------------------------------------------------- */
 
 static void compute_well(void *context) {
@@ -218,6 +237,7 @@ int main(void) {
   if (setenv("BURN_PLUGIN_PATH", BURN_BUILD_DIR "/tests/broken_plugins", 1) != 0) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_not_given_is_named),
+      cmocka_unit_test(a_reason_without_an_end_is_cut),
       cmocka_unit_test(what_is_not_there_is_done_without),
       cmocka_unit_test(joined_calls_without_results_fail),
       cmocka_unit_test(gradients_that_are_not_given_are_named),

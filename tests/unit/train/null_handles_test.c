@@ -81,6 +81,7 @@ static void archives(void **state) {
   BurnStatus status = BURN_OK;
   BurnZip *zip = burn_zip_open(bytes, count, &status);
   assert_non_null(zip);
+  assert_null(burn_zip_member(zip, 1));
   uint8_t *member = NULL;
   expect(burn_zip_read(zip, burn_zip_find(zip, "b"), &member), "zip: there is no member 1, there are 1");
   expect(burn_zip_stored(zip, 1, &stored), "zip: there is no member 1, there are 1");
