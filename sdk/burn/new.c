@@ -282,9 +282,9 @@ static bool visit_remove(void *context, const char *name) {
 }
 
 /* The folder was new or empty, so that what is in it now is half of a template. */
-static void discard(const char *folder) {
+static void discard(const char *folder, bool is_new) {
   (void)system_list_folder(folder, visit_remove, (void *)(uintptr_t)folder);
-  if (strcmp(folder, ".") != 0) (void)remove(folder);
+  if (is_new) (void)remove(folder);
 }
 
 static bool copy_folder(Copy *copy) {
@@ -308,8 +308,9 @@ static bool stop(void *context, const char *name) {
 }
 
 /* A new folder, or one that is empty. */
-static bool make_folder(const char *path) {
-  if (system_make_folder(path) || (errno == EEXIST && system_list_folder(path, stop, NULL) == 0)) return true;
+static bool make_folder(const char *path, bool *is_new) {
+  *is_new = system_make_folder(path);
+  if (*is_new || (errno == EEXIST && system_list_folder(path, stop, NULL) == 0)) return true;
   if (errno != EEXIST) return complain("cannot make the folder", path);
   fprintf(stderr, "burn new: '%s' exists and is not empty; name another place with --dir\n", path);
   return false;
@@ -365,9 +366,10 @@ static int write_template(const Template *template, const char *name, const char
   }
   if (!folder) folder = system_list_folder(".", stop, NULL) == 0 ? "." : name;
   Copy copy = {from, folder, spelling_of(template->placeholder), spelling_of(name), template->is_english, false};
-  if (!make_folder(folder)) return COMMAND_FAILED;
+  bool is_new = false;
+  if (!make_folder(folder, &is_new)) return COMMAND_FAILED;
   if (!copy_folder(&copy)) {
-    discard(folder);
+    discard(folder, is_new);
     return COMMAND_FAILED;
   }
   print_next(template, name, folder);

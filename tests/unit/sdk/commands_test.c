@@ -649,9 +649,12 @@ static void test_nothing_is_half_written(void **state) {
            "/tests/fuzz/corpus/onnx/gemm --sizes n=2 --out gemm",
            folder);
   expect_run(command, 1, "burn import: ");
-  snprintf(command, sizeof command, "ls -A %s", folder);
-  expect_run(command, 0, "x\n");
-  assert_string_equal(output, "x\n");
+  snprintf(command, sizeof command,
+           "cd %s && mkdir mine && trap '' XFSZ && ulimit -f 1 && burn new app demo --dir mine", folder);
+  expect_run(command, 1, "burn new: cannot write 'mine/");
+  snprintf(command, sizeof command, "cd %s && ls -A . mine", folder); /* whose folder it was stays */
+  expect_run(command, 0, ".:\nmine\nx\n\nmine:\n");
+  assert_string_equal(output, ".:\nmine\nx\n\nmine:\n");
   snprintf(command, sizeof command, "rm -r %s", folder);
   assert_int_equal(run(command), 0);
 }
