@@ -123,7 +123,9 @@ static BurnStatus fill_export(Export *export, const BurnTensor *x, const int64_t
   if (!primitive)
     return BURN_FAIL(INTERNAL, "to_dlpack: an op that the tensor needs has failed; burn_read tells which");
   const bool must_pack = !primitive->strides || has_negative_stride(primitive);
-  const BurnStatus status = must_pack ? pack(export, primitive) : locate(export, primitive, stream);
+  BurnStatus status = must_pack ? pack(export, primitive) : locate(export, primitive, stream);
+  if (status == BURN_OK && !managed->tensor.data && burn_primitive_count(primitive) > 0)
+    status = BURN_FAIL(INTERNAL, "to_dlpack: '%s' gave no address of the elements", export->bottom->backend.name);
   if (status == BURN_OK) describe(export, primitive);
   return status;
 }

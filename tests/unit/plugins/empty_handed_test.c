@@ -228,9 +228,20 @@ static void import_nothing(void *context) {
   burn_device_close(source);
 }
 
-static void an_import_that_gives_nothing_is_named(void **state) {
+static void export_nothing(void *context) {
+  BurnDevice *device = burn_device_open("liar:lie=buffer_missing");
+  struct DLManagedTensorVersioned *shared = NULL;
+  (void)context;
+  check_failure("liar", burn_to_dlpack(burn_add(square(device), square(device)), &shared),
+                "to_dlpack: 'liar' gave no address of the elements");
+  CHECK(!shared, "a tensor");
+  close_without_tensors("liar", device);
+}
+
+static void memory_that_is_not_there_is_named(void **state) {
   (void)state;
   forked(import_nothing, NULL);
+  forked(export_nothing, NULL);
 }
 
 int main(void) {
@@ -241,7 +252,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_there_is_done_without),
       cmocka_unit_test(joined_calls_without_results_fail),
       cmocka_unit_test(gradients_that_are_not_given_are_named),
-      cmocka_unit_test(an_import_that_gives_nothing_is_named),
+      cmocka_unit_test(memory_that_is_not_there_is_named),
       cmocka_unit_test(late_work_without_an_event_or_tensor_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
