@@ -16,6 +16,10 @@ logs() { (cd "$1" && find train valid -name '*.log' | sort | xargs sha256sum); }
 [ "$(grep -c '^epoch 2/3  ' "$folder/err")" = 1 ] || fail "one line per epoch expected"
 if grep -q '^epoch' "$folder/out"; then fail "lines of epochs belong on stderr"; fi
 
+# A misspelt folder is none to go on from: that is told, for the run begins anew.
+"$mnist" --artifact "$folder/none" "$@" --epochs 1 --resume >"$folder/out" 2>"$folder/err" || fail "$(cat "$folder/err")"
+grep -qx "there is no $folder/none/config.json to go on from: a new run begins" "$folder/err" || fail "$(cat "$folder/err")"
+
 # Ctrl-C and TERM: an exit status of its own, how to go on, and then the same run. It ends in its first epoch, or in a later one.
 for case in INT:130 TERM:143; do
   signal=${case%:*}

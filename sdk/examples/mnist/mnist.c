@@ -235,6 +235,8 @@ static BurnStatus choose_config(const Options *options,
   BurnStatus status = path ? BURN_OK : no_path();
   if (path && options->resume && stat(path, &info) == 0) {
     status = take_up(options, path, config);
+  } else if (path && options->resume) {
+    fprintf(stderr, "there is no %s to go on from: a new run begins\n", path);
   }
   free(path);
   return status;
