@@ -253,6 +253,7 @@ struct Gpu {
   GpuMatrices matrices;
   bool has_f64;                 /* else the instance has no tensors of f64 */
   bool composes_f64_attention;  /* it is left to its decomposition, as its kernels compile for long */
+  bool is_generous;             /* its compiler gives threads what registers they want, as far as a block has them */
   bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
   int64_t most_rounds;          /* of all loops of a thread, which the device ends without a word then; 0: any */
   bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */

@@ -6,7 +6,7 @@
 
 /* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
 enum { SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, MOST_PARTS = 32 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, MOST_PARTS = 32, UNITS = 132 };
 static const struct {
   int64_t side, depth; /* depth: steps of k in shared memory, at most */
   uint32_t threads;
@@ -30,41 +30,50 @@ static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
   return p->batches * rounded_up(p->m, tiles[tile].side) * rounded_up(p->n, tiles[tile].side);
 }
 
-/* Has a group room for two of these tiles, and a thread registers for its numbers? */
+/* Has a thread registers for its numbers? */
+static bool suits_dtype(BurnDType in, uint32_t tile) { return tile != LARGE || burn_dtype_bytes(in) < 8; }
+
+/* And a group room for two of these tiles? */
 static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
   const int64_t shared = 2 * tiles[tile].depth * (tiles[tile].side + PADDING) * bytes;
-  return tile == SMALL || (shared <= (int64_t)gpu->shared_bytes && (tile != LARGE || bytes == 4));
+  return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
-/* About how long a product takes by such tiles, in parts of k: as long as the multiplications of the unit that has the
- * most groups; sums of parts go to memory and back, of which each takes as long as SUM_COST multiplications, and a
- * second kernel adds them, which takes as long as JOIN_COST. */
-static double cost_of(const Gpu *gpu, const GpuMatmul *p, uint32_t tile, int64_t parts) {
+/* About how long a product takes by such tiles in p->parts parts of k: as long as the multiplications of the unit that
+ * has the most groups; sums of parts go to memory and back, of which each takes as long as SUM_COST multiplications,
+ * and a second kernel adds them, which takes as long as JOIN_COST. */
+static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t parts) {
   static const double SUM_COST = 45, JOIN_COST = 700000;
-  const double most = (double)rounded_up(groups_of(p, tile) * parts, gpu->unit_count);
+  const double most = (double)rounded_up(groups_of(p, tile) * parts, units);
   const double busy = most > tiles[tile].at_least ? most : tiles[tile].at_least;
   const double steps = p->k > 0 ? (double)p->k / (double)parts : 1.0, sums = (double)(parts * p->batches * p->m * p->n);
   const double results = (double)(tiles[tile].side * tiles[tile].side);
-  return busy * results / tiles[tile].speed * steps +
-         (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)gpu->unit_count : 0.0);
+  return busy * results / tiles[tile].speed * steps + (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)units : 0.0);
 }
 
-/* The tile and the parts that take the shortest time, by the shape alone. */
-static uint32_t choose_tile(const Gpu *gpu, BurnDType in, GpuMatmul *p) {
-  const int64_t most_parts = p->k < 2 * LEAST_PART            ? 1
-                             : p->k / LEAST_PART < MOST_PARTS ? p->k / LEAST_PART
-                                                              : MOST_PARTS;
-  uint32_t best = SMALL;
+/* Those of the shortest way on a device with UNITS: by the shape alone, so that sums are the same on every one. */
+static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
+  const int64_t most = p->k < 2 * LEAST_PART ? 1 : p->k / LEAST_PART < MOST_PARTS ? p->k / LEAST_PART : MOST_PARTS;
+  int64_t best = 1;
   double least = 0;
   for (uint32_t tile = SMALL; tile < TILES; tile++)
-    for (int64_t parts = 1; parts <= most_parts && is_possible(gpu, in, tile); parts++) {
-      const double cost = cost_of(gpu, p, tile, parts);
+    for (int64_t parts = 1; parts <= most && suits_dtype(in, tile); parts++) {
+      const double cost = cost_of(UNITS, p, tile, parts);
       if (least > 0 && cost >= least) continue;
       least = cost;
-      best = tile;
-      p->parts = parts;
+      best = parts;
     }
+  return best;
+}
+
+/* The shortest way of this device. */
+static uint32_t tile_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
+  uint32_t best = SMALL;
+  for (uint32_t tile = SMALL; tile < TILES; tile++)
+    if (is_possible(gpu, in, tile) &&
+        cost_of(gpu->unit_count, p, tile, p->parts) < cost_of(gpu->unit_count, p, best, p->parts))
+      best = tile;
   return best;
 }
 
@@ -169,10 +178,10 @@ static BurnStatus start_tiles(Gpu *gpu, const void *context, BurnDType in, BurnD
 static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   GpuMatmul product = *p;
   if (groups_of(p, SMALL) == 0) return BURN_OK;
-  const uint32_t tile = choose_tile(gpu, kind->in, &product);
   product.depth = depth_of(p->k);
-  product.part_size = p->k > 0 ? rounded_up(rounded_up(p->k, product.parts), DEEPEST) * DEEPEST : 1;
+  product.part_size = p->k > 0 ? rounded_up(rounded_up(p->k, parts_of(kind->in, p)), DEEPEST) * DEEPEST : 1;
   product.parts = p->k > 0 ? rounded_up(p->k, product.part_size) : 1;
+  const uint32_t tile = tile_of(gpu, kind->in, &product);
   return by_parts(gpu, kind, &product, start_tiles, &tile);
 }
 

@@ -5,8 +5,8 @@
 enum { WEIGHT = GPU_CONV_WEIGHT, PARTS };
 enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are multiplied by in a variant */
 /* A form is the channels of a thread, and this where warps share what they read (of a weight's gradient) or a thread
- * has one row (of results). */
-enum { SHARED = 16, ONE_ROW = 16 };
+ * has one row (of results), or a block two halves, which have other channels of the gradient. */
+enum { SHARED = 16, ONE_ROW = 16, TWO_HALVES = 32 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4 };
 enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32 };
@@ -48,23 +48,33 @@ BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sum
   return launch(run, &p, PARTS, 0, rounded_up(count, WEIGHTS), PART_THREADS);
 }
 
+/* Of a block: a large one has few registers for a thread, and so a unit more warps, where a small one would get half of
+ * its registers. */
+static int64_t halves_of(const Gpu *gpu, int64_t out_group, int64_t channels) {
+  return gpu->is_generous && gpu->most_threads >= 2 * PART_THREADS && out_group > channels ? 2 : 1;
+}
+
 /* The parts are decided by the shape alone, so that the sums are the same on every device. */
 static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   const int64_t in_group = p.in_channels / p.groups, weights = p.out_channels * in_group * p.kernel[0] * p.kernel[1];
   const int64_t channels = p.kernel[0] * p.kernel[1] > MANY_TAPS ? 4 : 8;
-  const int64_t form = slices_of(in_group) == 1 ? channels + SHARED : channels;
-  const int64_t sets = p.groups * rounded_up(in_group, WARPS) * rounded_up(p.out_channels / p.groups, channels);
+  const int64_t out_group = p.out_channels / p.groups, in_sets = p.groups * rounded_up(in_group, WARPS);
+  const int64_t halves = halves_of(run->gpu, out_group, channels);
+  const int64_t form = channels + (slices_of(in_group) == 1 ? SHARED : 0) + (halves == 2 ? TWO_HALVES : 0);
+  const int64_t sets = in_sets * rounded_up(out_group, channels);
+  const int64_t blocks = in_sets * rounded_up(out_group, channels * halves);
+  const uint32_t threads = (uint32_t)(PART_THREADS * halves);
   const int64_t all = p.batch * rounded_up(p.windows[0], PART_ROWS) * p.windows[1];
   const int64_t wanted = rounded_up(all, rounded_up(BLOCKS, sets)), at_once = slices_of(in_group) * LANES;
   p.part_size = wanted < at_once ? at_once : rounded_up(wanted, at_once) * at_once;
   p.parts = all == 0 ? 1 : rounded_up(all, p.part_size);
-  if (p.parts == 1) return launch(run, &p, WEIGHT, form, sets, PART_THREADS);
+  if (p.parts == 1) return launch(run, &p, WEIGHT, form, blocks, threads);
   const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {p.parts, weights}};
   BurnPrimitive *sums = NULL;
   BurnStatus status = burn__gpu_new(run->gpu, &desc, &sums);
   if (status != BURN_OK) return status;
   p.bias = gpu_address(sums);
-  status = launch(run, &p, WEIGHT, form, sets * p.parts, PART_THREADS);
+  status = launch(run, &p, WEIGHT, form, blocks * p.parts, threads);
   if (status == BURN_OK) status = burn__gpu_join_conv(run, p.out, p.bias, p.parts, weights);
   burn__gpu_release(run->gpu, sums);
   return status;

@@ -176,6 +176,7 @@ static BurnStatus start(Vulkan *vulkan) {
   vulkan->gpu.most_threads = vulkan->caps.threads;
   vulkan->gpu.shared_bytes = vulkan->caps.shared_bytes;
   vulkan->gpu.is_processor = vulkan->caps.is_cpu && !vulkan->settings.kernels_of_gpus;
+  vulkan->gpu.is_generous = true;
   vulkan->gpu.tracks_memory = !vulkan->settings.all_barriers;
   vulkan->gpu.unit_count = units_of(vulkan->gpu.host, &vulkan->caps);
   vulkan->gpu.precision = (GpuPrecision)vulkan->settings.precision;

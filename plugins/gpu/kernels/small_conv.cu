@@ -4,7 +4,7 @@
  * BURN_VARIANT % 4, 0: conv2d; 1: conv_transpose2d; 2: parts of the gradient of the weight; 3: their sum. Then, by bits:
  * 2 to 4 and 5 to 7, taps along y and x; 8 and 9, the stride of both; 10 to 13, channels of a thread, a multiple of 4;
  * 14, in 2, the gradient of windows lies in shared memory, as all warps of a block have the same places; in 0 and 1 a
- * thread has one row of results.
+ * thread has one row of results; 15, in 2, a block has two halves of 8 warps, each with CHANNELS of its own.
  *
  * In 0 and 1 a thread makes ROWS results, one below the other, of CHANNELS channels; a warp's lie beside each other, so
  * that it reads and writes whole lines. A transposed convolution of stride s is s x s convolutions of stride 1, each of
@@ -15,8 +15,9 @@
 #define TAPS_X (BURN_VARIANT / 32 % 8)
 #define STRIDE (BURN_VARIANT / 256 % 4)
 #define CHANNELS (BURN_VARIANT / 1024 % 16)
-#define SHARED_GRADIENT (BURN_VARIANT / 16384)
-#define ONE_ROW (BURN_VARIANT / 16384)
+#define SHARED_GRADIENT (BURN_VARIANT / 16384 % 2)
+#define HALVES (BURN_VARIANT / 32768 + 1)
+#define ONE_ROW (BURN_VARIANT / 16384 % 2)
 #define MOST_WEIGHTS 400 /* of a result: channels times taps */
 typedef Element<IN0>::C C;
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -152,12 +153,58 @@ extern "C" __global__ void __launch_bounds__(128) kernel(const GpuConv p) {
 #define WARPS 8
 #define TAPS (TAPS_Y * TAPS_X)
 #define SUMS (CHANNELS * TAPS)
+#define NEW_LINES (STRIDE < TAPS_Y ? STRIDE : TAPS_Y) /* of pixels, from a row of places to the next */
+#if defined(BURN_SPIRV)
+#define AHEAD 1 /* what the next row and the next places need is under way while these are multiplied */
+#else
+#define AHEAD 0 /* NVRTC would leave a unit registers for one block in the place of two */
+#endif
+#define HELD (ROWS * CHANNELS / WARPS)                 /* numbers of the shared gradient that a thread brings */
+
+/* A place of windows: the first of ROWS, one below the other. */
+struct Place { int32_t x, y, n; };
+static __device__ inline Place burn_place_of(int32_t i, int32_t columns, int32_t down) {
+  const Place place = {i % columns, i / columns % down * ROWS, i / columns / down};
+  return place;
+}
 
 /* Pixels of a line, whether it lies inside or not; 0 outside. */
 static __device__ inline void burn_pixels(C *to, const IN0 *line, bool is_inside, const bool *is_column) {
 #pragma unroll
   for (int x = 0; x < TAPS_X; x++) to[x] = is_inside && is_column[x] ? burn_get(line[x]) : (C)0;
 }
+
+/* The lines that a row of places has and the one before it has not, from `line` on, which is number `from`; `line` goes on. */
+static __device__ inline void burn_new_lines(C to[NEW_LINES][TAPS_X], const IN0 *&line, int32_t from, int32_t height,
+                                             int32_t width, const bool *is_column) {
+#pragma unroll
+  for (int y = 0; y < NEW_LINES; y++, line += width)
+    burn_pixels(to[y], line, (uint32_t)(from + y) < (uint32_t)height, is_column);
+  if (STRIDE > TAPS_Y) line += (STRIDE - TAPS_Y) * width;
+}
+
+/* The gradient of one row of places. */
+static __device__ inline void burn_gradients(C *to, const IN0 *from, int32_t places, int32_t there) {
+#pragma unroll
+  for (int k = 0; k < CHANNELS; k++, from += places) to[k] = k < there ? burn_get(from[0]) : (C)0;
+}
+
+#if SHARED_GRADIENT
+/* A thread's numbers of the gradient of a place, for all warps. */
+static __device__ inline void burn_hold(C *to, const IN0 *grads, const Place &place, bool is_place, int32_t places,
+                                        int32_t columns, int32_t rows, int32_t all_out, int32_t there) {
+  const IN0 *grad = grads + (int64_t)place.n * all_out * places + place.y * columns + place.x;
+#pragma unroll
+  for (int q = 0; q < HELD; q += 4) {
+    const int32_t number = q / 4 * WARPS + (int32_t)threadIdx.x / 32 % WARPS, j = number / (CHANNELS / 4);
+    const int32_t channel = number % (CHANNELS / 4) * 4;
+    const IN0 *from = grad + (int64_t)channel * places + j * columns;
+#pragma unroll
+    for (int k = 0; k < 4; k++, from += places)
+      to[q + k] = is_place && place.y + j < rows && channel + k < there ? burn_get(from[0]) : (C)0;
+  }
+}
+#endif
 
 /* One step of summing COUNT numbers over the threads of a warp: a thread hands half of them to another and adds what it
  * gets to the other half. After all steps it has some of the sums, those that burn_place tells. */
@@ -190,20 +237,21 @@ static __device__ inline int32_t burn_place(int32_t k, int32_t lane) {
   return k < SUMS ? k : -1;
 }
 
-extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
-  __shared__ C shared[WARPS][SUMS];
+extern "C" __global__ void __launch_bounds__(256 * HALVES) kernel(const GpuConv p) {
+  __shared__ C shared[HALVES * WARPS][SUMS];
 #if SHARED_GRADIENT
-  __shared__ Four gradient[ROWS][CHANNELS / 4][32];
+  __shared__ Four gradient[HALVES][ROWS][CHANNELS / 4][32];
 #endif
   const int32_t in_group = (int32_t)(p.in_channels / p.groups), out_group = (int32_t)(p.out_channels / p.groups);
   const int32_t height = (int32_t)p.in[0], width = (int32_t)p.in[1];
   const int32_t rows = (int32_t)p.windows[0], columns = (int32_t)p.windows[1], places = rows * columns;
-  const int32_t sets = (out_group + CHANNELS - 1) / CHANNELS, in_sets = (in_group + WARPS - 1) / WARPS;
+  const int32_t sets = (out_group + HALVES * CHANNELS - 1) / (HALVES * CHANNELS), in_sets = (in_group + WARPS - 1) / WARPS;
   const int32_t of_set = (in_group + in_sets - 1) / in_sets, slices = WARPS / of_set; /* warps that share a channel */
-  const int32_t groups = (int32_t)p.groups, block = (int32_t)blockIdx.x, first = block % sets * CHANNELS;
+  const int32_t groups = (int32_t)p.groups, block = (int32_t)blockIdx.x, half = (int32_t)threadIdx.x / 256;
+  const int32_t first = (block % sets * HALVES + half) * CHANNELS;
   const int32_t first_in = block / sets % in_sets * of_set, group = block / sets / in_sets % groups;
   const int32_t part = block / sets / in_sets / groups;
-  const int32_t warp = (int32_t)threadIdx.x / 32, lane = (int32_t)threadIdx.x % 32;
+  const int32_t warp = (int32_t)threadIdx.x / 32 % WARPS, lane = (int32_t)threadIdx.x % 32;
   const int32_t slice = warp / of_set, c = first_in + warp % of_set;
   const int32_t down = (rows + ROWS - 1) / ROWS, all = (int32_t)p.batch * down * columns, size = (int32_t)p.part_size;
   const int32_t end = (part + 1) * size < all ? (part + 1) * size : all;
@@ -211,62 +259,71 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
 #pragma unroll
   for (int k = 0; k < SUMS; k++) sum[k] = (C)0;
   const int32_t there = out_group - first, all_out = (int32_t)p.out_channels;
-  const bool works = slice < slices && c < in_group;
+  const bool works = slice < slices && c < in_group && there > 0;
+  const IN0 *grads = (const IN0 *)p.weight + (int64_t)(group * out_group + first) * places;
 #if SHARED_GRADIENT
+  Place next_place = burn_place_of(part * size + lane, columns, down);
+  C held[HELD];
+  if (AHEAD) burn_hold(held, grads, next_place, part * size + lane < end, places, columns, rows, all_out, there);
   for (int32_t at = part * size; at < end; at += 32) {
     const int32_t i = at + lane;
-#else
-  for (int32_t i = part * size + slice * 32 + lane; works && i < end; i += slices * 32) {
-#endif
-    const int32_t ox = i % columns, oy = i / columns % down * ROWS, n = i / columns / down;
-    const int32_t top = oy * STRIDE - (int32_t)p.padding[0], left = ox * STRIDE - (int32_t)p.padding[1];
-    const IN0 *grad = (const IN0 *)p.weight + ((int64_t)n * all_out + group * out_group + first) * places + oy * columns + ox;
-#if SHARED_GRADIENT
+    const Place place = AHEAD ? next_place : burn_place_of(i, columns, down);
+    if (!AHEAD) burn_hold(held, grads, place, i < end, places, columns, rows, all_out, there);
     __syncthreads();
 #pragma unroll
-    for (int q = 0; q < ROWS * CHANNELS / 4; q += WARPS) {
-      const int32_t j = (q + warp) / (CHANNELS / 4), four = (q + warp) % (CHANNELS / 4);
-      const bool is_place = i < end && oy + j < rows;
-      const IN0 *from = grad + (int64_t)(four * 4) * places + j * columns;
-      Four numbers;
-#pragma unroll
-      for (int k = 0; k < 4; k++, from += places)
-        numbers.at[k] = is_place && four * 4 + k < there ? burn_get(from[0]) : (C)0;
-      gradient[j][four][lane] = numbers;
+    for (int q = 0; q < HELD; q += 4) {
+      const Four numbers = {{held[q], held[q + 1], held[q + 2], held[q + 3]}};
+      gradient[half][(q / 4 * WARPS + warp) / (CHANNELS / 4)][(q / 4 * WARPS + warp) % (CHANNELS / 4)][lane] = numbers;
     }
     __syncthreads();
+    if (AHEAD) next_place = burn_place_of(i + 32, columns, down);
+    if (AHEAD) burn_hold(held, grads, next_place, i + 32 < end, places, columns, rows, all_out, there);
     if (!works || i >= end) continue;
+#else
+  for (int32_t i = part * size + slice * 32 + lane; works && i < end; i += slices * 32) {
+    const Place place = burn_place_of(i, columns, down);
+    const IN0 *from = grads + (int64_t)place.n * all_out * places + place.y * columns + place.x;
+    C values[CHANNELS], coming[CHANNELS];
+    if (AHEAD) burn_gradients(coming, from, places, there);
 #endif
-    const IN0 *line = (const IN0 *)p.x + ((int64_t)n * p.in_channels + group * in_group + c) * height * width;
+    const int32_t top = place.y * STRIDE - (int32_t)p.padding[0], left = place.x * STRIDE - (int32_t)p.padding[1];
+    const IN0 *line = (const IN0 *)p.x + ((int64_t)place.n * p.in_channels + group * in_group + c) * height * width;
     line += (int64_t)top * width + left;
-    C pixels[TAPS_Y][TAPS_X];
+    C pixels[TAPS_Y][TAPS_X], next[NEW_LINES][TAPS_X];
     bool is_column[TAPS_X];
 #pragma unroll
     for (int x = 0; x < TAPS_X; x++) is_column[x] = (uint32_t)(left + x) < (uint32_t)width;
 #pragma unroll
     for (int y = STRIDE; y < TAPS_Y; y++, line += width)
       burn_pixels(pixels[y], line, (uint32_t)(top + y - STRIDE) < (uint32_t)height, is_column);
+    if (AHEAD) burn_new_lines(next, line, top + TAPS_Y - NEW_LINES, height, width, is_column);
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      if (oy + j >= rows) break;
+      if (place.y + j >= rows) break;
 #pragma unroll
       for (int y = 0; y < TAPS_Y - STRIDE; y++)
 #pragma unroll
         for (int x = 0; x < TAPS_X; x++) pixels[y][x] = pixels[y + STRIDE][x];
+      const int32_t new_line = top + j * STRIDE + TAPS_Y - NEW_LINES;
+      if (!AHEAD) burn_new_lines(next, line, new_line, height, width, is_column);
 #pragma unroll
-      for (int y = STRIDE < TAPS_Y ? TAPS_Y - STRIDE : 0; y < TAPS_Y; y++, line += width)
-        burn_pixels(pixels[y], line, (uint32_t)(top + j * STRIDE + y) < (uint32_t)height, is_column);
-      if (STRIDE > TAPS_Y) line += (STRIDE - TAPS_Y) * width;
+      for (int y = 0; y < NEW_LINES; y++)
+#pragma unroll
+        for (int x = 0; x < TAPS_X; x++) pixels[TAPS_Y - NEW_LINES + y][x] = next[y][x];
+      if (AHEAD && j + 1 < ROWS) burn_new_lines(next, line, new_line + STRIDE, height, width, is_column);
 #if !SHARED_GRADIENT
-      const IN0 *from = grad + j * columns;
+      if (!AHEAD) burn_gradients(coming, from + j * columns, places, there);
+#pragma unroll
+      for (int k = 0; k < CHANNELS; k++) values[k] = coming[k];
+      if (AHEAD && place.y + j + 1 < rows && j + 1 < ROWS)
+        burn_gradients(coming, from + (j + 1) * columns, places, there);
 #endif
 #pragma unroll
       for (int k = 0; k < CHANNELS; k++) {
 #if SHARED_GRADIENT
-        const C value = gradient[j][k / 4][lane].at[k % 4];
+        const C value = gradient[half][j][k / 4][lane].at[k % 4];
 #else
-        const C value = k < there ? burn_get(from[0]) : (C)0;
-        from += places;
+        const C value = values[k];
 #endif
 #pragma unroll
         for (int t = 0; t < TAPS; t++)
@@ -282,15 +339,15 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuConv p) {
 #pragma unroll
   for (int k = 0; k < HALF_5; k++) {
     const int32_t place = burn_place(k, lane);
-    if (place >= 0) shared[warp][place] = sum[k];
+    if (place >= 0) shared[half * WARPS + warp][place] = sum[k];
   }
   __syncthreads();
   const int64_t weights = p.out_channels * in_group * TAPS;
-  for (int32_t k = (int32_t)threadIdx.x; k < of_set * SUMS; k += 256) {
+  for (int32_t k = (int32_t)threadIdx.x % 256; k < of_set * SUMS; k += 256) {
     const int32_t of = k / SUMS, place = k % SUMS, channel = first + place / TAPS, in_channel = first_in + of;
     if (channel >= out_group || in_channel >= in_group) continue;
-    C total = shared[of][place];
-    for (int32_t s = 1; s < slices; s++) total += shared[s * of_set + of][place];
+    C total = shared[half * WARPS + of][place];
+    for (int32_t s = 1; s < slices; s++) total += shared[half * WARPS + s * of_set + of][place];
     const int64_t at = ((int64_t)(group * out_group + channel) * in_group + in_channel) * TAPS + place % TAPS;
     if (p.parts == 1) {
       burn_put(((OUT *)p.out)[at], total);
