@@ -9,7 +9,7 @@ enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are m
 enum { SHARED = 16, ONE_ROW = 16, TWO_HALVES = 32 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4 };
-enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32 };
+enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32, MANY_RESULTS = 32768 };
 enum { MANY_TAPS = 9 }; /* more leave registers for the sums of 4 channels alone */
 
 static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
@@ -42,9 +42,14 @@ static BurnStatus launch(const GpuRun *run, const GpuConv *p, uint32_t pass, int
 /* How many warps of a block go down different places. */
 static int64_t slices_of(int64_t in_group) { return WARPS / rounded_up(in_group, rounded_up(in_group, WARPS)); }
 
+/* A block has 32 results, and each of its warps every 8th part of them. Of fewer parts and many results threads have
+ * some, and add in the same order. */
 BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sums, int64_t parts, int64_t count) {
   const GpuConv p = {
       .out = out, .bias = sums, .out_channels = count, .in_channels = 1, .groups = 1, .kernel = {1, 1}, .parts = parts};
+  const GpuMatmul few = {.out = out, .lhs = sums, .m = 1, .n = count, .batches = 1, .parts = parts};
+  if (parts <= WARPS && count >= MANY_RESULTS)
+    return burn__gpu_join_product(run->gpu, BURN_DTYPE_F32, run->out[0]->dtype, &few);
   return launch(run, &p, PARTS, 0, rounded_up(count, WEIGHTS), PART_THREADS);
 }
 
