@@ -2,11 +2,12 @@
  * by kernels of ours. */
 #include "gpu.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
 enum { SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, MOST_PARTS = 32, UNITS = 132 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, UNITS = 132 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
 static const struct {
   int64_t side, depth; /* depth: steps of k in shared memory, at most */
@@ -53,19 +54,22 @@ static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t 
   return busy * results / tiles[tile].speed * steps + (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)units : 0.0);
 }
 
-/* Those of the shortest way on a device with UNITS: by the shape alone, so that sums are the same on every one. */
+/* Those of the shortest way on a device with UNITS: by the shape alone, so that sums are the same on every one. Few are
+ * tried, as each call does. */
 static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
-  const int64_t most = p->k < 2 * LEAST_PART ? 1 : p->k / LEAST_PART < MOST_PARTS ? p->k / LEAST_PART : MOST_PARTS;
-  const int64_t by_room = MOST_SUMS / (p->batches * p->m * p->n);
+  static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
   int64_t best = 1;
   double least = 0;
-  for (uint32_t tile = SMALL; tile < TILES; tile++)
-    for (int64_t parts = 1; (parts == 1 || (parts <= most && parts <= by_room)) && suits_dtype(in, tile); parts++) {
-      const double cost = cost_of(UNITS, p, tile, parts);
-      if (least > 0 && cost >= least) continue;
+  for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+    const int64_t parts = tried[i];
+    if (parts > 1 && (parts * LEAST_PART > p->k || parts * p->batches * p->m * p->n > MOST_SUMS)) break;
+    for (uint32_t tile = SMALL; tile < TILES; tile++) {
+      const double cost = suits_dtype(in, tile) ? cost_of(UNITS, p, tile, parts) : HUGE_VAL;
+      if (i + tile > 0 && cost >= least) continue;
       least = cost;
       best = parts;
     }
+  }
   return best;
 }
 
