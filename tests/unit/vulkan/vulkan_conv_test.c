@@ -1,20 +1,7 @@
 /* vulkan_conv_test.c - convolutions by the kernels that GPUs have, on whatever device there is: those that gather an operand of
  * products (kernels/implicit_conv.cu), beside ndarray. */
-#include "conv_compare.h"
 #include "sampled.h"
-#include "vulkan_driver.h"
-
-static const char plugin_path[] = BURN_BUILD_DIR "/lib/burn/plugins/burn_vulkan" BURN_PLUGIN_SUFFIX;
-
-static BurnDevice *open_device(const char *stack) {
-  BurnDevice *device = burn_device_open(stack);
-  if (strcmp(stack, "ndarray") != 0 && burn_device_status(device) != BURN_OK) {
-    print_message("skipped: %s\n", burn_status_message(burn_device_status(device)));
-    exit(0);
-  }
-  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
-  return device;
-}
+#include "vulkan_compare.h"
 
 /* Of those that CUDA's test has, with BURN_LONG=1 and without: each has kernels of its own, which take seconds to
  * compile. */

@@ -1,19 +1,6 @@
 /* vulkan_products_test.c - products by the tiles that GPUs have (kernels/product.cu), on whatever device there is, beside ndarray.
  * Numbers are small integers, so that sums are exact in every order, and results are compared to the bit. */
-#include "conv_compare.h"
-#include "vulkan_driver.h"
-
-static const char plugin_path[] = BURN_BUILD_DIR "/lib/burn/plugins/burn_vulkan" BURN_PLUGIN_SUFFIX;
-
-static BurnDevice *open_device(const char *stack) {
-  BurnDevice *device = burn_device_open(stack);
-  if (strcmp(stack, "ndarray") != 0 && burn_device_status(device) != BURN_OK) {
-    print_message("skipped: %s\n", burn_status_message(burn_device_status(device)));
-    exit(0);
-  }
-  CHECK(burn_device_status(device) == BURN_OK, "%s", burn_status_message(burn_device_status(device)));
-  return device;
-}
+#include "vulkan_compare.h"
 
 /* linear without batches, matmul with. */
 typedef struct Product {
@@ -23,13 +10,11 @@ typedef struct Product {
 } Product;
 
 /* Sides that fill no tile and several; k within a tile, of several, and in parts of which the last is shorter. */
-static const Product products[] = {{0, 3, 40, 12, false, false, BURN_DTYPE_F32},
-                                   {0, 40, 24, 2001, false, true, BURN_DTYPE_F32},
-                                   {3, 33, 65, 403, true, false, BURN_DTYPE_F32},
-                                   {0, 300, 260, 300, false, false, BURN_DTYPE_F32},
-                                   {2, 5, 70, 900, false, false, BURN_DTYPE_F16},
-                                   {0, 20, 20, 700, true, true, BURN_DTYPE_F64},
-                                   {2, 20, 9, 700, false, false, BURN_DTYPE_I32}};
+static const Product products[] = {
+    {0, 3, 40, 12, false, false, BURN_DTYPE_F32},  {0, 40, 24, 2001, false, true, BURN_DTYPE_F32},
+    {3, 33, 65, 403, true, false, BURN_DTYPE_F32}, {0, 300, 260, 300, false, false, BURN_DTYPE_F32},
+    {2, 5, 70, 900, false, false, BURN_DTYPE_F16}, {0, 20, 20, 700, true, true, BURN_DTYPE_F64},
+    {2, 20, 9, 700, false, false, BURN_DTYPE_I32}};
 
 static BurnTensor *matrix(BurnDevice *device, const Product *p, int64_t rows, int64_t columns, bool turned, int seed) {
   const int64_t first = turned ? columns : rows, last = turned ? rows : columns;
