@@ -251,14 +251,14 @@ struct Gpu {
   bool has_tensor_cores;      /* attention and convolutions multiply by them, in PTX */
   bool has_shared_atomics;    /* threads of a group have atomics on memory that they share */
   GpuMatrices matrices;
-  bool has_f64;                 /* else the instance has no tensors of f64 */
-  bool composes_f64_attention;  /* it is left to its decomposition, as its kernels compile for long */
-  bool is_generous;             /* its compiler gives threads what registers they want, as far as a block has them */
-  bool tracks_memory;           /* burn__gpu_touched tells what launches read and write */
-  int64_t most_rounds;          /* of all loops of a thread, which the device ends without a word then; 0: any */
-  bool is_processor;            /* threads of a group that wait for each other are slow there, and so is dividing */
-  GpuMemory *memory;            /* by burn__gpu_memory_create */
-  GpuComplaint *complaint;      /* memory that kernels and the host see, cleared: what was wrong */
+  bool has_f64;                /* else the instance has no tensors of f64 */
+  bool composes_f64_attention; /* it is left to its decomposition, as its kernels compile for long */
+  bool is_generous;        /* its compiler gives a thread as many registers as fit one block, not several, in a unit */
+  bool tracks_memory;      /* burn__gpu_touched tells what launches read and write */
+  int64_t most_rounds;     /* of all loops of a thread, which the device ends without a word then; 0: any */
+  bool is_processor;       /* threads of a group that wait for each other are slow there, and so is dividing */
+  GpuMemory *memory;       /* by burn__gpu_memory_create */
+  GpuComplaint *complaint; /* memory that kernels and the host see, cleared: what was wrong */
   GpuAddress complaint_address; /* as kernels see it */
 
   bool is_recorded; /* the thread inside records, or makes recorded calls again: nothing is compiled or waited for */

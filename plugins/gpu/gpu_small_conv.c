@@ -10,7 +10,8 @@ enum { SHARED = 16, ONE_ROW = 16, TWO_HALVES = 32 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4 };
 enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32, MANY_RESULTS = 32768 };
-enum { MANY_TAPS = 9 }; /* more leave registers for the sums of 4 channels alone */
+enum { MANY_TAPS = 9 };                  /* more leave registers for the sums of 4 channels alone */
+enum { HALVES_SHARED_BYTES = 32 << 10 }; /* enough for a block of two halves, whatever its channels and taps */
 
 static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
 
@@ -53,10 +54,11 @@ BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sum
   return launch(run, &p, PARTS, 0, rounded_up(count, WEIGHTS), PART_THREADS);
 }
 
-/* Of a block: a large one has few registers for a thread, and so a unit more warps, where a small one would get half of
- * its registers. */
+/* How many halves a block has. Where the compiler looks at the block alone, a small one gets so many registers a thread
+ * that a unit has room for one block; a thread of a large one gets fewer, and the unit has twice as many warps. */
 static int64_t halves_of(const Gpu *gpu, int64_t out_group, int64_t channels) {
-  return gpu->is_generous && gpu->most_threads >= 2 * PART_THREADS && out_group > channels ? 2 : 1;
+  const bool has_room = gpu->most_threads >= 2 * PART_THREADS && gpu->shared_bytes >= HALVES_SHARED_BYTES;
+  return gpu->is_generous && has_room && out_group > channels ? 2 : 1;
 }
 
 /* The parts are decided by the shape alone, so that the sums are the same on every device. */
