@@ -32,19 +32,19 @@ static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
   return p->batches * rounded_up(p->m, tiles[tile].side) * rounded_up(p->n, tiles[tile].side);
 }
 
-/* Has a thread registers for its numbers? */
+/* Has a thread enough registers for its numbers? */
 static bool suits_dtype(BurnDType in, uint32_t tile) { return tile != LARGE || burn_dtype_bytes(in) < 8; }
 
-/* And a group room for two of these tiles? */
+/* And a group enough shared memory for two of these tiles? */
 static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
   const int64_t shared = 2 * tiles[tile].depth * (tiles[tile].side + PADDING) * bytes;
   return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
-/* About how long a product takes by such tiles in p->parts parts of k: as long as the multiplications of the unit that
- * has the most groups; sums of parts go to memory and back, of which each takes as long as SUM_COST multiplications,
- * and a second kernel adds them, which takes as long as JOIN_COST. */
+/* About how long a product takes by such tiles with k in `parts`, in multiplications: those of the unit that has the
+ * most groups. With several parts each of their sums goes to memory and back, for SUM_COST, and a second kernel adds
+ * them, whose launch costs JOIN_COST. */
 static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t parts) {
   static const double SUM_COST = 45, JOIN_COST = 700000;
   const double most = (double)rounded_up(groups_of(p, tile) * parts, units);
@@ -54,8 +54,8 @@ static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t 
   return busy * results / tiles[tile].speed * steps + (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)units : 0.0);
 }
 
-/* Those of the shortest way on a device with UNITS: by the shape alone, so that sums are the same on every one. Few are
- * tried, as each call does. */
+/* Into how many parts the fastest way on a device with UNITS cuts k: by the shape alone, so that sums are the same on
+ * every device. Few numbers are tried, as every product asks. */
 static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
   static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
   int64_t best = 1;
@@ -73,7 +73,7 @@ static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
   return best;
 }
 
-/* The shortest way of this device. */
+/* The tile of the fastest way on this device, with those parts of k. */
 static uint32_t tile_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
   uint32_t best = SMALL;
   for (uint32_t tile = SMALL; tile < TILES; tile++)
@@ -92,7 +92,7 @@ static int64_t depth_of(int64_t k) {
 
 /* -- parts of k ------------------------------------------------------------------------------- */
 
-/* Starts a product whose parts of k have sums of their own, of `out`. */
+/* Starts a product whose parts of k each have sums of their own, of dtype `out`. */
 typedef BurnStatus Start(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p);
 
 static BurnStatus by_parts(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p, Start *start,
