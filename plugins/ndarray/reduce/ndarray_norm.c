@@ -65,13 +65,12 @@ static bool turned_view(const NdTensor *x, int64_t *outer, int64_t *inner) {
   const uint32_t rank = x->header.rank;
   int64_t dense = 1;
   *outer = *inner = 0;
-  for (uint32_t seen = 0; seen < rank;) {
+  for (uint32_t seen = 0; seen < rank && dense > 0; seen++) {
     uint32_t i = 0;
     while (i < rank && (x->shape[i] == 1 || x->strides[i] != dense)) i++; /* the axis with the next larger step */
     if (i == rank) break;
     if (i == rank - 1) *inner = dense;
     dense *= x->shape[i];
-    if (x->shape[i] == 0 || ++seen == rank) break;
   }
   if (dense == 0 || *inner == 0 || dense != burn_primitive_count(&x->header)) return false;
   *outer = dense / (*inner * x->shape[rank - 1]);
