@@ -191,13 +191,14 @@ size_t burn_zip_find(const BurnZip *zip, const char *name) {
   return index;
 }
 
-/* What an index that burn_zip_find gave for a name that is not there, or an archive that did not open, is told. */
+/* Refuses an archive that did not open, and an index of no member: burn_zip_find gives one for a name that is not
+ * there. */
 static BurnStatus index_check(const BurnZip *zip, size_t index) {
-  if (index < burn_zip_count(zip)) return BURN_OK;
-  return burn_status_make(
-      BURN_STATUS_OUT_OF_RANGE,
-      zip ? "zip: there is no member %zu, there are %zu" : "zip: there is no member %zu, the archive is NULL", index,
-      burn_zip_count(zip));
+  if (!zip)
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "zip: there is no member %zu, the archive is NULL", index);
+  if (index < zip->member_count) return BURN_OK;
+  return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "zip: there is no member %zu, there are %zu", index,
+                          zip->member_count);
 }
 
 /* -- a member --------------------------------------------------------------------------------- */
@@ -278,7 +279,6 @@ static BurnStatus member_unpack(const BurnZip *zip, const BurnZipMember *member,
 }
 
 BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes) {
-  *bytes = NULL;
   const BurnStatus status = index_check(zip, index);
   if (status != BURN_OK) return status;
   const BurnZipMember *member = &zip->members[index];

@@ -82,8 +82,9 @@ static void archives(void **state) {
   BurnZip *zip = burn_zip_open(bytes, count, &status);
   assert_non_null(zip);
   assert_null(burn_zip_member(zip, 1));
-  uint8_t *member = NULL;
+  uint8_t *member = peeked;
   expect(burn_zip_read(zip, burn_zip_find(zip, "b"), &member), "zip: there is no member 1, there are 1");
+  assert_ptr_equal(member, peeked); /* untouched */
   expect(burn_zip_stored(zip, 1, &stored), "zip: there is no member 1, there are 1");
   expect(burn_zip_peek(zip, 1, peeked, sizeof peeked, &count), "zip: there is no member 1, there are 1");
   burn_zip_close(zip);
