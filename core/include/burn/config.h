@@ -42,8 +42,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_config_save(BurnConfig config, const ch
  * as it was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_config_load(BurnConfig config, const char *path);
 
-/* The same from and to memory. The text of burn_config_text is the caller's, to be freed with free(); NULL when out of
- * memory. */
+/* The same from and to memory. The text of burn_config_text is the caller's, to be freed with free(); NULL without
+ * memory or a config. */
 BURN_API BURN_USE_RESULT BurnStatus burn_config_parse(BurnConfig config, const char *json);
 BURN_API BURN_USE_RESULT char *burn_config_text(BurnConfig config);
 

@@ -149,7 +149,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
  * count. */
 BURN_API int64_t burn_module_num_params(BurnModule module);
 
-/* The tree with paths, constants, shapes and parameter counts. The text is the caller's, to be freed with free(). */
+/* The tree with paths, constants, shapes and parameter counts. The text is the caller's, to be freed with free(); NULL
+ * without memory or a module. */
 BURN_API void burn_module_print(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_text(BurnModule module);
 
@@ -172,18 +173,19 @@ typedef struct BurnDisplaySettings {
 
 /* The text that Burn 0.21 shows of a module ("{}"), with settings (NULL: defaults): that of its layers with the
  * attributes of its own choice, "Linear {d_input: 3, d_output: 5, bias: true, params: 20}". Constant tensors, whose
- * elements Burn prints there, are shown by their shapes. The text is to be freed with free(); NULL without memory. */
+ * elements Burn prints there, are shown by their shapes. The text is to be freed with free(); NULL without memory or a
+ * module. */
 BURN_API BURN_USE_RESULT char *burn_module_display(BurnModule module, const BurnDisplaySettings *settings);
 
 /* A table of at most 100 columns: for every parameter and buffer its path, the type of its layer, its shape, its
  * elements as burn_module_num_params counts them, and whether it is trainable (asks for gradients), frozen, untracked
  * (on a device without autodiff, where nothing asks for them), quantized (which is never trainable) or a buffer; then
- * the sums. Printed, or as a text to be freed with free(). */
+ * the sums. Printed, or as a text to be freed with free(), NULL without memory or a module. */
 BURN_API void burn_module_summary(BurnModule module);
 BURN_API BURN_USE_RESULT char *burn_module_summary_text(BurnModule module);
 
 /* Writes into *out (an object of the same type, contents ignored) a copy that shares nothing: same values and ids,
- * buffers of its own. */
+ * buffers of its own. Where the module's object is NULL, *out is zeroed. */
 BURN_API void burn_module_clone(BurnModule module, void *out);
 /* The same on the device below autodiff, untracked: for validation and inference. Adapters are merged in it. */
 BURN_API void burn_module_valid(BurnModule module, void *out);

@@ -45,15 +45,15 @@ typedef struct BurnNpz BurnNpz;
 BURN_API BURN_CHAINS(2) BURN_USE_RESULT BurnNpz *burn_npz_open(const char *path, BurnStatus *status);
 /* Frees what was read. NULL is allowed. */
 BURN_API void burn_npz_close(BurnNpz *npz);
-/* How many arrays there are. */
+/* How many arrays there are; 0 for an archive that is NULL. */
 BURN_API size_t burn_npz_count(const BurnNpz *npz);
-/* The name of array `index`, below the count: that of its member without ".npy"; borrowed. */
+/* The name of array `index`, that of its member without ".npy"; borrowed. NULL where there is no such array. */
 BURN_API const char *burn_npz_name(const BurnNpz *npz, size_t index);
 /* The index of the array of that name; the count where there is none. */
 BURN_API size_t burn_npz_find(const BurnNpz *npz, const char *name);
-/* The header of array `index`. */
+/* The header of array `index`; borrowed. NULL where there is no such array. */
 BURN_API const BurnNpyHeader *burn_npz_header(const BurnNpz *npz, size_t index);
-/* The values of array `index`, as burn_npy_values gives them, to `out`. */
+/* The values of array `index`, as burn_npy_values gives them, to `out`; nothing where there is no such array. */
 BURN_API void burn_npz_values(const BurnNpz *npz, size_t index, void *out);
 /* The array of that name as a tensor; a failed one, with the names that there are, if there is none. */
 BURN_API BURN_GIVES BurnTensor *burn_npz_read(const BurnNpz *npz, const char *name, BurnDevice *device);

@@ -40,7 +40,8 @@ BURN_API BURN_GIVES BurnTensor *burn_op(const char *name, BurnTensor *const *inp
 BURN_API const BurnHost *burn_host(void);
 
 /* As burn_device_open, but the plugins of the stack get this table instead: a copy of burn_host() in which a tool has
- * replaced functions, to make allocations fail or to count them. Borrowed for as long as the device is open.
+ * replaced functions, to make allocations fail or to count them; NULL: burn_host(). Borrowed for as long as the device
+ * is open.
  * Decompositions still run with the library's own table. */
 BURN_API BURN_USE_RESULT BurnDevice *burn_device_open_with_host(const char *stack, const BurnHost *host);
 

@@ -64,7 +64,8 @@ BURN_API void burn_calibration_cancel(BurnCalibration *calibration);
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_param_quant(const BurnParam *param);
 /* True if what this weight is multiplied with is to be quantized before. */
 BURN_API bool burn_param_quantizes_input(const BurnParam *weight);
-/* x [F] (taken) quantized as the weight's input; a failed one if x is tracked by autodiff. */
+/* x [F] (taken) quantized as the weight's input; a failed one if x is tracked by autodiff, or where
+ * burn_param_quantizes_input is false. */
 BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnQuantTensor burn_param_quant_input(const BurnParam *weight, BurnTensor *x);
 /* A layer tells what its weight is about to be multiplied with (borrowed); noted during a calibration. */
 BURN_API void burn_param_observe(const BurnParam *weight, const BurnTensor *x);

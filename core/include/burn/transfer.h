@@ -54,7 +54,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_staging_open(BurnDevice *device, size_t
  * failure of the device during these uploads is reported here. */
 BURN_API BURN_USE_RESULT BurnStatus burn_staging_take(BurnStaging *staging, BurnStagingSlot **out);
 
-/* The memory of a slot: `bytes` as opened, aligned to 64. */
+/* The memory of a slot: `bytes` as opened, aligned to 64. NULL for a slot that is NULL. */
 BURN_API void *burn_staging_memory(const BurnStagingSlot *slot);
 
 /* A tensor of `shape` of the slot's bytes from `offset` on, which are the elements in row-major order; `offset` is a

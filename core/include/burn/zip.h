@@ -32,14 +32,15 @@ typedef struct BurnZipMember {
 BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnZip *burn_zip_open(const uint8_t *bytes, size_t count, BurnStatus *status);
 /* Frees the directory. NULL is allowed. */
 BURN_API void burn_zip_close(BurnZip *zip);
-/* How many members there are. */
+/* How many members there are; 0 for an archive that is NULL. */
 BURN_API size_t burn_zip_count(const BurnZip *zip);
-/* Member `index`, below the count; borrowed. */
+/* Member `index`; borrowed. NULL where there is no such member. */
 BURN_API const BurnZipMember *burn_zip_member(const BurnZip *zip, size_t index);
 /* The index of the member of that name, the first of several; the count where there is none. */
 BURN_API size_t burn_zip_find(const BurnZip *zip, const char *name);
 /* The bytes of member `index`, unpacked into malloc'd memory with a zero byte after the last: *bytes is the caller's to
- * free, untouched on failure; their number is the member's. Threads may read at once. */
+ * free, untouched on failure; their number is the member's. OUT_OF_RANGE where there is no such member, as of the
+ * next two. Threads may read at once. */
 BURN_API BURN_USE_RESULT BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes);
 /* Where the bytes of member `index` lie in the archive if it is stored, without a copy and without a look at its
  * checksum: *bytes is the archive's, NULL for a deflated one. All that the member claims to have are there. */

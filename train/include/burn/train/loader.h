@@ -60,7 +60,7 @@ typedef struct BurnBatches BurnBatches;
  * burn_batches_stop, also that there is no loader. */
 BURN_API BURN_USE_RESULT BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch,
                                                         size_t first_batch);
-/* The next batch; false at the end of the epoch or after a failure. */
+/* The next batch; false at the end of the epoch, after a failure, and for batches that are NULL. */
 BURN_API bool burn_batches_next(BurnBatches *batches, BurnBatch *batch);
 /* Ends the iteration, early or not, and tells the first failure of the dataset. */
 BURN_API BURN_USE_RESULT BurnStatus burn_batches_stop(BurnBatches *batches);

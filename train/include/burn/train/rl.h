@@ -58,10 +58,10 @@ BURN_API BURN_CHAINS(4) BURN_USE_RESULT BurnTransitionBuffer *burn_transition_bu
                                                                                             uint64_t seed,
                                                                                             BurnStatus *status);
 BURN_API void burn_transition_buffer_destroy(BurnTransitionBuffer *buffer); /* NULL is allowed */
-/* Copies one in; the oldest goes where the buffer is full. */
+/* Copies one in; the oldest goes where the buffer is full. Nothing where the buffer is NULL. */
 BURN_API void burn_transition_buffer_add(BurnTransitionBuffer *buffer, const float *state, size_t action, float reward,
                                          const float *next_state, bool terminated);
-/* How many there are, at most the capacity. */
+/* How many there are, at most the capacity; 0 where the buffer is NULL. */
 BURN_API size_t burn_transition_buffer_count(const BurnTransitionBuffer *buffer);
 /* `count` of them drawn uniformly, with replacement, as tensors on a device; the caller drops them. FAILED_PRECONDITION
  * if the buffer is empty. */
