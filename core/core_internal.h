@@ -209,21 +209,20 @@ static inline bool burn__is_as(const BurnPrimitive *x, const BurnTensorDesc *des
   }
   return true;
 }
-/* The failure of one that is not, of whoever asked `from` for it; *x is released and NULL. Without a desc any shape
- * would have done. */
+/* The failure of one that is not: `asked` is what `from` was asked for. Releases *x, if there is one, and sets it to
+ * NULL. Without a desc only a tensor that is missing is wrong. */
 BurnStatus burn__wrong_given(const BurnBackend *from, const char *asked, const BurnTensorDesc *desc,
                              BurnPrimitive **x) BURN__COLD;
 static inline BurnStatus burn__check_given(const BurnBackend *from, const char *asked, const BurnTensorDesc *desc,
                                            BurnPrimitive **x) {
-  return desc ? burn__is_as(*x, desc) ? BURN_OK : burn__wrong_given(from, asked, desc, x)
-         : *x ? BURN_OK
-              : burn__wrong_given(from, asked, NULL, x);
+  const bool is_right = desc ? burn__is_as(*x, desc) : *x != NULL;
+  return is_right ? BURN_OK : burn__wrong_given(from, asked, desc, x);
 }
-/* `create` and `adopt` of a table, with that check. */
+/* `create` and `adopt` of a backend's table, with that check. */
 BurnStatus burn__backend_create(const BurnBackend *backend, const BurnTensorDesc *desc, const void *data,
                                 BurnPrimitive **out);
 BurnStatus burn__backend_adopt(const BurnBackend *backend, BurnPrimitive *below, BurnPrimitive **out);
-/* get_interface of an instance; one without a table is none. */
+/* get_interface of a backend's table, version 1; an interface without a table counts as missing. */
 bool burn__backend_ask(const BurnBackend *backend, const char *name, BurnInterface *out);
 
 /* -- plugins and stacks (plugin_*.c, stack*.c) ------------------------------------------------ */

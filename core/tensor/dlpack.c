@@ -268,7 +268,7 @@ static BurnTensor *shared(Import *import, BurnDType dtype, const int64_t *stream
   BurnStatus status = import_bottom(bottom, import, dtype, stream, &primitive);
   if (burn_status_code(status) == BURN_STATUS_UNIMPLEMENTED) return NULL;
   if (status == BURN_OK) {
-    /* Of one that gave nothing nobody knows whether it still uses the memory, so that is not given back. */
+    /* A backend that gave no tensor may still use the memory, which is therefore not given back. */
     status = burn__check_given(bottom, "from_dlpack", NULL, &primitive);
     if (status == BURN_OK) status = burn__raised(device->top, primitive, &top);
   } else {

@@ -247,7 +247,7 @@ typedef struct File {
 } File;
 enum { FILES = 5 };
 
-/* All of them, or none: new files go again where one cannot be written. */
+/* Looks before it writes whether files may exist. Where one cannot be written, those that are new are removed again. */
 static BurnStatus write_files(Generator *g, const char *folder, const File *files) {
   const char *paths[FILES];
   bool is_new[FILES];

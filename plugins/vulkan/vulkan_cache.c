@@ -174,8 +174,8 @@ static void write_file(const Vulkan *vulkan, const char *path, const Head *head,
   if (!is_whole || !put_in_place(beside, path)) (void)remove(beside);
 }
 
-/* A device that was lost is not asked. All of the cache is written, so that the next time comes after twice as many
- * new pipelines: a program that makes thousands would write most of the time. */
+/* A device that was lost is not asked. Each time the whole cache is written, and the next time comes after twice as
+ * many new pipelines: otherwise a program that makes thousands would spend most of its time writing. */
 void burn__vulkan_cache_save(Vulkan *vulkan) {
   const BurnHost *host = vulkan->gpu.host;
   const VulkanCalls *calls = &vulkan->calls;

@@ -78,7 +78,7 @@ typedef struct Vulkan {
   VkPipelineCache pipelines;
   _Atomic uint64_t cache_bytes;   /* of `pipelines` when it was last read or written */
   _Atomic uint32_t new_pipelines; /* since then */
-  _Atomic uint32_t save_after;    /* so many new ones */
+  _Atomic uint32_t save_after;    /* how many new ones make it worth writing again */
 } Vulkan;
 
 static inline Vulkan *vulkan_of(Gpu *gpu) { return (Vulkan *)(void *)gpu; }

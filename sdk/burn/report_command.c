@@ -49,8 +49,8 @@ int command_report(int argc, char **argv) {
   }
   config.artifact_dir = folder;
   if (json || summary) return print(&config, summary);
-  BurnStatus status = config.path ? burn_file_check_new(config.path, overwrite) : BURN_OK;
-  status = burn_status_annotate(status, "%s", config.path);
+  BurnStatus status = BURN_OK;
+  if (config.path) status = burn_status_annotate(burn_file_check_new(config.path, overwrite), "%s", config.path);
   if (status == BURN_OK) status = burn_report_write(&config);
   if (status != BURN_OK) return fail(status);
   printf("%s%s\n", config.path ? config.path : folder, config.path ? "" : "/report.html");

@@ -54,8 +54,8 @@ static BurnStatus log_entry(void *context, const BurnLogEntry *entry) {
   return add(board, entry->split, entry->final ? entry->epoch : batch_step, &value);
 }
 
-static BurnStatus check_board(const BurnTensorboard *board) {
-  return board ? BURN_OK : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "tensorboard: the board is NULL");
+static BurnStatus no_board(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "tensorboard: the board is NULL");
 }
 
 /* -- texts ------------------------------------------------------------------------------------ */
@@ -69,7 +69,7 @@ static void add_plugin(BurnTextBuilder *value, const char *name) {
 }
 
 BurnStatus burn_tensorboard_text(BurnTensorboard *board, const char *tag, size_t step, const char *text) {
-  if (!board) return check_board(board);
+  if (!board) return no_board();
   BurnTextBuilder value = BURN_TEXT_BUILDER, tensor = BURN_TEXT_BUILDER, shape = BURN_TEXT_BUILDER;
   burn__proto_varint(&tensor, TENSOR_DTYPE, DT_STRING);
   burn__proto_message(&tensor, TENSOR_SHAPE, &shape); /* no dimensions: a scalar */
@@ -92,7 +92,7 @@ static BurnStatus add_hparams(BurnTensorboard *board, BurnConfig config) {
 
 /* Four spaces before each line make a block of code in Markdown. */
 BurnStatus burn_tensorboard_config(BurnTensorboard *board, BurnConfig config) {
-  if (!board) return check_board(board);
+  if (!board) return no_board();
   char *json = burn_config_text(config), *text;
   BurnTextBuilder code = BURN_TEXT_BUILDER;
   for (const char *at = json; at && *at;) {
@@ -150,8 +150,7 @@ static BurnStatus add_histogram(BurnTensorboard *board, const char *tag, size_t 
 }
 
 BurnStatus burn_tensorboard_histogram(BurnTensorboard *board, const char *tag, size_t step, BurnTensor *values) {
-  BurnStatus status = check_board(board);
-  if (status == BURN_OK) status = burn_tensor_status(values);
+  BurnStatus status = board ? burn_tensor_status(values) : no_board();
   const size_t count = status == BURN_OK ? (size_t)burn_element_count(values) : 0;
   double *numbers = malloc((count + 1) * sizeof *numbers);
   if (status == BURN_OK && !numbers) {

@@ -117,8 +117,8 @@ bool conform_is_over(const Conform *run);
 /* As --level says it. */
 const char *conform_level_name(const Conform *run);
 
-/* The next sample to run: honours --case and --limit, records an invalid one as a failure, and as skipped what
- * there is no time for. False at the end. */
+/* The next sample to run: honours --case and --limit, records an invalid one as a failure, and as skipped what there is
+ * no time for. False at the end. */
 bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample *sample);
 
 /* Recording. begin, then exactly one of the others. */
