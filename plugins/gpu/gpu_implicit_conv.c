@@ -6,19 +6,16 @@
 static const struct {
   int64_t rows, columns;
   uint32_t threads;
-  int64_t at_once; /* groups that a unit has registers for */
-  double speed;    /* of multiplications, beside that of the first */
-} tiles[] = {{128, 128, 256, 2, 1.0}, {64, 128, 128, 3, 0.95}, {32, 128, 128, 4, 0.75}, {64, 64, 256, 2, 0.65}};
+  double speed, at_least; /* see GpuTilesCost */
+} tiles[] = {{128, 128, 256, 1.0, 1.0}, {64, 128, 128, 0.95, 1.7}, {32, 128, 128, 0.75, 1.7}, {64, 64, 256, 0.65, 1.2}};
 enum { TILES = sizeof tiles / sizeof tiles[0] };
 
 /* Parts of a variant beside GpuConvKind. */
 enum { TILE = 4, BY_FOURS = 16 };
 enum { LEAST_SIDE = 16, DEPTH = 16 };
 
-/* Blocks of PART_ROWS x PART_COLUMNS results that shall be under way where they are few, k of a part at least, bytes of
- * all parts. */
-enum { BLOCKS = 1024, FEW_BLOCKS = 256, PART_ROWS = 64, PART_COLUMNS = 128, LEAST_PART = 256, MOST_PARTS = 256 };
-static const int64_t MOST_BYTES = (int64_t)64 << 20;
+enum { LEAST_PART = 64 };                           /* steps of k */
+static const int64_t MOST_SUMS = (int64_t)16 << 20; /* of all parts */
 
 /* The product of a group, or of the largest phase of one: m, n and k, how often there is one, and all results. */
 typedef struct Product {
@@ -82,32 +79,40 @@ static int64_t blocks_of(const Product *product, uint32_t tile) {
   return product->count * rounded_up(product->m, tiles[tile].rows) * rounded_up(product->n, tiles[tile].columns);
 }
 
-/* The tile that takes the shortest time: waves of groups over the device, each as long as the multiplications of what a
- * unit has at a time. Results are the same in all. */
+static double cost_of(int64_t units, const Product *product, uint32_t tile, int64_t parts) {
+  const GpuTilesCost cost = {.tile = (double)(tiles[tile].rows * tiles[tile].columns),
+                             .speed = tiles[tile].speed,
+                             .at_least = tiles[tile].at_least,
+                             .groups = blocks_of(product, tile),
+                             .k = product->k,
+                             .results = product->results};
+  return burn__gpu_tiles_cost(&cost, units, parts);
+}
+
+/* The fastest of this device. Results are the same in all. */
 static uint32_t tile_of(const Gpu *gpu, const Product *product, int64_t parts) {
   uint32_t best = 0;
-  double least = 0;
-  for (uint32_t tile = 0; tile < TILES; tile++) {
-    const int64_t at_once = (int64_t)gpu->unit_count * tiles[tile].at_once;
-    const double waves = (double)rounded_up(blocks_of(product, tile) * parts, at_once);
-    const double cost =
-        waves * (double)(tiles[tile].rows * tiles[tile].columns * tiles[tile].at_once) / tiles[tile].speed;
-    if (tile > 0 && cost >= least) continue;
-    best = tile;
-    least = cost;
-  }
+  for (uint32_t tile = 1; tile < TILES; tile++)
+    if (cost_of(gpu->unit_count, product, tile, parts) < cost_of(gpu->unit_count, product, best, parts)) best = tile;
   return best;
 }
 
-/* By the shape alone, so that sums are the same on every device. */
+/* Those of the fastest way, by the shape alone, so that sums are the same on every device. */
 static void set_parts(GpuConv *p, const Product *product) {
-  const int64_t blocks = product->count * rounded_up(product->m, PART_ROWS) * rounded_up(product->n, PART_COLUMNS);
-  int64_t parts = blocks >= FEW_BLOCKS ? 1 : rounded_up(BLOCKS, blocks);
-  if (parts > product->k / LEAST_PART) parts = product->k / LEAST_PART;
-  if (parts > MOST_BYTES / 4 / product->results) parts = MOST_BYTES / 4 / product->results;
-  if (parts > MOST_PARTS) parts = MOST_PARTS;
-  if (parts < 1) parts = 1;
-  p->part_size = rounded_up(rounded_up(product->k, parts), DEPTH) * DEPTH;
+  static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+  int64_t best = 1;
+  double least = 0;
+  for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+    const int64_t parts = tried[i];
+    if (parts > 1 && (parts * LEAST_PART > product->k || parts * product->results > MOST_SUMS)) break;
+    for (uint32_t tile = 0; tile < TILES; tile++) {
+      const double cost = cost_of(GPU_USUAL_UNITS, product, tile, parts);
+      if (i + tile > 0 && cost >= least) continue;
+      least = cost;
+      best = parts;
+    }
+  }
+  p->part_size = rounded_up(rounded_up(product->k, best), DEPTH) * DEPTH;
   p->parts = rounded_up(product->k, p->part_size);
 }
 

@@ -7,13 +7,12 @@
 
 /* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
 enum { SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64, UNITS = 132 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
 static const struct {
   int64_t side, depth; /* depth: steps of k in shared memory, at most */
   uint32_t threads;
-  double speed;    /* of multiplications, beside that of the largest */
-  double at_least; /* one group on a unit takes as long as so many of those that have company */
+  double speed, at_least; /* see GpuTilesCost */
 } tiles[TILES] = {{32, 16, 64, 0.67, 2.4}, {64, 16, 256, 0.76, 1.2}, {128, DEEPEST, 256, 1.0, 1.0}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
@@ -42,29 +41,38 @@ static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
-/* About how long a product takes by such tiles with k in `parts`, in multiplications: those of the unit that has the
- * most groups. With several parts each of their sums goes to memory and back, for SUM_COST, and a second kernel adds
- * them, whose launch costs JOIN_COST. */
-static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t parts) {
+double burn__gpu_tiles_cost(const GpuTilesCost *c, int64_t units, int64_t parts) {
   static const double SUM_COST = 45, JOIN_COST = 700000;
-  const double most = (double)rounded_up(groups_of(p, tile) * parts, units);
-  const double busy = most > tiles[tile].at_least ? most : tiles[tile].at_least;
-  const double steps = p->k > 0 ? (double)p->k / (double)parts : 1.0, sums = (double)(parts * p->batches * p->m * p->n);
-  const double results = (double)(tiles[tile].side * tiles[tile].side);
-  return busy * results / tiles[tile].speed * steps + (parts > 1 ? JOIN_COST + sums * SUM_COST / (double)units : 0.0);
+  const double most = (double)rounded_up(c->groups * parts, units);
+  const double busy = most > c->at_least ? most : c->at_least;
+  const double steps = c->k > 0 ? (double)c->k / (double)parts : 1.0;
+  const double sums = (double)(parts * c->results) * SUM_COST / (double)units;
+  return busy * c->tile / c->speed * steps + (parts > 1 ? JOIN_COST + sums : 0.0);
 }
 
-/* Into how many parts the fastest way on a device with UNITS cuts k: by the shape alone, so that sums are the same on
- * every device. Few numbers are tried, as every product asks. */
+static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t parts) {
+  const GpuTilesCost cost = {.tile = (double)(tiles[tile].side * tiles[tile].side),
+                             .speed = tiles[tile].speed,
+                             .at_least = tiles[tile].at_least,
+                             .groups = groups_of(p, tile),
+                             .k = p->k,
+                             .results = p->batches * p->m * p->n};
+  return burn__gpu_tiles_cost(&cost, units, parts);
+}
+
+/* Into how many parts the fastest way on a device with GPU_USUAL_UNITS cuts k: by the shape alone, so that sums are the
+ * same on every device. What the CPU adds in one chain is one part, and so its number is the CPU's. Few numbers are tried,
+ * as every product asks. */
 static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
   static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
   int64_t best = 1;
   double least = 0;
+  if (p->k <= MOST_DEPTH) return 1;
   for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
     const int64_t parts = tried[i];
     if (parts > 1 && (parts * LEAST_PART > p->k || parts * p->batches * p->m * p->n > MOST_SUMS)) break;
     for (uint32_t tile = SMALL; tile < TILES; tile++) {
-      const double cost = suits_dtype(in, tile) ? cost_of(UNITS, p, tile, parts) : HUGE_VAL;
+      const double cost = suits_dtype(in, tile) ? cost_of(GPU_USUAL_UNITS, p, tile, parts) : HUGE_VAL;
       if (i + tile > 0 && cost >= least) continue;
       least = cost;
       best = parts;
