@@ -11,10 +11,10 @@ typedef struct Product {
 
 /* Sides that fill no tile and several; k within a tile, of several, and in parts of which the last is shorter. */
 static const Product products[] = {
-    {0, 3, 40, 12, false, false, BURN_DTYPE_F32},  {0, 40, 24, 2001, false, true, BURN_DTYPE_F32},
-    {3, 33, 65, 403, true, false, BURN_DTYPE_F32}, {0, 300, 260, 300, false, false, BURN_DTYPE_F32},
-    {2, 5, 70, 900, false, false, BURN_DTYPE_F16}, {0, 20, 20, 700, true, true, BURN_DTYPE_F64},
-    {2, 20, 9, 700, false, false, BURN_DTYPE_I32}};
+    {0, 3, 40, 12, false, false, BURN_DTYPE_F32},   {0, 40, 24, 2001, false, true, BURN_DTYPE_F32},
+    {3, 33, 65, 1403, true, false, BURN_DTYPE_F32}, {0, 300, 260, 300, false, false, BURN_DTYPE_F32},
+    {2, 5, 70, 1900, false, false, BURN_DTYPE_F16}, {0, 20, 20, 1700, true, true, BURN_DTYPE_F64},
+    {2, 20, 9, 1700, false, false, BURN_DTYPE_I32}};
 
 static BurnTensor *matrix(BurnDevice *device, const Product *p, int64_t rows, int64_t columns, bool turned, int seed) {
   const int64_t first = turned ? columns : rows, last = turned ? rows : columns;
