@@ -148,6 +148,9 @@ typedef struct GpuBackend {
   const struct GpuReplayWork *replay; /* gpu_replay.h; NULL where there is no burn.replay */
 } GpuBackend;
 
+/* How many pieces of that size, the last one in part, make up `count`. */
+static inline int64_t gpu_pieces(int64_t count, int64_t size) { return (count + size - 1) / size; }
+
 /* What a product is, beside its shape: floats of one dtype, bf16 to f32, or i8 to i32. */
 typedef struct GpuProductKind {
   BurnDType in, out;

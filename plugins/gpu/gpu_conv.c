@@ -140,8 +140,6 @@ static bool is_wide(const GpuConv *p) {
   return (pixels > windows ? pixels : windows) > INT32_MAX / 4;
 }
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 static BurnStatus start_variant(const GpuRun *run, const GpuConv *p, uint32_t variant, int64_t groups) {
   const BurnDType dtype = run->call->inputs[0]->dtype;
   const GpuKernelKey key = {.text = GPU_TEXT_CONV,
@@ -157,11 +155,11 @@ static BurnStatus start_variant(const GpuRun *run, const GpuConv *p, uint32_t va
 static BurnStatus weight_by_definition(const GpuRun *run, GpuConv p) {
   const BurnDType wide = run->out[0]->dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
   const int64_t pairs = p.out_channels * (p.in_channels / p.groups), taps = p.kernel[0] * p.kernel[1];
-  const int64_t blocks = pairs * rounded_up(taps, TAPS), places = p.batch * p.windows[0] * p.windows[1];
-  int64_t parts = blocks >= BLOCKS ? 1 : rounded_up(BLOCKS, blocks);
+  const int64_t blocks = pairs * gpu_pieces(taps, TAPS), places = p.batch * p.windows[0] * p.windows[1];
+  int64_t parts = blocks >= BLOCKS ? 1 : gpu_pieces(BLOCKS, blocks);
   if (parts > MOST_PARTS) parts = MOST_PARTS;
-  p.part_size = rounded_up(places, parts) < LEAST_PART ? LEAST_PART : rounded_up(places, parts);
-  p.parts = places == 0 ? 1 : rounded_up(places, p.part_size);
+  p.part_size = gpu_pieces(places, parts) < LEAST_PART ? LEAST_PART : gpu_pieces(places, parts);
+  p.parts = places == 0 ? 1 : gpu_pieces(places, p.part_size);
   if (p.parts == 1) return start_variant(run, &p, WEIGHT, blocks);
   const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {p.parts, pairs * taps}};
   BurnPrimitive *sums = NULL;
@@ -169,7 +167,7 @@ static BurnStatus weight_by_definition(const GpuRun *run, GpuConv p) {
   if (status != BURN_OK) return status;
   p.bias = gpu_address(sums);
   status = start_variant(run, &p, WEIGHT, blocks * p.parts);
-  if (status == BURN_OK) status = start_variant(run, &p, PARTS, rounded_up(pairs * taps, THREADS));
+  if (status == BURN_OK) status = start_variant(run, &p, PARTS, gpu_pieces(pairs * taps, THREADS));
   burn__gpu_release(run->gpu, sums);
   return status;
 }
@@ -179,8 +177,8 @@ static BurnStatus by_definition(const GpuRun *run, const GpuConv *p) {
   const int64_t *planes = is_forward ? p->windows : p->in;
   const int64_t channels = (is_forward ? p->out_channels : p->in_channels) / p->groups;
   if (run->row->detail == WEIGHT) return weight_by_definition(run, *p);
-  const int64_t blocks = rounded_up(p->batch * planes[0] * planes[1], THREADS);
-  return start_variant(run, p, (uint32_t)run->row->detail, blocks * p->groups * rounded_up(channels, CHANNELS));
+  const int64_t blocks = gpu_pieces(p->batch * planes[0] * planes[1], THREADS);
+  return start_variant(run, p, (uint32_t)run->row->detail, blocks * p->groups * gpu_pieces(channels, CHANNELS));
 }
 
 static BurnStatus by_columns(const GpuRun *run, const GpuConv *p, BurnPrimitive *const *inputs) {

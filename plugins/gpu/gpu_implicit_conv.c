@@ -23,8 +23,6 @@ typedef struct Product {
   int64_t left_line; /* elements from one row of the left operand to the next */
 } Product;
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 static Product product_of(const GpuConv *p, GpuConvKind kind) {
   const int64_t in_group = p->in_channels / p->groups, out_group = p->out_channels / p->groups;
   const int64_t taps = p->kernel[0] * p->kernel[1], places = p->windows[0] * p->windows[1];
@@ -36,8 +34,8 @@ static Product product_of(const GpuConv *p, GpuConvKind kind) {
           in_group * taps};
     case GPU_CONV_TRANSPOSED:
       return (Product){in_group,
-                       p->batch * rounded_up(p->in[0], y) * rounded_up(p->in[1], x),
-                       out_group * rounded_up(p->kernel[0], y) * rounded_up(p->kernel[1], x),
+                       p->batch * gpu_pieces(p->in[0], y) * gpu_pieces(p->in[1], x),
+                       out_group * gpu_pieces(p->kernel[0], y) * gpu_pieces(p->kernel[1], x),
                        p->groups * y * x,
                        p->batch * p->in_channels * pixels,
                        taps};
@@ -76,7 +74,7 @@ bool burn__gpu_implicit_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv
 /* -- tiles and parts -------------------------------------------------------------------------- */
 
 static int64_t blocks_of(const Product *product, uint32_t tile) {
-  return product->count * rounded_up(product->m, tiles[tile].rows) * rounded_up(product->n, tiles[tile].columns);
+  return product->count * gpu_pieces(product->m, tiles[tile].rows) * gpu_pieces(product->n, tiles[tile].columns);
 }
 
 static double cost_of(int64_t units, const Product *product, uint32_t tile, int64_t parts) {
@@ -112,8 +110,8 @@ static void set_parts(GpuConv *p, const Product *product) {
       best = parts;
     }
   }
-  p->part_size = rounded_up(rounded_up(product->k, best), DEPTH) * DEPTH;
-  p->parts = rounded_up(product->k, p->part_size);
+  p->part_size = gpu_pieces(gpu_pieces(product->k, best), DEPTH) * DEPTH;
+  p->parts = gpu_pieces(product->k, p->part_size);
 }
 
 /* -- launches --------------------------------------------------------------------------------- */

@@ -25,10 +25,8 @@ static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuM
          (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
 }
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
-  return p->batches * rounded_up(p->m, tiles[tile].side) * rounded_up(p->n, tiles[tile].side);
+  return p->batches * gpu_pieces(p->m, tiles[tile].side) * gpu_pieces(p->n, tiles[tile].side);
 }
 
 /* Has a thread enough registers for its numbers? */
@@ -43,7 +41,7 @@ static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
 
 double burn__gpu_tiles_cost(const GpuTilesCost *c, int64_t units, int64_t parts) {
   static const double SUM_COST = 45, JOIN_COST = 700000;
-  const double most = (double)rounded_up(c->groups * parts, units);
+  const double most = (double)gpu_pieces(c->groups * parts, units);
   const double busy = most > c->at_least ? most : c->at_least;
   const double steps = c->k > 0 ? (double)c->k / (double)parts : 1.0;
   const double sums = (double)(parts * c->results) * SUM_COST / (double)units;
@@ -61,8 +59,8 @@ static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t 
 }
 
 /* Into how many parts the fastest way on a device with GPU_USUAL_UNITS cuts k: by the shape alone, so that sums are the
- * same on every device. What the CPU adds in one chain is one part, and so its number is the CPU's. Few numbers are tried,
- * as every product asks. */
+ * same on every device. What the CPU adds in one chain is one part, and so its number is the CPU's. Few numbers are
+ * tried, as every product asks. */
 static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
   static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
   int64_t best = 1;
@@ -158,7 +156,7 @@ static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const Gpu
   GpuMatmul product = *p;
   product.depth = depth_of(p->k);
   product.part_size = p->k < MOST_STEPS ? p->k : MOST_STEPS;
-  product.parts = p->k <= MOST_STEPS ? 1 : rounded_up(p->k, MOST_STEPS);
+  product.parts = p->k <= MOST_STEPS ? 1 : gpu_pieces(p->k, MOST_STEPS);
   return by_parts(gpu, kind, &product, start_direct, NULL);
 }
 
@@ -193,8 +191,8 @@ static BurnStatus product_of_ours(Gpu *gpu, const GpuProductKind *kind, const Gp
   GpuMatmul product = *p;
   if (groups_of(p, SMALL) == 0) return BURN_OK;
   product.depth = depth_of(p->k);
-  product.part_size = p->k > 0 ? rounded_up(rounded_up(p->k, parts_of(kind->in, p)), DEEPEST) * DEEPEST : 1;
-  product.parts = p->k > 0 ? rounded_up(p->k, product.part_size) : 1;
+  product.part_size = p->k > 0 ? gpu_pieces(gpu_pieces(p->k, parts_of(kind->in, p)), DEEPEST) * DEEPEST : 1;
+  product.parts = p->k > 0 ? gpu_pieces(p->k, product.part_size) : 1;
   const uint32_t tile = tile_of(gpu, kind->in, &product);
   return by_parts(gpu, kind, &product, start_tiles, &tile);
 }

@@ -35,8 +35,6 @@ GpuMatrixShape burn__gpu_matrix_shape(const Gpu *gpu, BurnDType dtype) {
 
 /* -- tiles ------------------------------------------------------------------------------------ */
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 static int64_t vector_of(const GpuMatrixShape *shape, int64_t bytes) {
   const int64_t all = (int64_t)(shape->rows | shape->columns | shape->depth) * bytes;
   return (all % 16 == 0 ? 16 : 8) / bytes;
@@ -77,7 +75,7 @@ static bool is_possible(const Work *work, int64_t tile) {
 }
 
 static int64_t groups_of(const GpuMatmul *p, int64_t tile) {
-  return p->batches * rounded_up(p->m, tiles[tile].rows) * rounded_up(p->n, tiles[tile].columns);
+  return p->batches * gpu_pieces(p->m, tiles[tile].rows) * gpu_pieces(p->n, tiles[tile].columns);
 }
 
 /* About how long a product takes by such tiles, in parts of k: waves of groups over the device, each as long as the
@@ -88,7 +86,7 @@ enum { SUM_COST = 300 };
 static double cost_of(const Work *work, int64_t tile, int64_t parts) {
   const GpuMatmul *p = &work->p;
   const int64_t slots = (int64_t)work->gpu->unit_count * tiles[tile].at_once;
-  const double waves = (double)rounded_up(groups_of(p, tile) * parts, slots);
+  const double waves = (double)gpu_pieces(groups_of(p, tile) * parts, slots);
   const double wave = (double)(tiles[tile].rows * tiles[tile].columns * tiles[tile].at_once) / tiles[tile].speed;
   const double sums = (double)(p->batches * p->m * p->n) / (double)work->gpu->unit_count * (double)SUM_COST;
   return waves * wave * (double)p->k / (double)parts + (parts > 1 ? sums * (double)parts : 0.0);
@@ -184,7 +182,7 @@ static BurnStatus start_tiles(const Work *work, BurnDType out, const GpuMatmul *
 
 BurnStatus burn__gpu_join_product(Gpu *gpu, BurnDType sums, BurnDType out, const GpuMatmul *p) {
   const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT_PARTS, .out = out, .in = {sums, sums, sums}};
-  const uint64_t groups = (uint64_t)rounded_up(p->batches * p->m * p->n, JOINED);
+  const uint64_t groups = (uint64_t)gpu_pieces(p->batches * p->m * p->n, JOINED);
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch(gpu, function, groups, JOIN_THREADS, p, sizeof *p) : status;
@@ -211,7 +209,7 @@ BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const 
   Work work = work_of(gpu, kind, p);
   const int64_t groups = groups_of(p, work.tile), depth = tiles[work.tile].depth_bytes / work.bytes;
   if (groups == 0) return BURN_OK;
-  work.p.part_size = rounded_up(rounded_up(p->k, work.p.parts), depth) * depth;
-  work.p.parts = rounded_up(p->k, work.p.part_size);
+  work.p.part_size = gpu_pieces(gpu_pieces(p->k, work.p.parts), depth) * depth;
+  work.p.parts = gpu_pieces(p->k, work.p.part_size);
   return work.p.parts == 1 ? start_tiles(&work, kind->out, &work.p) : by_parts(&work);
 }

@@ -12,8 +12,6 @@ enum { FEW_TAPS = 9 }; /* up to which a thread has two shares of channels */
 enum { MOST_BYTES = 96 << 10, ALONE_BYTES = 224 << 10 };
 enum { BLOCKS = 128 }; /* of a weight's gradient, of which a device runs one at once */
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* How the work is shared, by the names of matrix_conv.cu, and what a block has. */
@@ -25,10 +23,10 @@ typedef struct Plan {
 
 /* Columns of a tile, and of a thread. */
 static void cut_columns(Plan *plan, int64_t columns) {
-  const int64_t across = rounded_up(columns, RUN_UNIT * MOST_RUN);
-  plan->tile[1] = rounded_up(columns, across);
-  plan->run = rounded_up(plan->tile[1], RUN_UNIT);
-  plan->tiles = rounded_up(columns, plan->tile[1]);
+  const int64_t across = gpu_pieces(columns, RUN_UNIT * MOST_RUN);
+  plan->tile[1] = gpu_pieces(columns, across);
+  plan->run = gpu_pieces(plan->tile[1], RUN_UNIT);
+  plan->tiles = gpu_pieces(columns, plan->tile[1]);
 }
 
 /* Copies of f32 have as many numbers as divide the lines of tensors, and as shared memory takes. */
@@ -56,15 +54,15 @@ static Plan plan_results(const GpuConv *p, GpuConvKind kind, BurnDType dtype) {
   const int64_t taps = p->kernel[0] * p->kernel[1], line = taps * (is_forward ? from : to);
   Plan plan = {.shares = to > 16 && taps <= FEW_TAPS ? 2 : 1, .in_shares = 1};
   plan.across = to > 16 * plan.shares ? 2 : 1;
-  plan.sets = rounded_up(to, 16 * plan.shares * plan.across);
+  plan.sets = gpu_pieces(to, 16 * plan.shares * plan.across);
   cut_columns(&plan, places[1]);
   plan.at_once = at_once_of(&plan, dtype, pixels[1], 0, p->x);
   plan.weights_by_four = dtype == BURN_DTYPE_F32 && line % 4 == 0 && p->weight % 16 == 0;
   const int64_t most = MOST_SUMS / (4 * plan.run * plan.shares * plan.across);
-  const int64_t down = rounded_up(places[0], GPU_MATRIX_DOWN * (most < MOST_ROWS ? most : MOST_ROWS));
-  plan.tile[0] = rounded_up(places[0], down);
-  plan.rows = rounded_up(plan.tile[0], GPU_MATRIX_DOWN);
-  plan.tiles *= rounded_up(places[0], plan.tile[0]);
+  const int64_t down = gpu_pieces(places[0], GPU_MATRIX_DOWN * (most < MOST_ROWS ? most : MOST_ROWS));
+  plan.tile[0] = gpu_pieces(places[0], down);
+  plan.rows = gpu_pieces(plan.tile[0], GPU_MATRIX_DOWN);
+  plan.tiles *= gpu_pieces(places[0], plan.tile[0]);
   plan.threads = 32 * GPU_MATRIX_DOWN * plan.across;
   const int64_t on_its_way = plan.threads / 32 * 16 * GPU_MATRIX_PITCH(8 * plan.run, plan.run);
   plan.bytes = 4 * most_of(on_its_way, stage_of(&plan, p, kind) * (from > 8 ? 2 : 1));
@@ -85,9 +83,9 @@ static void cut_rows(Plan *plan, const GpuConv *p) {
   const int64_t most = gradient_bytes(plan, p, along) <= MOST_BYTES ? MOST_BYTES : ALONE_BYTES;
   int64_t rows = along;
   while (rows < p->windows[0] && gradient_bytes(plan, p, rows + along) <= most) rows += along;
-  const int64_t down = rounded_up(p->windows[0], rows);
-  plan->tile[0] = rounded_up(rounded_up(p->windows[0], down), along) * along;
-  plan->tiles *= rounded_up(p->windows[0], plan->tile[0]);
+  const int64_t down = gpu_pieces(p->windows[0], rows);
+  plan->tile[0] = gpu_pieces(gpu_pieces(p->windows[0], down), along) * along;
+  plan->tiles *= gpu_pieces(p->windows[0], plan->tile[0]);
 }
 
 static Plan plan_weight(const GpuConv *p, BurnDType dtype) {
@@ -95,8 +93,8 @@ static Plan plan_weight(const GpuConv *p, BurnDType dtype) {
   Plan plan = {.shares = p->out_channels > 16 && has_few ? 2 : 1, .in_shares = p->in_channels > 8 && has_few ? 2 : 1};
   plan.across = p->out_channels > 16 * plan.shares ? 2 : 1;
   while (plan.in_across_log < 2 && p->in_channels > 8 * plan.in_shares << plan.in_across_log) plan.in_across_log++;
-  plan.sets = rounded_up(p->out_channels, 16 * plan.shares * plan.across) *
-              rounded_up(p->in_channels, 8 * plan.in_shares << plan.in_across_log);
+  plan.sets = gpu_pieces(p->out_channels, 16 * plan.shares * plan.across) *
+              gpu_pieces(p->in_channels, 8 * plan.in_shares << plan.in_across_log);
   cut_columns(&plan, p->windows[1]);
   plan.at_once = at_once_of(&plan, dtype, p->windows[1], p->in[1], p->x | p->weight);
   cut_rows(&plan, p);
@@ -150,8 +148,8 @@ static BurnStatus weight_gradient(const GpuRun *run, GpuConv p, BurnDType dtype)
   const Plan plan = plan_weight(&p, dtype);
   const int64_t weights = p.out_channels * p.in_channels * p.kernel[0] * p.kernel[1], all = p.batch * plan.tiles;
   const int64_t blocks = plan.bytes > MOST_BYTES ? BLOCKS : 2 * BLOCKS;
-  p.part_size = rounded_up(all, rounded_up(blocks, plan.sets));
-  p.parts = rounded_up(all, p.part_size);
+  p.part_size = gpu_pieces(all, gpu_pieces(blocks, plan.sets));
+  p.parts = gpu_pieces(all, p.part_size);
   if (p.parts == 1) return launch(run, &p, GPU_CONV_WEIGHT, &plan, plan.sets);
   const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {p.parts, weights}};
   BurnPrimitive *sums = NULL;

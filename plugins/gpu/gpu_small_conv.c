@@ -13,8 +13,6 @@ enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32,
 enum { MANY_TAPS = 9 };                  /* more leave registers for the sums of 4 channels alone */
 enum { HALVES_SHARED_BYTES = 32 << 10 }; /* enough for a block of two halves, whatever its channels and taps */
 
-static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-
 bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p) {
   const bool is_taken = dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   const int64_t in_group = p->in_channels / p->groups, out_group = p->out_channels / p->groups;
@@ -41,7 +39,7 @@ static BurnStatus launch(const GpuRun *run, const GpuConv *p, uint32_t pass, int
 }
 
 /* How many warps of a block go down different places. */
-static int64_t slices_of(int64_t in_group) { return WARPS / rounded_up(in_group, rounded_up(in_group, WARPS)); }
+static int64_t slices_of(int64_t in_group) { return WARPS / gpu_pieces(in_group, gpu_pieces(in_group, WARPS)); }
 
 /* A block has 32 results, and each of its warps every 8th part of them. Of fewer parts and many results threads have
  * some, and add in the same order. */
@@ -51,7 +49,7 @@ BurnStatus burn__gpu_join_conv(const GpuRun *run, GpuAddress out, GpuAddress sum
   const GpuMatmul few = {.out = out, .lhs = sums, .m = 1, .n = count, .batches = 1, .parts = parts};
   if (parts <= WARPS && count >= MANY_RESULTS)
     return burn__gpu_join_product(run->gpu, BURN_DTYPE_F32, run->out[0]->dtype, &few);
-  return launch(run, &p, PARTS, 0, rounded_up(count, WEIGHTS), PART_THREADS);
+  return launch(run, &p, PARTS, 0, gpu_pieces(count, WEIGHTS), PART_THREADS);
 }
 
 /* How many halves a block has. Where the compiler looks at the block alone, a small one gets so many registers a thread
@@ -65,16 +63,16 @@ static int64_t halves_of(const Gpu *gpu, int64_t out_group, int64_t channels) {
 static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   const int64_t in_group = p.in_channels / p.groups, weights = p.out_channels * in_group * p.kernel[0] * p.kernel[1];
   const int64_t channels = p.kernel[0] * p.kernel[1] > MANY_TAPS ? 4 : 8;
-  const int64_t out_group = p.out_channels / p.groups, in_sets = p.groups * rounded_up(in_group, WARPS);
+  const int64_t out_group = p.out_channels / p.groups, in_sets = p.groups * gpu_pieces(in_group, WARPS);
   const int64_t halves = halves_of(run->gpu, out_group, channels);
   const int64_t form = channels + (slices_of(in_group) == 1 ? SHARED : 0) + (halves == 2 ? TWO_HALVES : 0);
-  const int64_t sets = in_sets * rounded_up(out_group, channels);
-  const int64_t blocks = in_sets * rounded_up(out_group, channels * halves);
+  const int64_t sets = in_sets * gpu_pieces(out_group, channels);
+  const int64_t blocks = in_sets * gpu_pieces(out_group, channels * halves);
   const uint32_t threads = (uint32_t)(PART_THREADS * halves);
-  const int64_t all = p.batch * rounded_up(p.windows[0], PART_ROWS) * p.windows[1];
-  const int64_t wanted = rounded_up(all, rounded_up(BLOCKS, sets)), at_once = slices_of(in_group) * LANES;
-  p.part_size = wanted < at_once ? at_once : rounded_up(wanted, at_once) * at_once;
-  p.parts = all == 0 ? 1 : rounded_up(all, p.part_size);
+  const int64_t all = p.batch * gpu_pieces(p.windows[0], PART_ROWS) * p.windows[1];
+  const int64_t wanted = gpu_pieces(all, gpu_pieces(BLOCKS, sets)), at_once = slices_of(in_group) * LANES;
+  p.part_size = wanted < at_once ? at_once : gpu_pieces(wanted, at_once) * at_once;
+  p.parts = all == 0 ? 1 : gpu_pieces(all, p.part_size);
   if (p.parts == 1) return launch(run, &p, WEIGHT, form, blocks, threads);
   const BurnTensorDesc desc = {.dtype = BURN_DTYPE_F32, .rank = 2, .shape = {p.parts, weights}};
   BurnPrimitive *sums = NULL;
@@ -89,7 +87,7 @@ static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
 
 /* Blocks for a phase; `places`: pieces of an example that threads have. */
 static int64_t blocks_of(const GpuConv *p, int64_t to_group, int64_t channels, int64_t places) {
-  return rounded_up(p->batch * places, THREADS) * p->groups * rounded_up(to_group, channels);
+  return gpu_pieces(p->batch * places, THREADS) * p->groups * gpu_pieces(to_group, channels);
 }
 
 BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind) {
@@ -97,9 +95,9 @@ BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind
   const bool is_forward = kind == GPU_CONV_FORWARD;
   const int64_t *results = is_forward ? p->windows : p->in, phases = is_forward ? 1 : p->stride[0];
   const int64_t to_group = (is_forward ? p->out_channels : p->in_channels) / p->groups;
-  const int64_t down = rounded_up(results[0], phases), across = rounded_up(results[1], phases);
+  const int64_t down = gpu_pieces(results[0], phases), across = gpu_pieces(results[1], phases);
   int64_t channels = to_group > 4 ? 8 : 4, form = channels, rows = ROWS;
-  int64_t blocks = blocks_of(p, to_group, channels, rounded_up(down, rows) * across) * phases * phases;
+  int64_t blocks = blocks_of(p, to_group, channels, gpu_pieces(down, rows) * across) * phases * phases;
   if (blocks < (int64_t)run->gpu->unit_count) { /* less work for each thread, so that more units have some */
     channels = 4;
     rows = 1;

@@ -150,7 +150,7 @@ static BurnStatus run_inputs(Run *run, const RunInputs *inputs) {
 
 static BurnStatus run_all(Run *run, const char *const *paths, size_t count) {
   BurnStatus status = load(run);
-  const double begin = seconds_now();
+  const double begin = system_seconds();
   for (size_t i = 0; i < count && status == BURN_OK;) {
     RunInputs inputs;
     i += run_inputs_read(run->library, paths + i, count - i, &inputs, &status);
@@ -159,7 +159,7 @@ static BurnStatus run_all(Run *run, const char *const *paths, size_t count) {
   }
   if (status != BURN_OK) return status;
   (void)fflush(stdout);
-  fprintf(stderr, "%zu items in %.2f s on %s\n", run->done, seconds_now() - begin, burn_device_name(run->device));
+  fprintf(stderr, "%zu items in %.2f s on %s\n", run->done, system_seconds() - begin, burn_device_name(run->device));
   return BURN_OK;
 }
 

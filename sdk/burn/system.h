@@ -48,6 +48,6 @@ uint64_t system_memory_bytes(void); /* 0 if unknown */
 bool system_has_feature(const char *name);
 
 /* Of a clock that is never set back. */
-double seconds_now(void);
+double system_seconds(void);
 
 #endif

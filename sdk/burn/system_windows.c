@@ -119,7 +119,7 @@ bool system_has_feature(const char *name) {
 
 /* -- time ------------------------------------------------------------------------------------- */
 
-double seconds_now(void) {
+double system_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;

@@ -200,14 +200,14 @@ static bool fits(const Bench *bench, const Case *c) {
 static BurnStatus run_cases(const Bench *bench, const Choice *choice, Report *report) {
   static Result result;
   const size_t count = count_chosen(choice);
-  const double begin = seconds_now();
+  const double begin = system_seconds();
   BurnStatus status = BURN_OK;
   for (size_t i = 0, done = 0; i < bench_case_count && status == BURN_OK; i++) {
     const Case *c = &bench_cases[i];
     if (!is_chosen(choice, c)) continue;
     done++;
     if (!fits(bench, c)) continue;
-    show_progress(c, done, count, seconds_now() - begin);
+    show_progress(c, done, count, system_seconds() - begin);
     status = measure(bench, c, &result);
     hide_progress();
     if (status == BURN_OK) status = bench_report_case(report, bench, c, &result);

@@ -41,7 +41,9 @@ static double own_seconds(const Bench *bench) {
   return seconds;
 }
 
-void load_begin(Load *load, const Bench *bench) { *load = (Load){seconds_now(), busy_seconds(), own_seconds(bench)}; }
+void load_begin(Load *load, const Bench *bench) {
+  *load = (Load){system_seconds(), busy_seconds(), own_seconds(bench)};
+}
 
 double load_share(const Load *begin, const Bench *bench) {
   Load end;

@@ -378,7 +378,7 @@ BurnStatus bench_report_case(Report *report, const Bench *bench, const Case *c, 
   }
   report->untold++;
   /* Now, not at the end: a run on a machine that is lent may be cut off. */
-  const bool is_time = !bench->keeps_quiet || seconds_now() - report->window.wall >= WINDOW_SECONDS;
+  const bool is_time = !bench->keeps_quiet || system_seconds() - report->window.wall >= WINDOW_SECONDS;
   if (status == BURN_OK && report->csv_path && is_time) status = take_window(report, bench);
   return status;
 }

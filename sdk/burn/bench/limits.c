@@ -96,10 +96,10 @@ static double time_parts(size_t count) {
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
   while (atomic_load(&ready) < part_count) sched_yield();
-  const double begin = seconds_now();
+  const double begin = system_seconds();
   work(&parts[0]);
   while (atomic_load(&finished) < part_count) sched_yield();
-  return seconds_now() - begin;
+  return system_seconds() - begin;
 }
 
 /* Seconds of one pass. */

@@ -97,10 +97,10 @@ typedef struct Own {
 /* Seconds of `count` repetitions together. */
 static BurnStatus time_all(Own *own, size_t count, double *seconds) {
   BurnStatus status = BURN_OK;
-  const double begin = seconds_now();
+  const double begin = system_seconds();
   for (size_t i = 0; i < count && status == BURN_OK; i++) status = own->kind->run(&own->subject);
   if (status == BURN_OK) status = subject_settle(&own->subject);
-  *seconds = seconds_now() - begin;
+  *seconds = system_seconds() - begin;
   return status;
 }
 
@@ -109,9 +109,9 @@ static BurnStatus time_host(Own *own, size_t count, double *seconds) {
   BurnStatus status = BURN_OK;
   *seconds = 0;
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
-    const double begin = seconds_now();
+    const double begin = system_seconds();
     status = own->kind->run(&own->subject);
-    *seconds += seconds_now() - begin;
+    *seconds += system_seconds() - begin;
     if (status == BURN_OK) status = subject_settle(&own->subject);
   }
   return status;

@@ -53,13 +53,13 @@ static void flight_end(Flight *flight) {
 
 /* The event is done within the patience of the run, by event_query alone. */
 static const char *query_until_done(const AsyncSubject *s, BurnEvent *event) {
-  const double patience = (double)s->run->timeout / 2, end = seconds_now() + patience;
+  const double patience = (double)s->run->timeout / 2, end = system_seconds() + patience;
   int32_t done = -77;
   do {
     const char *wrong = async_failed(s->table->event_query(s->self, event, &done), "event_query");
     if (wrong) return wrong;
     if (done != 0 && done != 1) return async_fault("event_query sets *done to %d, not to 0 or 1", done);
-  } while (!done && seconds_now() < end);
+  } while (!done && system_seconds() < end);
   return done ? NULL : async_fault("event_query says not done for %.1f s, though nothing else runs", patience);
 }
 
@@ -189,13 +189,13 @@ static const char *timed_events(AsyncSubject *s) {
   if (s->skip) return NULL;
   if (!s->table->timed_event_record || !s->table->event_elapsed)
     return async_fault("only one of timed_event_record and event_elapsed is there");
-  const double begin = seconds_now();
+  const double begin = system_seconds();
   const char *wrong = async_failed(s->table->timed_event_record(s->self, &events[0]), "timed_event_record");
   burn_drop(async_tensor(s->device, 1));
   if (!wrong) wrong = async_failed(s->table->timed_event_record(s->self, &events[1]), "timed_event_record");
   if (!wrong && (!events[0] || !events[1])) wrong = async_fault("timed_event_record gives BURN_OK and no event");
   if (!wrong) wrong = async_failed(s->table->event_wait(s->self, events[1]), "event_wait");
-  const double most = seconds_now() - begin;
+  const double most = system_seconds() - begin;
   if (!wrong) wrong = async_failed(s->table->event_elapsed(s->self, events[0], events[1], &seconds), "event_elapsed");
   if (!wrong) wrong = async_failed(s->table->event_elapsed(s->self, events[0], events[0], &none), "event_elapsed");
   if (!wrong && !(seconds >= 0 && seconds < 2 * most + 0.01))

@@ -113,7 +113,7 @@ bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
 
 const char *conform_level_name(const Conform *run) { return run->is_async ? "async" : sample_level_name(run->level); }
 
-bool conform_is_over(const Conform *run) { return run->deadline > 0 && seconds_now() > run->deadline; }
+bool conform_is_over(const Conform *run) { return run->deadline > 0 && system_seconds() > run->deadline; }
 
 /* The rest of an op that has begun, if there is no time for it. */
 static bool leaves_rest(Conform *run, uint32_t check, const SampleIterator *iterator) {
@@ -260,7 +260,7 @@ int command_conform(int argc, char **argv) {
   if (run.is_async) run.level = SAMPLE_CORE;
   run.seed = seed;
   run.index = index ? strtoll(index, NULL, 10) : -1;
-  const double start = seconds_now();
+  const double start = system_seconds();
   if (!supervise(&run)) {
     fprintf(stderr, "burn conform: no memory, or no child process could be started\n");
     return COMMAND_FAILED;
@@ -270,5 +270,5 @@ int command_conform(int argc, char **argv) {
             (long long)run.index);
     return COMMAND_USAGE;
   }
-  return report_print(&run, json, seconds_now() - start) ? COMMAND_OK : COMMAND_FAILED;
+  return report_print(&run, json, system_seconds() - start) ? COMMAND_OK : COMMAND_FAILED;
 }

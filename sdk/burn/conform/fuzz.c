@@ -78,7 +78,7 @@ static void child(Fuzz *fuzz) {
   if (!open_stacks(fuzz, &stacks)) return;
   stacks.counts = &shared->counts;
   for (; shared->next < end; shared->next++) {
-    shared->is_over = fuzz->deadline > 0 && seconds_now() > fuzz->deadline;
+    shared->is_over = fuzz->deadline > 0 && system_seconds() > fuzz->deadline;
     if (shared->is_over) break;
     shared->stage = 0;
     fuzz_generate(&stacks, sample_mix(fuzz->options->seed, shared->next), &shared->graph);
@@ -95,7 +95,7 @@ static void child(Fuzz *fuzz) {
 
 static void show_progress(const Fuzz *fuzz, double start) {
   const uint64_t done = fuzz->shared->next - fuzz->options->first;
-  const double seconds = seconds_now() - start;
+  const double seconds = system_seconds() - start;
   fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " graphs, %.0f/s, %u differ", done, fuzz->options->count,
           seconds > 0 ? (double)done / seconds : 0.0, fuzz->graphs_found);
   fflush(stderr);
@@ -105,7 +105,7 @@ static void show_progress(const Fuzz *fuzz, double start) {
  * itself and well, else FUZZ_CRASHES or FUZZ_HANGS with a reason. */
 static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, FuzzOutcome *out) {
   const bool terminal = start > 0 && isatty(STDERR_FILENO) == 1;
-  double since = seconds_now(), shown = 0;
+  double since = system_seconds(), shown = 0;
   uint64_t last = fuzz->shared->next;
   int status = 0;
   long pause = 100000;
@@ -113,7 +113,7 @@ static uint32_t wait_for(Fuzz *fuzz, pid_t pid, double seconds, double start, Fu
   for (;;) {
     const pid_t got = waitpid(pid, &status, WNOHANG);
     if (got == pid || (got < 0 && errno != EINTR)) break;
-    const double now = seconds_now();
+    const double now = system_seconds();
     if (fuzz->shared->next != last) since = now, last = fuzz->shared->next;
     if (now - since > seconds) {
       kill(pid, SIGKILL);
@@ -352,10 +352,10 @@ int fuzz_command(const FuzzOptions *options) {
   fuzz.shared = mmap(NULL, sizeof *fuzz.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (fuzz.shared == MAP_FAILED) return COMMAND_FAILED;
   fuzz.shared->next = options->first;
-  const double start = seconds_now();
+  const double start = system_seconds();
   if (options->limit > 0) fuzz.deadline = start + (double)options->limit;
   while (run_child(&fuzz, start)) continue;
-  fuzz.seconds = seconds_now() - start;
+  fuzz.seconds = system_seconds() - start;
   if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);
   if (fuzz.shared->broken[0]) {
     fprintf(stderr, "burn conform: %s\n", fuzz.shared->broken);

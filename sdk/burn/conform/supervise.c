@@ -352,7 +352,7 @@ bool supervise(Conform *run) {
   Queue *queue = shared_memory(sizeof *queue);
   if (!report || !queue) return false;
   complete_stack(run, stack, sizeof stack);
-  if (run->limit > 0) run->deadline = seconds_now() + (double)run->limit;
+  if (run->limit > 0) run->deadline = system_seconds() + (double)run->limit;
   const bool good = make_plan(run, &units) && run_plan(run, &units, queue, report);
   if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);
   free(units.list);
