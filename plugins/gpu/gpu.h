@@ -422,18 +422,6 @@ GpuMatrixShape burn__gpu_matrix_shape(const Gpu *gpu, BurnDType dtype);
 /* By matrices of subgroups (gpu_matrices.c): whether a product is for them, and it. */
 bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
 BurnStatus burn__gpu_matrix_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p);
-/* What a product by tiles of ours costs. */
-typedef struct GpuTilesCost {
-  double tile;     /* results of one */
-  double speed;    /* of its multiplications, beside that of the fastest tile */
-  double at_least; /* one group on a unit takes as long as so many of those that have company */
-  int64_t groups, k, results;
-} GpuTilesCost;
-/* Parts of k are chosen for this number of units on every device, so that sums do not depend on it. */
-enum { GPU_USUAL_UNITS = 132 };
-/* About how long it takes with k in so many parts, in multiplications: those of the unit that has the most groups. With
- * several parts each of their sums goes to memory and back, and a second kernel adds them. */
-double burn__gpu_tiles_cost(const GpuTilesCost *cost, int64_t units, int64_t parts);
 /* The sums of p->parts parts of a product at p->lhs, [parts, batches, m, n] of `sums`, in their order, and the bias. */
 BurnStatus burn__gpu_join_product(Gpu *gpu, BurnDType sums, BurnDType out, const GpuMatmul *p);
 /* out [.., m, n], row-major, = lhs [.., m, k] x rhs [.., k, n], with leading axes that broadcast, + bias [n], row-major
@@ -442,6 +430,21 @@ BurnStatus burn__gpu_multiply(Gpu *gpu, BurnPrimitive *lhs, BurnPrimitive *rhs, 
                               BurnPrimitive *out);
 /* x with its last two axes changed: a view. */
 BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive **out);
+
+/* -- gpu_tiles.c ------------------------------------------------------------------------------- */
+
+/* What a product by tiles of ours costs. */
+typedef struct GpuTilesCost {
+  double tile;     /* results of one */
+  double speed;    /* of its multiplications, beside that of the fastest tile; 0: it cannot be taken */
+  double at_least; /* one group on a unit takes as long as so many of those that have company */
+  int64_t groups, k, results;
+} GpuTilesCost;
+/* Into how many parts the fastest of these cuts k, with `most_sums` numbers of all parts in memory: by the shape alone,
+ * so that sums are the same on every device. */
+int64_t burn__gpu_choose_parts(const GpuTilesCost *tiles, uint32_t count, int64_t most_parts, int64_t most_sums);
+/* Which of these is the fastest on a device with so many units, k being in `parts`. The first can be taken. */
+uint32_t burn__gpu_choose_tile(const GpuTilesCost *tiles, uint32_t count, int64_t units, int64_t parts);
 
 /* -- gpu_fused.c ------------------------------------------------------------------------------- */
 

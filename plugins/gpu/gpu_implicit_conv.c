@@ -14,7 +14,7 @@ enum { TILES = sizeof tiles / sizeof tiles[0] };
 enum { TILE = 4, BY_FOURS = 16 };
 enum { LEAST_SIDE = 16, DEPTH = 16 };
 
-enum { LEAST_PART = 64 };                           /* steps of k */
+enum { MOST_PARTS = 256 };
 static const int64_t MOST_SUMS = (int64_t)16 << 20; /* of all parts */
 
 /* The product of a group, or of the largest phase of one: m, n and k, how often there is one, and all results. */
@@ -77,40 +77,28 @@ static int64_t blocks_of(const Product *product, uint32_t tile) {
   return product->count * gpu_pieces(product->m, tiles[tile].rows) * gpu_pieces(product->n, tiles[tile].columns);
 }
 
-static double cost_of(int64_t units, const Product *product, uint32_t tile, int64_t parts) {
-  const GpuTilesCost cost = {.tile = (double)(tiles[tile].rows * tiles[tile].columns),
-                             .speed = tiles[tile].speed,
-                             .at_least = tiles[tile].at_least,
-                             .groups = blocks_of(product, tile),
-                             .k = product->k,
-                             .results = product->results};
-  return burn__gpu_tiles_cost(&cost, units, parts);
+static void costs_of(const Product *product, GpuTilesCost out[TILES]) {
+  for (uint32_t tile = 0; tile < TILES; tile++)
+    out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].rows * tiles[tile].columns),
+                               .speed = tiles[tile].speed,
+                               .at_least = tiles[tile].at_least,
+                               .groups = blocks_of(product, tile),
+                               .k = product->k,
+                               .results = product->results};
 }
 
-/* The fastest of this device. Results are the same in all. */
+/* Results are the same in all. */
 static uint32_t tile_of(const Gpu *gpu, const Product *product, int64_t parts) {
-  uint32_t best = 0;
-  for (uint32_t tile = 1; tile < TILES; tile++)
-    if (cost_of(gpu->unit_count, product, tile, parts) < cost_of(gpu->unit_count, product, best, parts)) best = tile;
-  return best;
+  GpuTilesCost costs[TILES];
+  costs_of(product, costs);
+  return burn__gpu_choose_tile(costs, TILES, gpu->unit_count, parts);
 }
 
-/* Those of the fastest way, by the shape alone, so that sums are the same on every device. */
 static void set_parts(GpuConv *p, const Product *product) {
-  static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-  int64_t best = 1;
-  double least = 0;
-  for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
-    const int64_t parts = tried[i];
-    if (parts > 1 && (parts * LEAST_PART > product->k || parts * product->results > MOST_SUMS)) break;
-    for (uint32_t tile = 0; tile < TILES; tile++) {
-      const double cost = cost_of(GPU_USUAL_UNITS, product, tile, parts);
-      if (i + tile > 0 && cost >= least) continue;
-      least = cost;
-      best = parts;
-    }
-  }
-  p->part_size = gpu_pieces(gpu_pieces(product->k, best), DEPTH) * DEPTH;
+  GpuTilesCost costs[TILES];
+  costs_of(product, costs);
+  const int64_t parts = burn__gpu_choose_parts(costs, TILES, MOST_PARTS, MOST_SUMS);
+  p->part_size = gpu_pieces(gpu_pieces(product->k, parts), DEPTH) * DEPTH;
   p->parts = gpu_pieces(product->k, p->part_size);
 }
 

@@ -2,12 +2,11 @@
  * by kernels of ours. */
 #include "gpu.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
 enum { SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, LEAST_PART = 64 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, MOST_PARTS = 32 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
 static const struct {
   int64_t side, depth; /* depth: steps of k in shared memory, at most */
@@ -39,54 +38,31 @@ static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
-double burn__gpu_tiles_cost(const GpuTilesCost *c, int64_t units, int64_t parts) {
-  static const double SUM_COST = 45, JOIN_COST = 700000;
-  const double most = (double)gpu_pieces(c->groups * parts, units);
-  const double busy = most > c->at_least ? most : c->at_least;
-  const double steps = c->k > 0 ? (double)c->k / (double)parts : 1.0;
-  const double sums = (double)(parts * c->results) * SUM_COST / (double)units;
-  return busy * c->tile / c->speed * steps + (parts > 1 ? JOIN_COST + sums : 0.0);
-}
-
-static double cost_of(int64_t units, const GpuMatmul *p, uint32_t tile, int64_t parts) {
-  const GpuTilesCost cost = {.tile = (double)(tiles[tile].side * tiles[tile].side),
-                             .speed = tiles[tile].speed,
-                             .at_least = tiles[tile].at_least,
-                             .groups = groups_of(p, tile),
-                             .k = p->k,
-                             .results = p->batches * p->m * p->n};
-  return burn__gpu_tiles_cost(&cost, units, parts);
-}
-
-/* Into how many parts the fastest way on a device with GPU_USUAL_UNITS cuts k: by the shape alone, so that sums are the
- * same on every device. What the CPU adds in one chain is one part, and so its number is the CPU's. Few numbers are
- * tried, as every product asks. */
-static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
-  static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
-  int64_t best = 1;
-  double least = 0;
-  if (p->k <= MOST_DEPTH) return 1;
-  for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
-    const int64_t parts = tried[i];
-    if (parts > 1 && (parts * LEAST_PART > p->k || parts * p->batches * p->m * p->n > MOST_SUMS)) break;
-    for (uint32_t tile = SMALL; tile < TILES; tile++) {
-      const double cost = suits_dtype(in, tile) ? cost_of(GPU_USUAL_UNITS, p, tile, parts) : HUGE_VAL;
-      if (i + tile > 0 && cost >= least) continue;
-      least = cost;
-      best = parts;
-    }
+/* What the tiles cost; without a device, on one that has room for all that suit the dtype. */
+static void costs_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p, GpuTilesCost out[TILES]) {
+  for (uint32_t tile = SMALL; tile < TILES; tile++) {
+    const bool is_there = gpu ? is_possible(gpu, in, tile) : suits_dtype(in, tile);
+    out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].side * tiles[tile].side),
+                               .speed = is_there ? tiles[tile].speed : 0,
+                               .at_least = tiles[tile].at_least,
+                               .groups = groups_of(p, tile),
+                               .k = p->k,
+                               .results = p->batches * p->m * p->n};
   }
-  return best;
 }
 
-/* The tile of the fastest way on this device, with those parts of k. */
+/* What the CPU adds in one chain is one part, and so its number is the CPU's. */
+static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
+  GpuTilesCost costs[TILES];
+  if (p->k <= MOST_DEPTH) return 1;
+  costs_of(NULL, in, p, costs);
+  return burn__gpu_choose_parts(costs, TILES, MOST_PARTS, MOST_SUMS);
+}
+
 static uint32_t tile_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
-  uint32_t best = SMALL;
-  for (uint32_t tile = SMALL; tile < TILES; tile++)
-    if (is_possible(gpu, in, tile) &&
-        cost_of(gpu->unit_count, p, tile, p->parts) < cost_of(gpu->unit_count, p, best, p->parts))
-      best = tile;
-  return best;
+  GpuTilesCost costs[TILES];
+  costs_of(gpu, in, p, costs);
+  return burn__gpu_choose_tile(costs, TILES, gpu->unit_count, p->parts);
 }
 
 /* How deep the blocks are that k is cut into: equal ones of whole tiles, so that sums of many do not lose digits, and

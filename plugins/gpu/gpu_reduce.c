@@ -62,8 +62,6 @@ enum {
   LONGEST = 128       /* rows that a thread adds up: of more the last digits would suffer */
 };
 
-static int64_t in_parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
-
 /* Lines beside each other: narrow blocks with many rows of threads where x is small, else wide ones and parts. By the
  * shape and the dtype alone. */
 static void cut_columns(const BurnPrimitive *x, GpuReduce *p) {
@@ -73,20 +71,20 @@ static void cut_columns(const BurnPrimitive *x, GpuReduce *p) {
   int32_t lanes = 1;
   while (lanes < MOST_LANES && lanes < vectors) lanes *= 2;
   p->lanes = lanes;
-  while (p->lanes > LEAST_LANES && p->outer * in_parts_of(vectors, p->lanes) < FEW_BLOCKS) p->lanes /= 2;
+  while (p->lanes > LEAST_LANES && p->outer * gpu_pieces(vectors, p->lanes) < FEW_BLOCKS) p->lanes /= 2;
   if (bytes <= SMALL && p->size <= THREADS / p->lanes * LONGEST) return;
   p->lanes = lanes;
-  const int64_t rows = THREADS / lanes, blocks = p->outer * in_parts_of(vectors, lanes);
-  const int64_t wanted = in_parts_of(p->size, in_parts_of(MANY_BLOCKS, blocks)); /* rows of a part */
-  const int64_t grain = rows * AT_ONCE, most = rows * LONGEST, whole = in_parts_of(wanted, grain) * grain;
+  const int64_t rows = THREADS / lanes, blocks = p->outer * gpu_pieces(vectors, lanes);
+  const int64_t wanted = gpu_pieces(p->size, gpu_pieces(MANY_BLOCKS, blocks)); /* rows of a part */
+  const int64_t grain = rows * AT_ONCE, most = rows * LONGEST, whole = gpu_pieces(wanted, grain) * grain;
   p->part_size = whole < most ? whole : most;
-  p->parts = in_parts_of(p->size, p->part_size);
+  p->parts = gpu_pieces(p->size, p->part_size);
 }
 
 static void cut_lines(GpuReduce *p) {
   if (p->size <= LONG_LINE) return;
   p->part_size = PART;
-  p->parts = in_parts_of(p->size, PART);
+  p->parts = gpu_pieces(p->size, PART);
 }
 
 static BurnStatus join_lines(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce p);
