@@ -22,6 +22,7 @@ enum {
   WINDOW = 16,            /* runs ... */
   MOST_MISSES = 3,        /* ... in which so many misses end it */
   MOST_MOVES = 2,         /* an input that has moved so often gets a slot */
+  MOST_TOLD = 8,          /* times that a plan's log tells what kept it from being recorded */
   MOST_COPIED = 64 << 20, /* bytes of inputs that are copied for each run: beyond, launches cost less */
   STALE = 1024 /* a recording may be thrown out for another one when so many runs of others came after its last */
 };
@@ -47,12 +48,13 @@ struct FusionReplay {
   uint32_t input_count, output_count, attr_count, stand_in_count;
   Input *inputs;
   Output *outputs;
-  BurnAttr *attrs;             /* of all ops, one after the other, as they are in the recording */
-  BurnPrimitive **stand_ins;   /* of the inputs of all launches; belong to the recording */
-  uint64_t used;               /* time stamp */
-  uint64_t replays;            /* runs of recordings that were there */
-  uint32_t seen;               /* runs with inputs given away alike */
-  uint32_t runs, misses;       /* in this window */
+  BurnAttr *attrs;           /* of all ops, one after the other, as they are in the recording */
+  BurnPrimitive **stand_ins; /* of the inputs of all launches; belong to the recording */
+  uint64_t used;             /* time stamp */
+  uint64_t replays;          /* runs of recordings that were there */
+  uint32_t seen;             /* runs with inputs given away alike */
+  uint32_t runs, misses;     /* in this window */
+  uint32_t told;
   bool is_refused, is_blocked; /* blocked: a result of the last run was still held when the plan came again */
 };
 
@@ -207,17 +209,31 @@ static void remember(Input *input, const FusionValue *value, const BurnReplayPla
   memcpy(input->strides, value->inner->strides, value->inner->rank * sizeof *input->strides);
 }
 
-/* Counts a run whose inputs are given away as at the last one; others start again. */
-static void observe(FusionQueue *queue, FusionReplay *r) {
-  bool alike = true;
-  for (uint32_t i = 0; i < r->input_count && r->seen > 0; i++) {
+/* The number of the first input that is not as in the last run; the count if all are. */
+static uint32_t first_unlike(const FusionQueue *queue, const FusionReplay *r) {
+  for (uint32_t i = 0; i < r->input_count; i++) {
     const FusionValue *value = &fusion_values(queue)[r->inputs[i].value];
     const BurnReplayPlace place = where(queue->decorator, value->inner);
-    alike = alike && is_alike(&r->inputs[i], value, &place, r->inputs[i].varies);
+    if (!is_alike(&r->inputs[i], value, &place, r->inputs[i].varies)) return i;
   }
-  if (!alike) {
+  return r->input_count;
+}
+
+static void tell_unlike(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r, uint32_t input) {
+  char why[160];
+  (void)snprintf(why, sizeof why,
+                 "input %u of %u, read by %.40s, is held, or laid out, in another way than in the last run", input + 1u,
+                 r->input_count, burn__fusion_reader_name(queue, r->inputs[input].value));
+  if (r->told++ < MOST_TOLD) burn__fusion_log_replay(queue->decorator, plan, "not recorded yet", why);
+  burn__fusion_region_why(queue, "%s", why);
+}
+
+/* Counts a run whose inputs are given away as at the last one; others start again. */
+static void observe(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
+  const uint32_t unlike = r->seen > 0 ? first_unlike(queue, r) : r->input_count;
+  if (unlike < r->input_count) {
     r->seen = 0;
-    burn__fusion_region_why(queue, "an input is held, or laid out, in another way than in the last run");
+    tell_unlike(queue, plan, r, unlike);
   }
   for (uint32_t i = 0; i < r->input_count; i++) {
     Input *input = &r->inputs[i];
@@ -533,7 +549,7 @@ static uint64_t copied_bytes(const FusionReplay *r) {
 /* Is it time to record the plan? */
 static bool is_due(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
   const bool in_region = fusion_in_region(queue);
-  observe(queue, r);
+  observe(queue, plan, r);
   if (r->seen < (in_region ? REGION_RUNS_BEFORE : RUNS_BEFORE)) {
     if (r->misses > 0) burn__fusion_region_why(queue, "it is recorded again the next time");
     return false;
