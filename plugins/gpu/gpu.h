@@ -257,6 +257,7 @@ struct Gpu {
   bool has_f64;                /* else the instance has no tensors of f64 */
   bool composes_f64_attention; /* it is left to its decomposition, as its kernels compile for long */
   bool is_generous;        /* its compiler gives a thread as many registers as fit one block, not several, in a unit */
+  bool emulates_warps;     /* shuffles go through memory that a group shares: a word of each of its threads */
   bool tracks_memory;      /* burn__gpu_touched tells what launches read and write */
   int64_t most_rounds;     /* of all loops of a thread, which the device ends without a word then; 0: any */
   bool is_processor;       /* threads of a group that wait for each other are slow there, and so is dividing */

@@ -138,19 +138,11 @@ static uint32_t plain_bytes(uint32_t pass, bool on_tensor_cores, bool has_many, 
   return (uint32_t)count * 4u;
 }
 
-static bool takes_plain(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
-  const bool is_plain = dtype == BURN_DTYPE_F32 && !has_extras(p) && p->scale > 0;
-  const bool is_known =
-      p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
-  const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
-  if (!is_plain || !is_known || !is_counted || !takes_fours(p, dtype)) return false;
-  const bool on_tensor_cores = takes_tensor_cores(gpu, dtype);
-  uint32_t most = 0;
-  for (uint32_t pass = FORWARD; pass <= OF_KEYS; pass++) {
-    const uint32_t bytes = plain_bytes(pass, on_tensor_cores, true, p->width);
-    if (bytes > most) most = bytes;
-  }
-  return most <= gpu->most_shared_bytes;
+static bool has_room_for_plain(const Gpu *gpu, const GpuAttention *p) {
+  const bool on_tensor_cores = takes_tensor_cores(gpu, BURN_DTYPE_F32);
+  for (uint32_t pass = FORWARD; pass <= OF_KEYS; pass++)
+    if (plain_bytes(pass, on_tensor_cores, true, p->width) > gpu->most_shared_bytes) return false;
+  return true;
 }
 
 static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
@@ -173,6 +165,51 @@ static BurnStatus start_plain(Gpu *gpu, uint32_t pass, GpuAttention *p) {
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   return status == BURN_OK ? burn__gpu_launch_sharing(gpu, function, &launch, p, sizeof *p) : status;
+}
+
+/* -- the same where groups share little: kernels/attention_f32.cu ------------------------------------ */
+
+/* Lines of a tile and warps of a block, as a pass has room for them; a tile of 0: none. */
+typedef struct RowBlock {
+  int64_t tile, warps;
+} RowBlock;
+
+/* Where warps are made of shared memory, a word of each thread comes to it. */
+static int64_t row_block_bytes(const RowBlock *block, uint32_t pass, int64_t width) {
+  const int64_t rows = 16 * block->warps, own = pass == FORWARD ? 1 : 2;
+  return 4 * (width * (own * rows + block->tile) + rows * block->tile);
+}
+
+static RowBlock row_block_of(const Gpu *gpu, uint32_t pass, const GpuAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries, blocks = p->batch * p->heads * gpu_pieces(rows, 64);
+  RowBlock block = {64, blocks < (int64_t)gpu->unit_count ? 2 : 4};
+  const int64_t words = gpu->emulates_warps ? 4 * 32 * block.warps : 0;
+  while (block.tile > 0 && row_block_bytes(&block, pass, p->width) + words > (int64_t)gpu->shared_bytes)
+    block.tile = block.tile == 64 ? 32 : 0;
+  return block;
+}
+
+static bool has_room_for_rows(const Gpu *gpu, const GpuAttention *p, uint32_t last_pass) {
+  for (uint32_t pass = FORWARD; pass <= last_pass; pass++)
+    if (row_block_of(gpu, pass, p).tile == 0) return false;
+  return !gpu->is_processor;
+}
+
+static BurnStatus start_f32(Gpu *gpu, uint32_t pass, GpuAttention *p) {
+  const int64_t rows = pass == OF_KEYS ? p->keys : p->queries, heads = p->batch * p->heads;
+  const RowBlock block = row_block_of(gpu, pass, p);
+  if (rows == 0 || heads == 0) return BURN_OK;
+  p->tiles = gpu_pieces(rows, 16 * block.warps);
+  const GpuKernelKey key = {.text = GPU_TEXT_ATTENTION_F32,
+                            .out = BURN_DTYPE_F32,
+                            .in = {BURN_DTYPE_F32, BURN_DTYPE_F32, BURN_DTYPE_F32},
+                            .variant = pass + 4 * (uint32_t)block.warps + 64 * (uint32_t)(block.tile / 16) +
+                                       1024 * (uint32_t)(p->width / COLUMN_UNIT)};
+  GpuFunction *function = NULL;
+  const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
+  return status == BURN_OK
+             ? burn__gpu_launch(gpu, function, (uint64_t)(heads * p->tiles), 32u * (uint32_t)block.warps, p, sizeof *p)
+             : status;
 }
 
 /* -- halves without mask, bias and cap: kernels/attention_fragments.cu ---------------------------- */
@@ -232,13 +269,24 @@ static BurnStatus start_fragments(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuA
              : status;
 }
 
-/* Of f32 or of halves, where scores stay in registers. */
-static bool takes_registers(const Gpu *gpu, const GpuAttention *p, BurnDType dtype) {
-  return takes_plain(gpu, p, dtype) || takes_fragments(gpu, p, dtype);
+/* -- where scores stay in registers ------------------------------------------------------------ */
+
+/* Of f32, for the passes up to that one: CUDA has a kernel for all widths, other devices as their groups have room. */
+static bool takes_f32(const Gpu *gpu, const GpuAttention *p, uint32_t last_pass) {
+  const bool is_known =
+      p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
+  const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
+  if (!is_known || !is_counted || has_extras(p) || p->scale <= 0 || !takes_fours(p, BURN_DTYPE_F32)) return false;
+  return gpu->most_shared_bytes > 0 ? has_room_for_plain(gpu, p) : has_room_for_rows(gpu, p, last_pass);
+}
+
+static bool takes_registers(const Gpu *gpu, const GpuAttention *p, BurnDType dtype, uint32_t last_pass) {
+  return dtype == BURN_DTYPE_F32 ? takes_f32(gpu, p, last_pass) : takes_fragments(gpu, p, dtype);
 }
 
 static BurnStatus start_in_registers(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *p) {
-  return dtype == BURN_DTYPE_F32 ? start_plain(gpu, pass, p) : start_fragments(gpu, dtype, pass, p);
+  if (dtype != BURN_DTYPE_F32) return start_fragments(gpu, dtype, pass, p);
+  return gpu->most_shared_bytes > 0 ? start_plain(gpu, pass, p) : start_f32(gpu, pass, p);
 }
 
 /* -- all else: kernels/attention.cu --------------------------------------------------------------- */
@@ -342,7 +390,8 @@ static BurnStatus attention(const GpuRun *run) {
   if (libraries && libraries->attention && libraries->attention(run, &p)) return BURN_OK;
   p.out = gpu_address(run->out[0]);
   memcpy(p.out_strides, run->out[0]->strides, sizeof p.out_strides);
-  if (takes_registers(run->gpu, &p, in[0]->dtype)) return start_in_registers(run->gpu, in[0]->dtype, FORWARD, &p);
+  if (takes_registers(run->gpu, &p, in[0]->dtype, FORWARD))
+    return start_in_registers(run->gpu, in[0]->dtype, FORWARD, &p);
   return start(run->gpu, in[0]->dtype, FORWARD, &p);
 }
 
@@ -510,7 +559,7 @@ static BurnStatus new_gradients(const GpuRun *run, BurnPrimitive *const *in) {
 
 /* By our kernels. */
 static BurnStatus run_gradients(const GpuRun *run, GpuAttention *p) {
-  const bool in_registers = takes_registers(run->gpu, p, run->call->inputs[1]->dtype);
+  const bool in_registers = takes_registers(run->gpu, p, run->call->inputs[1]->dtype, OF_KEYS);
   Results results = {NULL, NULL};
   Notes notes = {NULL, NULL};
   BurnStatus status = BURN_OK;

@@ -183,6 +183,7 @@ static BurnStatus start(Vulkan *vulkan) {
   BurnStatus status = burn__gpu_begin(&vulkan->gpu, vulkan->settings.primitives);
   if (status == BURN_OK) status = burn__vulkan_device_open(vulkan);
   if (status == BURN_OK) status = burn__vulkan_selftest(vulkan);
+  vulkan->gpu.emulates_warps = !vulkan->target.has_warps;
   if (status == BURN_OK) status = burn__vulkan_try_matrices(vulkan);
   if (status == BURN_OK) burn__vulkan_warm_open(vulkan);
   return status;

@@ -1,6 +1,7 @@
-/* vulkan_attention_test.c - attention of halves and its gradients have the values of f32 on ndarray, up to the rounding of
- * halves: by the device's matrix units (kernels/attention_matrices.cu); a device without such computes one result by
- * another kernel, and the test says so. Heads of all widths, with and without a mask that hides, and rows that lie by fours or not. */
+/* vulkan_attention_test.c - attention and its gradients have the values of f32 on ndarray. Of halves, up to their rounding: by
+ * the device's matrix units (kernels/attention_matrices.cu); a device without such computes one result by another kernel, and the
+ * test says so. Heads of all widths, with and without a mask that hides, and rows that lie by fours or not. Of f32 by
+ * kernels/attention_f32.cu, whose blocks are as the device has shared memory for them. */
 #define _DEFAULT_SOURCE /* unsetenv */
 #include "forked.h"
 #include "vulkan_driver.h"
@@ -24,8 +25,15 @@ static const Heads shapes[] = {
     {1, 1, 37, 90, 32, true, true, false},
     {1, 2, 33, 65, 20, false, false, true},
 };
-static const BurnDType dtypes[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16};
-static const float tolerances[] = {4e-3f, 3e-2f}; /* of the largest number of a result */
+/* Of f32: tiles that are full and not, and keys that no query sees, or fewer than queries. */
+static const Heads plain_shapes[] = {
+    {1, 3, 64, 64, 32, false, false, false},
+    {2, 1, 70, 130, 32, true, false, false},
+    {1, 1, 75, 33, 32, true, false, false},
+};
+enum { HALVES = 2, F32 = HALVES };
+static const BurnDType dtypes[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16, BURN_DTYPE_F32};
+static const float tolerances[] = {4e-3f, 3e-2f, 4e-6f}; /* of the largest number of a result */
 
 /* -- one of them ------------------------------------------------------------------------------ */
 
@@ -103,14 +111,13 @@ static void compare(BurnDevice *device, BurnDevice *other, const Heads *h, size_
 
 /* -- all of them ------------------------------------------------------------------------------ */
 
-/* How many kernels of attention take matrices. */
-static int count_kernels(void) {
+/* How many kernels of attention have that line. */
+static int count_kernels(const char *line) {
   char command[200];
   int count = 0;
-  (void)snprintf(
-      command, sizeof command,
-      "grep -l '^#define MATRIX_ROWS' '%s'/*.cu 2>/dev/null | xargs -r grep -l 'kernel(const GpuAttention' | wc -l",
-      folder);
+  (void)snprintf(command, sizeof command,
+                 "grep -l '^#define %s' '%s'/*.cu 2>/dev/null | xargs -r grep -l 'kernel(const GpuAttention' | wc -l",
+                 line, folder);
   FILE *pipe = popen(command, "r");
   CHECK(pipe, "no shell");
   if (fscanf(pipe, "%d", &count) != 1) count = 0;
@@ -130,8 +137,8 @@ static void compare_all(void *context) {
     return;
   }
   compare(device, other, &shapes[0], 0, false);
-  const bool has_matrices = count_kernels() > 0;
-  for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0] && has_matrices; d++)
+  const bool has_matrices = count_kernels("MATRIX_ROWS") > 0;
+  for (size_t d = 0; d < HALVES && has_matrices; d++)
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
       for (int back = 0; back < 2; back++)
         if (d == 0 || i == 0) compare(device, other, &shapes[i], d, back != 0);
@@ -140,17 +147,42 @@ static void compare_all(void *context) {
   burn_device_close(other);
 }
 
+static void compare_plain(void *context) {
+  char name[120];
+  (void)context;
+  use_processor();
+  (void)snprintf(name, sizeof name, "vulkan:kernels=gpu,cache=false,dump=%s", folder);
+  BurnDevice *device = burn_device_open(name), *other = burn_device_open("ndarray");
+  if (burn_device_status(device) != BURN_OK) {
+    print_message("skipped: %s\n", burn_status_message(burn_device_status(device)));
+    return;
+  }
+  for (size_t i = 0; i < sizeof plain_shapes / sizeof plain_shapes[0]; i++)
+    for (int back = 0; back < 2; back++) compare(device, other, &plain_shapes[i], F32, back != 0);
+  CHECK(count_kernels("PLACE_OF_TILE") >= 3, "the kernels of f32 were not taken");
+  CHECK(burn_device_memory(device).live_tensors == 0, "tensors are left");
+  burn_device_close(device);
+  burn_device_close(other);
+}
+
+static void test_plain_attention(void **state) {
+  (void)state;
+  make_folder(folder);
+  forked(compare_plain, NULL);
+  assert_int_equal(remove_folder(folder), 0);
+}
+
 static void test_attention(void **state) {
   (void)state;
   make_folder(folder);
   forked(compare_all, NULL);
-  const int kernels = count_kernels();
+  const int kernels = count_kernels("MATRIX_ROWS");
   assert_int_equal(remove_folder(folder), 0);
   print_message(kernels ? "%d kernels with matrices\n" : "no matrices: only other kernels were seen\n", kernels);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attention)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attention), cmocka_unit_test(test_plain_attention)};
   if (access(plugin_path, R_OK) != 0) {
     print_message("skipped: vulkan: there is no %s\n", plugin_path);
     return 0;
