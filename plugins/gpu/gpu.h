@@ -438,13 +438,14 @@ BurnStatus burn__gpu_transposed(Gpu *gpu, const BurnPrimitive *x, BurnPrimitive 
 typedef struct GpuTilesCost {
   double tile;     /* results of one */
   double speed;    /* of its multiplications, beside that of the fastest tile; 0: it cannot be taken */
-  double at_least; /* one group on a unit takes as long as so many of those that have company */
+  double at_least; /* one group on a unit takes as long as so many of at_once */
+  int64_t at_once; /* groups that a unit has room for, at least 2 */
   int64_t groups, k, results;
 } GpuTilesCost;
 /* Into how many parts the fastest of these cuts k, with `most_sums` numbers of all parts in memory: by the shape alone,
  * so that sums are the same on every device. */
 int64_t burn__gpu_choose_parts(const GpuTilesCost *tiles, uint32_t count, int64_t most_parts, int64_t most_sums);
-/* Which of these is the fastest on a device with so many units, k being in `parts`. The first can be taken. */
+/* Which of these is the fastest on a device with so many units, k being in `parts`. One can be taken. */
 uint32_t burn__gpu_choose_tile(const GpuTilesCost *tiles, uint32_t count, int64_t units, int64_t parts);
 
 /* -- gpu_fused.c ------------------------------------------------------------------------------- */

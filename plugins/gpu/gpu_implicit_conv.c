@@ -2,17 +2,17 @@
  * sums, kernels/implicit_conv.cu. */
 #include "gpu.h"
 
-/* Tiles of kernels/implicit_conv.cu by their numbers there. */
+/* Tiles of kernels/implicit_conv.cu by their numbers there; see GpuTilesCost. */
 static const struct {
   int64_t rows, columns;
-  uint32_t threads;
-  double speed, at_least; /* see GpuTilesCost */
-} tiles[] = {{128, 128, 256, 1.0, 1.0}, {64, 128, 128, 0.95, 1.7}, {32, 128, 128, 0.75, 1.7}, {64, 64, 256, 0.65, 1.2}};
+  double speed, at_least;
+  int64_t at_once;
+} tiles[] = {{64, 64, 0.72, 1.8, 4}, {32, 128, 0.6, 1.8, 4}};
 enum { TILES = sizeof tiles / sizeof tiles[0] };
 
 /* Parts of a variant beside GpuConvKind. */
 enum { TILE = 4, BY_FOURS = 16 };
-enum { LEAST_SIDE = 16, DEPTH = 16 };
+enum { LEAST_SIDE = 16, THREADS = 128 };
 
 enum { MOST_PARTS = 256 };
 static const int64_t MOST_SUMS = (int64_t)16 << 20; /* of all parts */
@@ -82,6 +82,7 @@ static void costs_of(const Product *product, GpuTilesCost out[TILES]) {
     out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].rows * tiles[tile].columns),
                                .speed = tiles[tile].speed,
                                .at_least = tiles[tile].at_least,
+                               .at_once = tiles[tile].at_once,
                                .groups = blocks_of(product, tile),
                                .k = product->k,
                                .results = product->results};
@@ -98,7 +99,7 @@ static void set_parts(GpuConv *p, const Product *product) {
   GpuTilesCost costs[TILES];
   costs_of(product, costs);
   const int64_t parts = burn__gpu_choose_parts(costs, TILES, MOST_PARTS, MOST_SUMS);
-  p->part_size = gpu_pieces(gpu_pieces(product->k, parts), DEPTH) * DEPTH;
+  p->part_size = gpu_pieces(gpu_pieces(product->k, parts), GPU_CONV_DEPTH) * GPU_CONV_DEPTH;
   p->parts = gpu_pieces(product->k, p->part_size);
 }
 
@@ -117,8 +118,7 @@ static BurnStatus start(const GpuRun *run, const GpuConv *p, GpuConvKind kind, B
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(run->gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  return burn__gpu_launch(run->gpu, function, (uint64_t)(blocks_of(&product, tile) * p->parts), tiles[tile].threads, p,
-                          sizeof *p);
+  return burn__gpu_launch(run->gpu, function, (uint64_t)(blocks_of(&product, tile) * p->parts), THREADS, p, sizeof *p);
 }
 
 BurnStatus burn__gpu_implicit_conv(const GpuRun *run, const GpuConv *conv, GpuConvKind kind) {

@@ -4,15 +4,21 @@
 
 #include <string.h>
 
-/* Tiles of kernels/product.cu, by variant; speed and at_least as measured on an H200. */
-enum { SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32, MOST_PARTS = 32 };
+/* Tiles of kernels/product.cu by their numbers there; how fast they are, see GpuTilesCost, was measured on an H200. */
+enum { TINY, SMALL, MIDDLE, LARGE, TILES };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 /* but TINY */, MOST_PARTS = 32 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
+#define TILE_OF(tile) \
+  GPU_PRODUCT_ROWS(tile), GPU_PRODUCT_COLUMNS(tile), GPU_PRODUCT_DEPTH(tile, 1), GPU_PRODUCT_THREADS(tile)
 static const struct {
-  int64_t side, depth; /* depth: steps of k in shared memory, at most */
+  int64_t rows, columns, depth; /* depth: the largest of its variants */
   uint32_t threads;
-  double speed, at_least; /* see GpuTilesCost */
-} tiles[TILES] = {{32, 16, 64, 0.67, 2.4}, {64, 16, 256, 0.76, 1.2}, {128, DEEPEST, 256, 1.0, 1.0}};
+  double speed, at_least;
+  int64_t at_once;
+} tiles[TILES] = {{TILE_OF(TINY), 0.21, 1.6, 16},
+                  {TILE_OF(SMALL), 0.6, 2.0, 6},
+                  {TILE_OF(MIDDLE), 0.97, 1.5, 3},
+                  {TILE_OF(LARGE), 1.02, 1.55, 3}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
 
@@ -25,26 +31,30 @@ static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuM
 }
 
 static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
-  return p->batches * gpu_pieces(p->m, tiles[tile].side) * gpu_pieces(p->n, tiles[tile].side);
+  return p->batches * gpu_pieces(p->m, tiles[tile].rows) * gpu_pieces(p->n, tiles[tile].columns);
 }
 
 /* Has a thread enough registers for its numbers? */
 static bool suits_dtype(BurnDType in, uint32_t tile) { return tile != LARGE || burn_dtype_bytes(in) < 8; }
 
+/* The blocks that k is cut into are no multiples of the deepest tiles. */
+static bool suits_depth(const GpuMatmul *p, uint32_t tile) { return tile != TINY || p->k <= MOST_DEPTH; }
+
 /* And a group enough shared memory for two of these tiles? */
 static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
   const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
-  const int64_t shared = 2 * tiles[tile].depth * (tiles[tile].side + PADDING) * bytes;
+  const int64_t shared = tiles[tile].depth * (tiles[tile].rows + tiles[tile].columns + 2 * PADDING) * bytes;
   return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
 /* What the tiles cost; without a device, on one that has room for all that suit the dtype. */
 static void costs_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p, GpuTilesCost out[TILES]) {
-  for (uint32_t tile = SMALL; tile < TILES; tile++) {
+  for (uint32_t tile = 0; tile < TILES; tile++) {
     const bool is_there = gpu ? is_possible(gpu, in, tile) : suits_dtype(in, tile);
-    out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].side * tiles[tile].side),
-                               .speed = is_there ? tiles[tile].speed : 0,
+    out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].rows * tiles[tile].columns),
+                               .speed = is_there && suits_depth(p, tile) ? tiles[tile].speed : 0,
                                .at_least = tiles[tile].at_least,
+                               .at_once = tiles[tile].at_once,
                                .groups = groups_of(p, tile),
                                .k = p->k,
                                .results = p->batches * p->m * p->n};
@@ -155,7 +165,7 @@ static uint32_t ways_of(const GpuMatmul *p, BurnDType dtype) {
 
 /* `context`: the tile. */
 static BurnStatus start_tiles(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p) {
-  const uint32_t tile = *(const uint32_t *)context, ways = tile == LARGE ? ways_of(p, in) : 0;
+  const uint32_t tile = *(const uint32_t *)context, ways = tile >= MIDDLE ? ways_of(p, in) : 0;
   const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT, .out = out, .in = {in, in, in}, .variant = tile + ways};
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);

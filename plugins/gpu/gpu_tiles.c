@@ -5,21 +5,31 @@
 /* Parts are chosen for this number of units on every device. */
 enum { USUAL_UNITS = 132, LEAST_PART = 64 /* steps of k */ };
 
-/* In multiplications: those of the unit that has the most groups. With several parts each of their sums goes to memory
- * and back, and a second kernel adds them. */
+/* The time of the unit that has most groups, in that of one among as many as it works at at once. Those of the last
+ * wave take the longer each the fewer they are: one alone takes at_least. */
+static double busy_of(const GpuTilesCost *c, int64_t most) {
+  const int64_t last = most % c->at_once;
+  const double each_more = ((double)c->at_once - c->at_least) / (double)(c->at_once - 1);
+  return (double)(most - last) + (last > 0 ? c->at_least + (double)(last - 1) * each_more : 0.0);
+}
+
+/* In multiplications of a unit, as which count what a wave takes to begin and to end, too. With several parts each of
+ * their sums goes to memory and back, and a second kernel adds them. */
 static double cost_of(const GpuTilesCost *c, int64_t units, int64_t parts) {
-  static const double SUM_COST = 45, JOIN_COST = 700000;
-  const double most = (double)gpu_pieces(c->groups * parts, units);
-  const double busy = most > c->at_least ? most : c->at_least;
+  static const double WAVE_COST = 700000, SUM_COST = 45, JOIN_COST = 700000;
+  const int64_t most = gpu_pieces(c->groups * parts, units);
   const double steps = c->k > 0 ? (double)c->k / (double)parts : 1.0;
   const double sums = (double)(parts * c->results) * SUM_COST / (double)units;
-  return busy * c->tile / c->speed * steps + (parts > 1 ? JOIN_COST + sums : 0.0);
+  const double waves = (double)gpu_pieces(most, c->at_once) * WAVE_COST;
+  return busy_of(c, most) * c->tile / c->speed * steps + waves + (parts > 1 ? JOIN_COST + sums : 0.0);
 }
 
 uint32_t burn__gpu_choose_tile(const GpuTilesCost *tiles, uint32_t count, int64_t units, int64_t parts) {
-  uint32_t best = 0;
-  for (uint32_t tile = 1; tile < count; tile++)
-    if (tiles[tile].speed > 0 && cost_of(&tiles[tile], units, parts) < cost_of(&tiles[best], units, parts)) best = tile;
+  uint32_t best = count;
+  for (uint32_t tile = 0; tile < count; tile++)
+    if (tiles[tile].speed > 0 &&
+        (best == count || cost_of(&tiles[tile], units, parts) < cost_of(&tiles[best], units, parts)))
+      best = tile;
   return best;
 }
 

@@ -6,7 +6,7 @@
  * taps]. Places and pixels are those of all examples. + 4 * the tile; + 16: the left operand is read by fours.
  *
  * A column of the right operand, and a step of k, each have an offset into the image and a place along both axes: an element lies
- * at the sum of both, and is 0 where that is outside. Steps are found by 16 threads for all, and lie in shared memory.
+ * at the sum of both, and is 0 where that is outside. Steps are found by some threads for all, and lie in shared memory.
  *
  * A transposed convolution of strides (a, b) is a x b convolutions of stride 1, its phases: of the pixels whose windows meet them with
  * the same taps. A result adds along k by FMA, from 0, in the order of channels and taps (2: of examples and places), which is that of
@@ -14,38 +14,27 @@
 #define PASS (BURN_VARIANT % 4)
 #define BY_FOURS (BURN_VARIANT / 16)
 #if BURN_VARIANT / 4 % 4 == 0
-#define TILE_ROWS 128
-#define TILE_COLUMNS 128
-#define MY_ROWS 8
-#define MY_COLUMNS 8
-#define BURN_BLOCKS 2 /* that a unit has registers for */
-#elif BURN_VARIANT / 4 % 4 == 1
 #define TILE_ROWS 64
-#define TILE_COLUMNS 128
+#define TILE_COLUMNS 64
 #define MY_ROWS 8
-#define MY_COLUMNS 8
-#define BURN_BLOCKS 3
-#elif BURN_VARIANT / 4 % 4 == 2
+#define MY_COLUMNS 4
+#define BURN_BLOCKS 3 /* that a unit has registers for */
+#else
 #define TILE_ROWS 32
 #define TILE_COLUMNS 128
 #define MY_ROWS 4
 #define MY_COLUMNS 8
-#define BURN_BLOCKS 4
-#else
-#define TILE_ROWS 64
-#define TILE_COLUMNS 64
-#define MY_ROWS 4
-#define MY_COLUMNS 4
-#define BURN_BLOCKS 2
+#define BURN_BLOCKS 3
 #endif
+#define DEPTH GPU_CONV_DEPTH
 #define ROW_SIDE (TILE_ROWS / MY_ROWS) /* threads along a side of the tile */
 #define COLUMN_SIDE (TILE_COLUMNS / MY_COLUMNS)
 #define THREADS (ROW_SIDE * COLUMN_SIDE)
 #define LEFT_PITCH TILE_PITCH(TILE_ROWS)
 #define RIGHT_PITCH TILE_PITCH(TILE_COLUMNS)
-#define LEFT_READS (TILE_ROWS * TILE_DEPTH / THREADS)
-#define RIGHT_READS (TILE_COLUMNS * TILE_DEPTH / THREADS)
-#define LEFT_STEP (BY_FOURS ? THREADS / (TILE_DEPTH / 4) : THREADS / TILE_DEPTH) /* rows from one read to the next */
+#define LEFT_READS (TILE_ROWS * DEPTH / THREADS)
+#define RIGHT_READS (TILE_COLUMNS * DEPTH / THREADS)
+#define LEFT_STEP (BY_FOURS ? THREADS / (DEPTH / 4) : THREADS / DEPTH) /* rows from one read to the next */
 #define RIGHT_STEP (THREADS / TILE_COLUMNS)                                      /* steps of k, likewise */
 #define UNROLLED 2
 
@@ -232,7 +221,7 @@ static __device__ inline int32_t burn_result_line(const Sizes &s) {
  * there is read at 0, so that no read waits for a branch, and is 0. */
 static __device__ inline void burn_read_left(A *to, const IN0 *left, int32_t row, int32_t last, int32_t line,
                                              const Place *steps) {
-  const int32_t at = steps[BY_FOURS ? threadIdx.x % 4 * 4 : threadIdx.x % TILE_DEPTH].left, there = at < 0 ? 0 : at;
+  const int32_t at = steps[BY_FOURS ? threadIdx.x % (DEPTH / 4) * 4 : threadIdx.x % DEPTH].left, there = at < 0 ? 0 : at;
 #pragma unroll
   for (int i = 0; i < (BY_FOURS ? LEFT_READS / 4 : LEFT_READS); i++) {
     const int32_t here = row + i * LEFT_STEP < last ? row + i * LEFT_STEP : last;
@@ -260,8 +249,8 @@ static __device__ inline void burn_gather(A *to, const IN0 *image, const Place &
 }
 
 static __device__ inline void burn_share(Four *left, Four *right, const A *held_left, const A *held_right) {
-  const int row = BY_FOURS ? threadIdx.x / 4 : threadIdx.x / TILE_DEPTH;
-  const int first = BY_FOURS ? threadIdx.x % 4 * 4 : threadIdx.x % TILE_DEPTH;
+  const int row = BY_FOURS ? threadIdx.x / (DEPTH / 4) : threadIdx.x / DEPTH;
+  const int first = BY_FOURS ? threadIdx.x % (DEPTH / 4) * 4 : threadIdx.x % DEPTH;
 #pragma unroll
   for (int i = 0; i < LEFT_READS; i++) {
     const int line = row + (BY_FOURS ? i / 4 : i) * LEFT_STEP, at = (first + (BY_FOURS ? i % 4 : 0)) * LEFT_PITCH + line;
@@ -312,8 +301,8 @@ static __device__ inline bool burn_has_fours(const GpuConv &p, const Sizes &s) {
 /* -- the kernel ------------------------------------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuConv p) {
-  __shared__ Four left[TILE_DEPTH * LEFT_PITCH / 4], right[TILE_DEPTH * RIGHT_PITCH / 4];
-  __shared__ Place steps[2][TILE_DEPTH];
+  __shared__ Four left[DEPTH * LEFT_PITCH / 4], right[DEPTH * RIGHT_PITCH / 4];
+  __shared__ Place steps[2][DEPTH];
   const int32_t phases = PASS == 1 ? (int32_t)(p.stride[0] * p.stride[1]) : 1, groups = (int32_t)p.groups;
   const Sizes largest = burn_sizes(p, 0, 0);
   const int32_t tiles = (largest.lines + TILE_ROWS - 1) / TILE_ROWS;
@@ -329,29 +318,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int32_t first = part * (int32_t)p.part_size, last = first + (int32_t)p.part_size;
   const int32_t end = column >= s.results ? first : last < s.steps ? last : s.steps; /* phases differ in their results */
   const IN0 *operand = (const IN0 *)p.weight + burn_left_group(p, s), *image = (const IN0 *)p.x;
-  const int32_t my_row = row + (BY_FOURS ? threadIdx.x / 4 : threadIdx.x / TILE_DEPTH), left_line = burn_left_line(p, s);
+  const int32_t my_row = row + (BY_FOURS ? threadIdx.x / (DEPTH / 4) : threadIdx.x / DEPTH), left_line = burn_left_line(p, s);
   const Place mine = burn_column(p, s, column + (int32_t)(threadIdx.x % TILE_COLUMNS));
   const int32_t height = PASS == 1 ? s.rows : s.height, width = PASS == 1 ? s.columns : s.width;
   const int tx = threadIdx.x % COLUMN_SIDE, ty = threadIdx.x / COLUMN_SIDE;
   A sum[MY_ROWS][MY_COLUMNS], held_left[LEFT_READS], held_right[RIGHT_READS];
   burn_clear<MY_ROWS, MY_COLUMNS>(sum);
-  if (threadIdx.x < 2 * TILE_DEPTH && first < end)
-    steps[threadIdx.x / TILE_DEPTH][threadIdx.x % TILE_DEPTH] = burn_step(p, s, first + (int32_t)threadIdx.x, end);
+  if (threadIdx.x < 2 * DEPTH && first < end)
+    steps[threadIdx.x / DEPTH][threadIdx.x % DEPTH] = burn_step(p, s, first + (int32_t)threadIdx.x, end);
   __syncthreads();
   if (first < end) {
     burn_read_left(held_left, operand, my_row, s.lines - 1, left_line, steps[0]);
     burn_gather(held_right, image, mine, height, width, steps[0]);
   }
   int now = 0;
-  for (int32_t k = first; k < end; k += TILE_DEPTH) {
+  for (int32_t k = first; k < end; k += DEPTH) {
     burn_share(left, right, held_left, held_right);
     __syncthreads();
-    if (k + TILE_DEPTH < end) { /* the next tiles are under way while these are multiplied */
+    if (k + DEPTH < end) { /* the next tiles are under way while these are multiplied */
       burn_read_left(held_left, operand, my_row, s.lines - 1, left_line, steps[1 - now]);
       burn_gather(held_right, image, mine, height, width, steps[1 - now]);
-      if (threadIdx.x < TILE_DEPTH) steps[now][threadIdx.x] = burn_step(p, s, k + 2 * TILE_DEPTH + (int32_t)threadIdx.x, end);
+      if (threadIdx.x < DEPTH) steps[now][threadIdx.x] = burn_step(p, s, k + 2 * DEPTH + (int32_t)threadIdx.x, end);
     }
-    burn_multiply<MY_ROWS, MY_COLUMNS, ROW_SIDE, COLUMN_SIDE, TILE_DEPTH, UNROLLED>(sum, left + ty, right + tx);
+    burn_multiply<MY_ROWS, MY_COLUMNS, ROW_SIDE, COLUMN_SIDE, DEPTH, UNROLLED>(sum, left, ty, right, tx);
     __syncthreads();
     now = 1 - now;
   }

@@ -135,6 +135,16 @@ typedef struct GpuMatmul {
   int64_t shape[GPU_MAX_RANK], lhs_strides[GPU_MAX_RANK], rhs_strides[GPU_MAX_RANK];
 } GpuMatmul;
 
+/* The tiles of kernels/product.cu by number: results of a block, those of a thread, steps of k in shared memory. The
+ * largest takes more of them where both operands lie along k, as it then reads more of a line at once. */
+#define GPU_PRODUCT_ROWS(tile) ((tile) == 0 ? 16 : (tile) == 1 ? 32 : 64)
+#define GPU_PRODUCT_COLUMNS(tile) ((tile) == 0 ? 16 : (tile) == 1 ? 32 : (tile) == 2 ? 64 : 128)
+#define GPU_PRODUCT_MY_ROWS(tile) ((tile) == 0 ? 1 : (tile) == 1 ? 4 : 8)
+#define GPU_PRODUCT_MY_COLUMNS(tile) ((tile) == 3 ? 8 : 4)
+#define GPU_PRODUCT_DEPTH(tile, along_k) ((tile) == 0 ? 64 : (tile) == 2 || ((tile) == 3 && (along_k)) ? 32 : 16)
+#define GPU_PRODUCT_THREADS(tile) \
+  (GPU_PRODUCT_ROWS(tile) * GPU_PRODUCT_COLUMNS(tile) / (GPU_PRODUCT_MY_ROWS(tile) * GPU_PRODUCT_MY_COLUMNS(tile)))
+
 /* lines [batches, lines, k], or [batches, k, lines], times vectors [batches, k], + bias; `stride` is that
  * of the axis of the matrix that is not dense. Parts of k are added by a second pass. */
 #define GPU_VECTOR_LINES 4 /* that a warp or a block takes at once */
@@ -196,6 +206,7 @@ typedef struct GpuSteps {
   ((pass) == 0 ? (channels)*GPU_MATRIX_PADDED(8 * (taps), 12) : 8 * GPU_MATRIX_PADDED((channels) * (taps), 8))
 #define GPU_MATRIX_SUMS(channels, taps) ((channels) * (taps) + 8)
 
+#define GPU_CONV_DEPTH 16 /* steps of k in shared memory of kernels/implicit_conv.cu */
 /* Two axes: 0 is y. */
 typedef struct GpuConv {
   uint64_t out, x, weight, bias;

@@ -40,12 +40,13 @@ static const Row rows[] = {
     {GPU_TEXT_SCAN, NUMBERS, 4, 3, {0, 1, 2}},
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
+    {GPU_TEXT_PRODUCT, F32, 1, 6, {2, 3, 10, 18, 19, 35}},
     {GPU_TEXT_DIRECT_PRODUCT, ALL, 1, 1, {0}},
     {GPU_TEXT_PRODUCT_PARTS, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_DIRECT_PRODUCT, F32, 1, 8, {1, 2, 3, 4, 5, 6, 7, 8}},
     {GPU_TEXT_COLUMNS, ALL, 1, 6, {0, 1, 2, 4, 8, 10}},
     {GPU_TEXT_CONV, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
-    {GPU_TEXT_IMPLICIT_CONV, FLOATS, 1, 8, {0, 5, 10, 12, 16, 22, 9, 14}},
+    {GPU_TEXT_IMPLICIT_CONV, FLOATS, 1, 8, {0, 1, 2, 4, 5, 6, 16, 22}},
     {GPU_TEXT_POOL, FLOATS, 1, 8, {0, 1, 2, 3, 4, 5, 32, 68}},
     {GPU_TEXT_OPTIMIZER, FLOATS, 1, 3, {0, 1, 2}},
     {GPU_TEXT_SOFTMAX, FLOATS, 1, 8, {0, 3, 5, 327936, 328192, 655360, 459268, 590848}},
@@ -55,6 +56,7 @@ static const Row rows[] = {
     {GPU_TEXT_ROW_COPY, FLOATS, 1, 1, {0}},
     {GPU_TEXT_VECTOR, FLOATS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_ATTENTION, FLOATS, 1, 8, {192, 129, 194, 3, 256, 353, 512, 226}},
+    {GPU_TEXT_ATTENTION_F32, F32, 1, 6, {2320, 2193, 2194, 1288, 1298, 3216}},
 };
 
 static const char elementwise[] =
