@@ -151,35 +151,79 @@ static void join_parts(const NdFold *fold, const NdRowJob *job, int64_t parts, i
   }
 }
 
-static BurnStatus run_layer_norm_backward(Ndarray *nd, const BurnOpCall *call) {
-  const BurnPrimitive *x = call->inputs[1];
-  const NdFloatRows *loops = nd_float_rows(nd, x->dtype);
-  NdTensor *inputs[3], *outputs[3];
-  if (!loops) return nd_no_float_rows(nd, call, x->dtype);
-  const BurnStatus status = begin(nd, call, inputs, outputs);
-  if (status != BURN_OK) return status;
-  NdRowJob job = {.loop = loops->layer_norm_backward,
-                  .rows = nd_axes_count(inputs[1], 0, x->rank - 1),
-                  .count = x->shape[x->rank - 1],
-                  .grad = nd_data(inputs[0]),
-                  .x = nd_data(inputs[1]),
-                  .gamma = nd_data(inputs[2]),
-                  .out = nd_data(outputs[0]),
-                  .epsilon = BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64,
-                  .stream = nd_streams(outputs[0], inputs[0], inputs[1])};
-  job.part = nd_min(ND_SUM_ROWS, job.rows / ND_SUM_PARTS + 1);
-  const int64_t parts = (job.rows + job.part - 1) / job.part, element_bytes = burn_dtype_bytes(x->dtype);
-  const uint64_t bytes = (uint64_t)(parts * 2 * job.count * element_bytes);
-  job.sums = nd_pool_allocate(nd->pool, bytes);
-  if (!job.sums) {
-    release_all(nd, inputs, 3);
-    release_all(nd, outputs, 3);
-    return nd_out_of_memory(nd, call);
+static bool same_strides(const NdTensor *x, const NdTensor *y) {
+  for (uint32_t i = 0; i < x->header.rank; i++) {
+    if (x->shape[i] > 1 && x->strides[i] != y->strides[i]) return false;
   }
-  nd_parallel_for(nd, parts, nd_grain(job.part * job.count * 4), nd_run_row_job, &job);
-  join_parts(nd_fold(nd, ND_FOLD_sum, x->dtype), &job, parts, element_bytes, outputs);
-  nd_pool_free(nd->pool, job.sums, bytes);
-  return end(nd, call, inputs, outputs);
+  return true;
+}
+
+/* True if rows follow each other in memory as in x, but for their last axis. */
+static bool rows_in_order(const NdTensor *x) {
+  int64_t before = INT64_MAX;
+  for (uint32_t i = 0; i + 1 < x->header.rank; i++) {
+    if (x->shape[i] == 1) continue;
+    if (x->strides[i] > before) return false;
+    before = x->strides[i];
+  }
+  return true;
+}
+
+/* Inputs and outputs where x lies transposed: as does its gradient then, and maybe grad. */
+static BurnStatus begin_turned(Ndarray *nd, const BurnOpCall *call, bool turns_grad, NdTensor **inputs,
+                               NdTensor **outputs) {
+  NdTensor *x = nd_tensor(call->inputs[1]), *grad = nd_tensor(call->inputs[0]);
+  outputs[0] = new_like(nd, &call->output_descs[0], x);
+  bool all = outputs[0] != NULL;
+  for (uint32_t i = 1; i < 3; i++) {
+    outputs[i] = nd_new(nd, &call->output_descs[i]);
+    all = all && outputs[i];
+  }
+  if (turns_grad) nd_retain(grad);
+  nd_retain(x);
+  inputs[0] = turns_grad ? grad : nd_contiguous(nd, grad);
+  inputs[1] = x;
+  inputs[2] = nd_contiguous(nd, nd_tensor(call->inputs[2]));
+  if (all && inputs[0] && inputs[2]) return BURN_OK;
+  release_all(nd, inputs, 3);
+  release_all(nd, outputs, 3);
+  return nd_out_of_memory(nd, call);
+}
+
+static BurnStatus run_layer_norm_backward(Ndarray *nd, const BurnOpCall *call) {
+  const NdTensor *x = nd_tensor(call->inputs[1]);
+  const BurnDType dtype = x->header.dtype;
+  const NdFloatRows *loops = nd_float_rows(nd, dtype);
+  const int64_t element_bytes = burn_dtype_bytes(dtype);
+  NdRowJob job = {.rows = nd_axes_count(x, 0, x->header.rank - 1),
+                  .count = x->shape[x->header.rank - 1],
+                  .epsilon = BURN_ATTRS(layer_norm_backward, call)->epsilon.value.f64};
+  NdTensor *inputs[3], *outputs[3];
+  int64_t outer;
+  if (!loops) return nd_no_float_rows(nd, call, dtype);
+  job.loop = loops->layer_norm_backward;
+  job.part = nd_min(ND_SUM_ROWS, job.rows / ND_SUM_PARTS + 1);
+  const bool turns_grad = same_strides(x, nd_tensor(call->inputs[0]));
+  const bool turns = turned_view(x, &outer, &job.inner) && job.inner >= job.part && rows_in_order(x) &&
+                     nd_turns_norm_parts(job.part, job.count, element_bytes, turns_grad);
+  const BurnStatus status =
+      turns ? begin_turned(nd, call, turns_grad, inputs, outputs) : begin(nd, call, inputs, outputs);
+  if (status != BURN_OK) return status;
+  const int64_t parts = (job.rows + job.part - 1) / job.part;
+  const uint64_t bytes = (uint64_t)(parts * 2 * job.count * element_bytes);
+  job.grad = nd_data(inputs[0]);
+  job.x = nd_data(inputs[1]);
+  job.gamma = nd_data(inputs[2]);
+  job.out = nd_data(outputs[0]);
+  job.stream = nd_streams(outputs[0], inputs[0], inputs[1]);
+  job.sums = nd_pool_allocate(nd->pool, bytes);
+  const bool fits = job.sums && nd_run_norm_parts(nd, &job, parts, element_bytes, turns, turns && turns_grad);
+  if (fits) join_parts(nd_fold(nd, ND_FOLD_sum, dtype), &job, parts, element_bytes, outputs);
+  if (job.sums) nd_pool_free(nd->pool, job.sums, bytes);
+  if (fits) return end(nd, call, inputs, outputs);
+  release_all(nd, inputs, 3);
+  release_all(nd, outputs, 3);
+  return nd_out_of_memory(nd, call);
 }
 
 /* -- batch norm ------------------------------------------------------------------------------- */

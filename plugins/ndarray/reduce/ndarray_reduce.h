@@ -73,6 +73,12 @@ static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const 
 bool nd_packs(BurnDType dtype, int64_t inputs, int64_t outer, int64_t count, int64_t inner);
 bool nd_run_packed(Ndarray *nd, NdRowJob *job, int64_t outer);
 
+/* The gradient of layer norm (ndarray_norm_parts.c): a job in `count` parts of job->part rows, whose sums go to
+ * job->sums [count, 2, job->count]. Where it turns, x and out are [outer, job->count, job->inner] in memory, and grad,
+ * too, or [outer, job->inner, job->count]; which takes parts of some sizes only. False when out of memory. */
+bool nd_turns_norm_parts(int64_t part, int64_t count, int64_t element_bytes, bool turns_grad);
+bool nd_run_norm_parts(Ndarray *nd, NdRowJob *job, int64_t count, int64_t element_bytes, bool turns, bool turns_grad);
+
 /* The failure of an op on rows of floats that nd_float_rows has no loops for. ndarray_activation.c */
 BurnStatus nd_no_float_rows(Ndarray *nd, const BurnOpCall *call, BurnDType dtype);
 

@@ -92,7 +92,8 @@ struct NdRowJob {
   NdRowLoop loop;
   int64_t rows; /* or items of another kind */
   int64_t count, inner;
-  int64_t part; /* columns in a strip (at most ND_COLUMNS), or rows with common sums */
+  int64_t part;              /* columns in a strip (at most ND_COLUMNS), or rows with common sums */
+  int64_t x_step, grad_step; /* of layer_norm_backward: elements from row to row; of out as of x */
   const void *x, *grad, *gamma, *beta;
   const int64_t *targets; /* [rows], within count */
   void *out, *sums;
@@ -129,8 +130,7 @@ typedef struct NdFloatRows {
   NdRowLoop cross_entropy;                                      /* out [rows] of f64: the loss of each row */
   NdRowLoop cross_entropy_backward; /* grad points at one number, by which all is multiplied */
   NdRowLoop layer_norm;
-  NdRowLoop
-      layer_norm_backward; /* items are parts; sums [parts, 2, count] become those of gamma's and beta's gradient */
+  NdRowLoop layer_norm_backward; /* adds to sums [2, count], which are those of gamma's and beta's gradient */
   /* Of n elements in a row; prefetches n elements from `ahead`, which may be x. */
   NdMoments (*moments)(int64_t n, const void *x, const void *ahead);
   /* By columns over rows that lie `stride` apart: sums of x, and of (x - center)^2 for at most ND_STRETCH rows. */
