@@ -113,9 +113,11 @@ static BurnStatus run_softmax(Ndarray *nd, const BurnOpCall *call) {
 static bool softmax_backward(Ndarray *nd, NdRowJob *job, const NdTensor *x, uint32_t dim, const NdFloatRows *loops) {
   if (!cut_job(nd, job, x, dim, false)) return true;
   const int64_t outer = nd_axes_count(x, 0, dim);
-  if (job->count > ND_STRETCH && nd_packs(x->header.dtype, 2, outer, job->count, job->inner)) {
-    job->kind = job->is_log ? ND_PACKED_LOG_GRADIENT : ND_PACKED_GRADIENT;
-    return nd_run_packed(nd, job, outer);
+  const BurnDType dtype = x->header.dtype;
+  job->kind = job->is_log ? ND_PACKED_LOG_GRADIENT : ND_PACKED_GRADIENT;
+  if (job->count > ND_STRETCH) {
+    if (nd_packs(dtype, 2, outer, job->count, job->inner)) return nd_run_packed(nd, job, outer);
+    if (nd_shares_strips(dtype, outer, job->count, job->inner)) return nd_run_shared_strips(nd, job, outer);
   }
   const NdRowLoop loop = job->inner == 1 ? loops->softmax_backward : loops->softmax_backward_strips;
   run_loop(nd, job, loop, job->rows, job->count * job->part);

@@ -72,6 +72,9 @@ static inline bool nd_streams(const NdTensor *out, const NdTensor *first, const 
  * out of memory. */
 bool nd_packs(BurnDType dtype, int64_t inputs, int64_t outer, int64_t count, int64_t inner);
 bool nd_run_packed(Ndarray *nd, NdRowJob *job, int64_t outer);
+/* The same for gradients of more rows, whose strips all threads work on together. */
+bool nd_shares_strips(BurnDType dtype, int64_t outer, int64_t count, int64_t inner);
+bool nd_run_shared_strips(Ndarray *nd, NdRowJob *job, int64_t outer);
 
 /* The gradient of layer norm (ndarray_norm_parts.c): a job in `count` parts of job->part rows, whose sums go to
  * job->sums [count, 2, job->count]. Where it turns, x and out are [outer, job->count, job->inner] in memory, and grad,

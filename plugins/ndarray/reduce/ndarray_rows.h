@@ -103,6 +103,7 @@ struct NdRowJob {
   void *scratch;         /* for each worker [count, part], then that once more or [2, stretches, ND_PACKED_WIDEST] */
   int64_t scratch_elements;
   _Atomic int64_t *taken; /* strips that workers have */
+  int64_t strip; /* that all threads read; sums [stretches, part] are its, maxima [part] totals of the one before it */
   double epsilon;
   bool is_log;  /* of softmax */
   bool is_long; /* no cache holds a strip */
@@ -166,7 +167,8 @@ typedef struct NdRows {
   NdFold folds[ND_FOLD_COUNT][ND_DTYPE_COUNT];
   NdFinder finders[ND_DTYPE_COUNT];
   NdFloatRows f32, f64;
-  NdRowLoop packed_strips; /* of f32; items are workers */
+  NdRowLoop packed_strips;    /* of f32; items are workers */
+  NdRowLoop packed_stretches; /* of gradients in f32; items are stretches of job->strip */
   NdAdamLoop adam_f32, adam_f64;
   NdDescent descent_f32, descent_f64;
 } NdRows;

@@ -1,6 +1,7 @@
 /* packed_strips_test.c - the gradient of softmax along another axis than the last one, and layer norm of transposed
  * tensors, which the CPU backend computes by packed strips of columns: by their definitions, with the same bits on all
- * instruction sets, for one stretch of 64 rows and several, whole strips and what is left of them. */
+ * instruction sets, for one stretch of 64 rows and several, whole strips and what is left of them, strips of a thread each
+ * and such as all threads share. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,9 +28,9 @@ typedef struct Sizes {
   int64_t outer, count, inner;
 } Sizes;
 
-static const Sizes all_sizes[] = {{1, 1, 64},    {1, 2, 70},    {1, 63, 128},   {1, 64, 129},   {1, 65, 64},
-                                  {3, 128, 100}, {1, 129, 191}, {2, 200, 4099}, {1, 2100, 520}, {1, 3000, 1000},
-                                  {4, 10, 7},    {1, 500, 1},   {0, 100, 100},  {1, 100, 0}};
+static const Sizes all_sizes[] = {{1, 1, 64},     {1, 2, 70},    {1, 63, 128},   {1, 64, 129},   {1, 65, 64},
+                                  {3, 128, 100},  {1, 129, 191}, {2, 200, 4099}, {1, 2100, 520}, {1, 3000, 1000},
+                                  {2, 8300, 270}, {4, 10, 7},    {1, 500, 1},    {0, 100, 100},  {1, 100, 0}};
 enum { SIZES = sizeof all_sizes / sizeof *all_sizes };
 
 static size_t bytes_of(Sizes s) { return (size_t)(s.outer * s.count * s.inner) * sizeof(float); }
