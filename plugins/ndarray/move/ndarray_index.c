@@ -5,32 +5,18 @@
  * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
  * columns (outer, inner) or by rows of the result: what meets in one element is always applied by one thread, in the
  * order of the indices. */
-#include "elementwise/ndarray_kernels.h"
-#include "ndarray_index.h"
-#include "ndarray_moves.h"
+#include "ndarray_index_rows.h"
 
 #include <string.h>
 
-#define ND_OFFSETS 256       /* places computed at a time */
-#define ND_ROWS_AHEAD 4      /* rows that are asked for before they are needed: nothing else can guess where they lie */
-#define ND_FETCHED 4096      /* bytes of such a row at most; of longer ones the processor guesses the rest */
-#define ND_FETCHED_ROW 16384 /* bytes of an axis that is asked for as a whole, at most */
+#define ND_OFFSETS 256         /* places computed at a time */
+#define ND_FETCHED 4096        /* bytes of such a row at most; of longer ones the processor guesses the rest */
+#define ND_FETCHED_ROW 16384   /* bytes of an axis that is asked for as a whole, at most */
 #define ND_FETCHED_PER_PICK 64 /* and as many bytes for each position that looks into it, at most */
 #define ND_NARROW_ROW 16       /* elements: shorter rows are written element by element */
 #define ND_SORTED_BYTES 512    /* of rows from which on it pays to go by rows of the result */
-#define ND_PART_BYTES 4096     /* of a row of a result that is put together at once */
-#define ND_SPARSE 4            /* times as many rows as picks: then only rows that are met are looked at */
 
 /* -- indices ---------------------------------------------------------------------------------- */
-
-/* Checked indices in i64. */
-typedef struct Indices {
-  const int64_t *values;
-  int64_t count;
-  NdTensor *packed; /* holds the indices as given */
-  int64_t *copy;    /* converted ones, or NULL if the given ones are i64 */
-  uint64_t copy_bytes;
-} Indices;
 
 typedef struct Conversion {
   const void *from;
@@ -77,13 +63,13 @@ static void BURN_API_CALL convert_indices(void *context, int64_t begin, int64_t 
   if (convert_any(conversion, begin, end)) atomic_store_explicit(&conversion->outside, true, memory_order_relaxed);
 }
 
-static void indices_release(Ndarray *nd, Indices *indices) {
+static void indices_release(Ndarray *nd, NdIndices *indices) {
   nd_release(nd, indices->packed);
   if (indices->copy) nd_pool_free(nd->pool, indices->copy, indices->copy_bytes);
 }
 
 /* The failure for the first index that is outside; there is one. */
-static BurnStatus outside(Ndarray *nd, const char *name, const Indices *indices, int64_t size, int64_t dim) {
+static BurnStatus outside(Ndarray *nd, const char *name, const NdIndices *indices, int64_t size, int64_t dim) {
   int64_t position = 0;
   while ((uint64_t)indices->values[position] < (uint64_t)size) position++;
   const long long index = (long long)indices->values[position];
@@ -97,7 +83,7 @@ static BurnStatus outside(Ndarray *nd, const char *name, const Indices *indices,
 
 /* Loads input i as indices into axis `dim` of size `size`; on success end them with indices_release. */
 static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, int64_t size, int64_t dim,
-                               Indices *indices) {
+                               NdIndices *indices) {
   const char *name = nd->host->op_info(call->op)->name;
   const BurnDType dtype = call->inputs[i]->dtype;
   memset(indices, 0, sizeof *indices);
@@ -128,28 +114,7 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
 
 /* -- one call --------------------------------------------------------------------------------- */
 
-typedef void (*UpdateRow)(int64_t n, void *to, const void *values);
-typedef void (*UpdateAt)(int64_t n, void *to, const int64_t *offsets, const void *values);
-
-/* The indexed tensor is [outer, size, inner]; the other side, results read or values written, [outer, picks, inner]. */
-typedef struct Access {
-  Indices indices; /* [picks] for select, [outer, picks, inner] for gather */
-  int64_t outer, size, inner, picks;
-  int64_t element_bytes;
-  const NdMoves *moves;
-  int64_t fetched; /* bytes of a row to ask for */
-  const char *from;
-  char *to;
-  NdLoop update; /* x, v -> x; or update_row where there is no such loop */
-  UpdateRow update_row;
-  UpdateAt update_at;
-  const struct Picks *first; /* [size] */
-  const int32_t *next;       /* [picks] */
-  const char *old;           /* what `to` was made of, maybe itself */
-  bool streams;
-} Access;
-
-static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, uint32_t dim, int64_t picks) {
+static void access_shape(const Ndarray *nd, NdAccess *access, const NdTensor *x, uint32_t dim, int64_t picks) {
   access->outer = 1;
   access->inner = 1;
   for (uint32_t i = 0; i < dim; i++) access->outer *= x->shape[i];
@@ -165,7 +130,7 @@ static void access_shape(const Ndarray *nd, Access *access, const NdTensor *x, u
 /* -- select, embedding ------------------------------------------------------------------------ */
 
 #define ND_SELECT_ROWS(name, bytes)                                                             \
-  static void name(const Access *access, int64_t row_bytes, int64_t begin, int64_t end) {       \
+  static void name(const NdAccess *access, int64_t row_bytes, int64_t begin, int64_t end) {     \
     int64_t outer = begin / access->picks, pick = begin % access->picks;                        \
     char *to = access->to + begin * row_bytes;                                                  \
     for (int64_t row = begin; row < end; outer++, pick = 0) {                                   \
@@ -193,7 +158,7 @@ ND_SELECT_ROWS(select_rows_any, row_bytes)
 
 /* Rows begin .. end-1 of the result [outer * picks, inner]. */
 static void BURN_API_CALL select_rows(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
+  const NdAccess *access = (const NdAccess *)context;
   const int64_t bytes = access->inner * access->element_bytes;
   switch (bytes) {
     case 1:
@@ -218,7 +183,7 @@ static void BURN_API_CALL select_rows(void *context, int64_t begin, int64_t end)
 /* Picks rows of input 0 along dim at the indices of input 1. */
 static BurnStatus run_select_along(Ndarray *nd, const BurnOpCall *call, uint32_t dim) {
   NdTensor *input = nd_tensor(call->inputs[0]);
-  Access access = {.update_row = NULL};
+  NdAccess access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
   access_shape(nd, &access, input, dim, access.indices.count);
@@ -245,7 +210,7 @@ static BurnStatus run_embedding(Ndarray *nd, const BurnOpCall *call) { return ru
 /* -- gather ----------------------------------------------------------------------------------- */
 
 /* offsets[j] = the element of the indexed tensor that belongs to position first + j of the other side. */
-static void find_offsets(const Access *access, int64_t first, int64_t n, int64_t *offsets) {
+static void find_offsets(const NdAccess *access, int64_t first, int64_t n, int64_t *offsets) {
   const int64_t plane = access->picks * access->inner, step = access->size * access->inner;
   const int64_t *indices = access->indices.values + first;
   int64_t base = first / plane * step, left = plane - first % plane, k = first % access->inner;
@@ -277,7 +242,7 @@ static const ReadAt read_at[] = {read_at_1, read_at_2, read_at_4, read_at_8}; /*
 
 /* Where an axis of few bytes is looked into about once per line, most lines of it are needed, in an order that the
  * processor cannot foresee: as positions move through it, the axis after it is asked for. */
-static void fetch_ahead(const Access *access, int64_t first, int64_t n) {
+static void fetch_ahead(const NdAccess *access, int64_t first, int64_t n) {
   const int64_t row_bytes = access->size * access->element_bytes;
   if (access->inner > 1 || row_bytes > ND_FETCHED_ROW || access->picks * ND_FETCHED_PER_PICK < row_bytes) return;
   access->moves->fetch(access->from + first * row_bytes / access->picks + row_bytes, n * row_bytes / access->picks);
@@ -285,7 +250,7 @@ static void fetch_ahead(const Access *access, int64_t first, int64_t n) {
 
 /* Positions begin .. end-1 of the result. */
 static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
+  const NdAccess *access = (const NdAccess *)context;
   const int64_t bytes = access->element_bytes;
   int64_t offsets[ND_OFFSETS];
   for (int64_t first = begin; first < end; first += ND_OFFSETS) {
@@ -299,7 +264,7 @@ static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t
 static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   const uint32_t dim = (uint32_t)BURN_ATTRS(gather, call)->dim.value.i64;
   NdTensor *input = nd_tensor(call->inputs[0]);
-  Access access = {.update_row = NULL};
+  NdAccess access = {.update_row = NULL};
   const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
   if (status != BURN_OK) return status;
   access_shape(nd, &access, input, dim, call->inputs[1]->shape[dim]);
@@ -367,8 +332,8 @@ ND_ASSIGN(4)
 ND_ASSIGN(8)
 
 typedef struct Update {
-  UpdateRow row;
-  UpdateAt at;
+  NdUpdateRow row;
+  NdUpdateAt at;
 } Update;
 
 #define ND_ENTRIES(t)                                                               \
@@ -401,35 +366,20 @@ static uint32_t op_of(BurnDType dtype, int64_t mode) {
 }
 
 /* The loops for a dtype and mode; false if there are none. */
-static bool choose_update(const Ndarray *nd, Access *access, BurnDType dtype, int64_t mode) {
+static bool choose_update(const Ndarray *nd, NdAccess *access, BurnDType dtype, int64_t mode) {
   const uint32_t op = op_of(dtype, mode);
   Update update = updates[dtype][mode];
   if (mode == BURN_UPDATE_ASSIGN) update = assigns[nd_log2_bytes(burn_dtype_bytes(dtype))];
   access->update = op != BURN_OP_INVALID ? nd_kernels(nd)->loops[op][dtype] : NULL;
   access->update_row = update.row;
   access->update_at = update.at;
+  access->adds_f32 = dtype == BURN_DTYPE_F32 && mode == BURN_UPDATE_ADD;
   return update.at != NULL;
-}
-
-/* What update_row changes n elements by: made once for many rows. */
-static NdRun update_run(int64_t n) { return (NdRun){.step = {1, 1}, .count = n}; }
-
-/* to = x with values put to it; x may be `to`. */
-static void update_row(const Access *access, NdRun *run, void *to, const void *x, const void *values) {
-  if (access->update) {
-    run->out = to;
-    run->in[0] = x;
-    run->in[1] = values;
-    access->update(run);
-    return;
-  }
-  if (to != x) memcpy(to, x, (size_t)(run->count * access->element_bytes));
-  access->update_row(run->count, to, values);
 }
 
 /* select_assign for short rows, on planes begin .. end-1 of [outer]. */
 static void BURN_API_CALL select_assign_narrow(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
+  const NdAccess *access = (const NdAccess *)context;
   const int64_t inner = access->inner, at_once = ND_OFFSETS / inner;
   int64_t offsets[ND_OFFSETS];
   for (int64_t o = begin; o < end; o++) {
@@ -447,11 +397,11 @@ static void BURN_API_CALL select_assign_narrow(void *context, int64_t begin, int
 
 /* select_assign on columns begin .. end-1 of [outer, inner]. */
 static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
+  const NdAccess *access = (const NdAccess *)context;
   const int64_t inner = access->inner, bytes = access->element_bytes;
   while (begin < end) {
     const int64_t o = begin / inner, k = begin % inner, n = end - begin < inner - k ? end - begin : inner - k;
-    NdRun run = update_run(n);
+    NdRun run = nd_update_run(n);
     for (int64_t i = 0; i < access->picks; i++) {
       const int64_t row = o * access->size + access->indices.values[i];
       if (i + ND_ROWS_AHEAD < access->picks) {
@@ -459,106 +409,14 @@ static void BURN_API_CALL select_assign_columns(void *context, int64_t begin, in
         access->moves->fetch(access->to + (ahead * inner + k) * bytes, n * bytes < ND_FETCHED ? n * bytes : ND_FETCHED);
       }
       char *to = access->to + (row * inner + k) * bytes;
-      update_row(access, &run, to, to, access->from + ((o * access->picks + i) * inner + k) * bytes);
+      nd_update_row(access, &run, to, to, access->from + ((o * access->picks + i) * inner + k) * bytes);
     }
     begin += n;
   }
 }
 
-/* -- select_assign by rows of the result: each is put together where the first cache holds it, and written once -- */
-
-/* The picks that go to a row: the first one, -1 if there is none. Access.next leads on from there, in their order. */
-typedef struct Picks {
-  int32_t first, count;
-} Picks;
-
-/* Sorts picks by rows. False if most of them go to one row: then threads had better share columns. */
-static bool sort_picks(const Access *access, Picks *rows, int32_t *next) {
-  const int64_t *indices = access->indices.values;
-  int32_t longest = 0;
-  for (int64_t r = 0; r < access->size; r++) rows[r] = (Picks){-1, 0};
-  for (int64_t i = access->picks; i-- > 0;) {
-    Picks *row = &rows[indices[i]];
-    next[i] = row->first;
-    row->first = (int32_t)i;
-    if (++row->count > longest) longest = row->count;
-  }
-  return longest <= 16 || longest <= access->picks / 32;
-}
-
-/* Columns k .. k + n - 1 of row r of [outer * size]. */
-static void put_row(const Access *access, int64_t r, int64_t k, int64_t n) {
-  const int64_t o = r / access->size, inner = access->inner, bytes = access->element_bytes;
-  const char *values = access->from + (o * access->picks * inner + k) * bytes;
-  const char *x = access->old + (r * inner + k) * bytes;
-  char *to = access->to + (r * inner + k) * bytes;
-  _Alignas(64) char part[ND_PART_BYTES];
-  int32_t pick = access->first[r - o * access->size].first;
-  if (pick < 0) {
-    if (to != x) nd_copy(access->moves, access->streams, to, x, n * bytes);
-    return;
-  }
-  char *sum = access->streams ? part : to;
-  NdRun run = update_run(n);
-  for (; pick >= 0; pick = access->next[pick]) {
-    update_row(access, &run, sum, x, values + pick * inner * bytes);
-    x = sum;
-  }
-  if (access->streams) access->moves->stream(to, part, n * bytes);
-}
-
-/* Asks for the first values that will be put to a row. */
-static void fetch_row(const Access *access, int64_t r, int64_t k, int64_t n) {
-  const int64_t o = r / access->size, inner = access->inner, bytes = access->element_bytes;
-  int32_t pick = access->first[r - o * access->size].first;
-  for (int i = 0; pick >= 0 && i < ND_ROWS_AHEAD; i++, pick = access->next[pick]) {
-    access->moves->fetch(access->from + ((o * access->picks + pick) * inner + k) * bytes, n * bytes);
-  }
-}
-
-/* Parts begin .. end-1 of rows of the result, numbered from row to row, then from part to part. */
-static void BURN_API_CALL select_assign_rows(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
-  const int64_t rows = access->outer * access->size, width = ND_PART_BYTES / access->element_bytes;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t k = i / rows * width, r = i % rows;
-    const int64_t n = access->inner - k < width ? access->inner - k : width;
-    if (r + ND_ROWS_AHEAD < rows) fetch_row(access, r + ND_ROWS_AHEAD, k, n);
-    put_row(access, r, k, n);
-  }
-  if (access->streams) access->moves->stream_end();
-}
-
-/* Writes by rows of the result where that makes sense; else false, and *out is what it was. */
-static bool assign_rows(Ndarray *nd, const BurnOpCall *call, Access *access, NdTensor **out) {
-  NdTensor *input = nd_tensor(call->inputs[0]);
-  const bool in_place = nd_may_overwrite(call, 0) && nd_is_contiguous(input);
-  if ((in_place && access->size > ND_SPARSE * access->picks) || access->size > INT32_MAX || access->picks > INT32_MAX)
-    return false;
-  const uint64_t bytes = (uint64_t)access->size * sizeof(Picks) + (uint64_t)access->picks * sizeof(int32_t);
-  Picks *first = (Picks *)nd_pool_allocate(nd->pool, bytes);
-  int32_t *next = first ? (int32_t *)(void *)(first + access->size) : NULL;
-  const bool sorted = first && sort_picks(access, first, next);
-  NdTensor *x = sorted ? nd_contiguous(nd, input) : NULL;
-  if (x && in_place) nd_retain(x);
-  *out = !x ? NULL : in_place ? x : nd_new(nd, &call->output_descs[0]);
-  if (*out) {
-    const int64_t row_bytes = access->inner * access->element_bytes, rows = access->outer * access->size;
-    access->first = first;
-    access->next = next;
-    access->old = (const char *)nd_data(x);
-    access->to = (char *)nd_data(*out);
-    access->streams = !in_place && rows * row_bytes >= ND_STREAM_BYTES;
-    nd_parallel_for(nd, rows * ((row_bytes + ND_PART_BYTES - 1) / ND_PART_BYTES),
-                    nd_move_grain(row_bytes < ND_PART_BYTES ? row_bytes : ND_PART_BYTES), select_assign_rows, access);
-  }
-  nd_release(nd, x);
-  if (first) nd_pool_free(nd->pool, first, bytes);
-  return *out != NULL;
-}
-
 /* scatter on positions first .. first + count - 1 of the values. */
-static void scatter_positions(const Access *access, int64_t first, int64_t count) {
+static void scatter_positions(const NdAccess *access, int64_t first, int64_t count) {
   int64_t offsets[ND_OFFSETS];
   for (int64_t done = 0; done < count; done += ND_OFFSETS) {
     const int64_t n = count - done < ND_OFFSETS ? count - done : ND_OFFSETS;
@@ -569,7 +427,7 @@ static void scatter_positions(const Access *access, int64_t first, int64_t count
 
 /* scatter on columns begin .. end-1 of [outer, inner]. */
 static void BURN_API_CALL scatter_columns(void *context, int64_t begin, int64_t end) {
-  const Access *access = (const Access *)context;
+  const NdAccess *access = (const NdAccess *)context;
   const int64_t inner = access->inner, plane = access->picks * inner;
   while (begin < end) {
     const int64_t o = begin / inner, k = begin % inner;
@@ -586,7 +444,7 @@ static void BURN_API_CALL scatter_columns(void *context, int64_t begin, int64_t 
 }
 
 /* Writes by columns, or by planes. */
-static NdTensor *update_columns(Ndarray *nd, const BurnOpCall *call, Access *access) {
+static NdTensor *update_columns(Ndarray *nd, const BurnOpCall *call, NdAccess *access) {
   NdTensor *out = nd_writable(nd, call, 0);
   if (!out || access->picks == 0) return out;
   const bool is_narrow = access->inner < ND_NARROW_ROW, selects = call->op == BURN_OP_select_assign;
@@ -604,7 +462,7 @@ static NdTensor *update_columns(Ndarray *nd, const BurnOpCall *call, Access *acc
 /* x with values (input 2) put at indices (input 1) along dim. */
 static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, int64_t mode) {
   const NdTensor *x = nd_tensor(call->inputs[0]);
-  Access access = {.update_row = NULL};
+  NdAccess access = {.update_row = NULL};
   if (!choose_update(nd, &access, x->header.dtype, mode)) {
     return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: no kernel for %s", nd->host->op_info(call->op)->name,
                    burn_dtype_name(x->header.dtype));
@@ -617,7 +475,7 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
     access.from = (const char *)nd_data(values);
     const bool by_rows =
         call->op == BURN_OP_select_assign && access.picks > 0 && access.inner * access.element_bytes >= ND_SORTED_BYTES;
-    if (!by_rows || !assign_rows(nd, call, &access, &out)) out = update_columns(nd, call, &access);
+    if (!by_rows || !nd_assign_rows(nd, call, &access, &out)) out = update_columns(nd, call, &access);
   }
   nd_release(nd, values);
   indices_release(nd, &access.indices);

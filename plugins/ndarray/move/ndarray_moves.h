@@ -1,5 +1,5 @@
-/* ndarray_moves.h - inner loops that move memory, compiled once per instruction set: copies past the caches, and
- * transposes.
+/* ndarray_moves.h - inner loops that move memory, compiled once per instruction set: copies past the caches,
+ * transposes, and sums of rows that lie anywhere.
  *
  * ndarray_moves_isa.inc holds them; ndarray_moves_{baseline,avx2,avx512}.c include it with other compiler flags. */
 #ifndef BURN_NDARRAY_MOVES_H
@@ -26,6 +26,8 @@ typedef struct NdMoves {
   void (*fetch)(const void *from, int64_t bytes);
   /* Puts rows of 2 to ND_SHORT_ROW_BYTES bytes, which lie `from_step` bytes apart, one after the other. */
   void (*short_rows)(void *to, const void *from, int64_t from_step, int64_t rows, int64_t bytes);
+  /* to = x + rows[0] + rows[1] .., in this order; to may be x. */
+  void (*add_rows)(int64_t n, float *to, const float *x, const float *const *rows, int64_t count);
   /* to[r * to_step + c] = from[c * from_step + r] for r < rows, c < columns; by log2 of the element size, steps in
    * elements. With `streams` whole lines are written past the caches. */
   void (*transpose[4])(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t rows, int64_t columns,

@@ -29,6 +29,7 @@ static const Shape shapes[] = {
     {"rows written past the caches, in parts", 2, 1200, 1100, 1700, false},
     {"rows without a pick", 1, 9000, 260, 40, false},
     {"rows in the cache", 3, 50, 140, 200, false},
+    {"more picks of a row than are added at once", 1, 100, 150, 1600, false},
     {"most picks of one row", 2, 300, 150, 3000, true},
     {"some columns", 2, 300, 40, 900, false},
     {"short rows", 4, 60, 3, 500, false},
