@@ -27,6 +27,7 @@ static const struct {
      burn__gpu_text_sums},
     {BEFORE(PRODUCT) | BEFORE(IMPLICIT_CONV), burn__gpu_text_tiles},
     {BEFORE(ATTENTION) | BEFORE(ATTENTION_PLAIN) | BEFORE(MATRIX_CONV), burn__gpu_text_tensor_cores},
+    {BEFORE(ATTENTION_PLAIN) | BEFORE(ATTENTION_F32), burn__gpu_text_attention_rows},
     {BEFORE(ATTENTION) | BEFORE(ATTENTION_FRAGMENTS), burn__gpu_text_attention_parts},
     {BEFORE(ATTENTION), burn__gpu_text_attention_products},
     {BEFORE(ATTENTION), burn__gpu_text_attention_matrices},

@@ -22,6 +22,7 @@
 #define MY_ROWS 4
 #define MY_SCORES (TILE / 8)
 #define MY_RESULTS (W / 8)
+#define SHARERS 8 /* threads beside each other that share rows */
 
 /* What a block shares, in fours: rows of its own, one or two matrices of them; a tile; weights on their way from those who made
  * them to those who multiply by them. The four u of row r lies at u ^ r % 8, and that of weights at u ^ r % 4 * 2: threads
@@ -40,23 +41,7 @@ static __device__ inline int burn_row(int i) { return (int)threadIdx.x / 32 * 16
 static __device__ inline int burn_column(int j) { return j * 8 + burn_lane() % 8; }
 static __device__ inline int burn_result_column(int k) { return k / 4 * 32 + burn_lane() % 8 * 4 + k % 4; }
 
-static __device__ inline float burn_larger(float x, float y) {
-  return y > x ? y : x;
-}
-
 /* -- from memory to shared memory -------------------------------------------------------------- */
-
-/* A matrix [rows, W] in memory. */
-struct Matrix {
-  const float *at;
-  int64_t row;
-  int rows;
-};
-
-static __device__ inline Matrix burn_matrix(uint64_t address, const int64_t *strides, int64_t n, int64_t head, int64_t rows) {
-  Matrix m = {(const float *)address + n * strides[0] + head * strides[1], strides[2], (int)rows};
-  return m;
-}
 
 /* COUNT rows of a matrix from `first` on, 0 beyond: on their way, a thread's part of them, and then in shared memory. */
 #define HELD(count) ((count) * FOURS / THREADS)
@@ -153,36 +138,6 @@ static __device__ inline void burn_add(float sum[MY_ROWS][MY_RESULTS], const Fou
 
 /* -- what passes share -------------------------------------------------------------------------- */
 
-/* Of the threads that share rows. */
-static __device__ inline float burn_row_sum(float x) {
-#pragma unroll
-  for (int step = 4; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  return x;
-}
-static __device__ inline float burn_row_largest(float x) {
-#pragma unroll
-  for (int step = 4; step > 0; step /= 2) x = burn_larger(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
-/* Where a block works. Blocks of one head come after each other, so that they find its other side in the cache; those with
- * most to do first: the last queries and the first keys of causal heads. */
-struct Place {
-  int n, head, first;
-};
-static __device__ inline Place burn_place(const GpuAttention &p) {
-  const int tiles = (int)p.tiles, heads = (int)p.heads, rest = (int)blockIdx.x / tiles, tile = (int)blockIdx.x % tiles;
-  Place at = {rest / heads, rest % heads, (PASS == 2 ? tile : tiles - 1 - tile) * ROWS};
-  return at;
-}
-
-static __device__ inline void burn_clear(float sum[MY_ROWS][MY_RESULTS]) {
-#pragma unroll
-  for (int i = 0; i < MY_ROWS; i++)
-#pragma unroll
-    for (int k = 0; k < MY_RESULTS; k++) sum[i][k] = 0.0f;
-}
-
 /* factor[i] times row i of `sum`. */
 static __device__ inline void burn_write(uint64_t address, const int64_t *strides, const Place &at, int64_t rows,
                                          const float sum[MY_ROWS][MY_RESULTS], const float factor[MY_ROWS]) {
@@ -218,7 +173,7 @@ static __device__ inline void burn_soften(float s[MY_ROWS][MY_SCORES], float hig
     float largest = s[i][0], added = 0.0f;
 #pragma unroll
     for (int j = 1; j < MY_SCORES; j++) largest = burn_larger(largest, s[i][j]);
-    largest = burn_larger(burn_row_largest(largest), high[i]); /* a NaN comes back by its power */
+    largest = burn_larger(burn_row_largest<SHARERS>(largest), high[i]); /* a NaN comes back by its power */
     const float base = largest == -INFINITY ? 0.0f : largest * scale;
     factor[i] = burn_exp_f32(high[i] * scale - base);
 #pragma unroll
@@ -232,7 +187,7 @@ static __device__ inline void burn_soften(float s[MY_ROWS][MY_SCORES], float hig
 }
 
 static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
   const Matrix v = burn_matrix(p.value, p.value_strides, at.n, at.head, p.keys);
@@ -244,7 +199,7 @@ static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
   float s[MY_ROWS][MY_SCORES], high[MY_ROWS], sum[MY_ROWS], factor[MY_ROWS], result[MY_ROWS][MY_RESULTS];
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) high[i] = -INFINITY, sum[i] = 0.0f;
-  burn_clear(result);
+  burn_clear<MY_ROWS, MY_RESULTS>(result);
   burn_put_own(room, q, at.first);
   burn_hold<TILE>(held, k, 0);
   for (int key = 0; key < seen; key += TILE) {
@@ -272,7 +227,7 @@ static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) {
     const int query = at.first + burn_row(i);
-    const float all = burn_row_sum(sum[i]);
+    const float all = burn_row_sum<SHARERS>(sum[i]);
     factor[i] = all == 0.0f ? 0.0f : 1.0f / all;
     if (p.logsumexp && burn_lane() % 8 == 0 && query < (int)p.queries)
       ((float *)p.logsumexp)[line + query] =
@@ -299,13 +254,13 @@ static __device__ inline void burn_hit(const GpuAttention &p, const Place &at, c
 #pragma unroll
       for (int e = 0; e < 4; e++) hit = __fmaf_rn(x.at[e], y.at[e], hit);
     }
-    hits[i] = burn_row_sum(hit);
+    hits[i] = burn_row_sum<SHARERS>(hit);
     if (burn_lane() % 8 == 0 && query < g.rows) ((float *)p.hits)[line + query] = hits[i];
   }
 }
 
 static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix g = burn_matrix(p.grad, p.grad_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
@@ -325,7 +280,7 @@ static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
     const int query = at.first + burn_row(i);
     base[i] = query < (int)p.queries ? ((const float *)p.logsumexp)[line + query] : 0.0f;
   }
-  burn_clear(result);
+  burn_clear<MY_ROWS, MY_RESULTS>(result);
   burn_hold<TILE>(held, v, 0);
   for (int key = 0; key < seen; key += TILE) {
     burn_bring(tile, held, k, key);
@@ -354,7 +309,7 @@ static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
 #else
 
 static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix g = burn_matrix(p.grad, p.grad_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
@@ -367,8 +322,8 @@ static __device__ inline void burn_pass(const GpuAttention &p, Four *room) {
   Four held[HELD(TILE)];
   float s[MY_ROWS][MY_SCORES], hit[MY_ROWS][MY_SCORES], factor[MY_ROWS];
   float of_key[MY_ROWS][MY_RESULTS], of_value[MY_ROWS][MY_RESULTS];
-  burn_clear(of_key);
-  burn_clear(of_value);
+  burn_clear<MY_ROWS, MY_RESULTS>(of_key);
+  burn_clear<MY_ROWS, MY_RESULTS>(of_value);
   burn_put_own(room, k, at.first);
   burn_put_own(room + ROWS * FOURS, v, at.first);
   const int first = sees > 0 ? sees / TILE * TILE : 0;

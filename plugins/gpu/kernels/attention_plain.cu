@@ -71,18 +71,6 @@ typedef BurnFloats<2> Two;
 
 /* -- from memory to shared memory -------------------------------------------------------------- */
 
-/* A matrix [rows, W] in memory. */
-struct Matrix {
-  const float *at;
-  int64_t row;
-  int rows;
-};
-
-static __device__ inline Matrix burn_matrix(uint64_t address, const int64_t *strides, int64_t n, int64_t head, int64_t rows) {
-  Matrix m = {(const float *)address + n * strides[0] + head * strides[1], strides[2], (int)rows};
-  return m;
-}
-
 #if defined(BURN_CUDA_EMULATED)
 static __device__ inline float burn_power_of_2(float x) { return exp2(x); }
 #else
@@ -247,36 +235,6 @@ static __device__ inline void burn_add(float *room, const float s[MY_ROWS][MY_SC
 
 /* -- what passes share -------------------------------------------------------------------------- */
 
-/* Of the threads that share rows. */
-static __device__ inline float burn_row_sum(float x) {
-#pragma unroll
-  for (int step = SHARERS / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  return x;
-}
-static __device__ inline float burn_row_largest(float x) {
-#pragma unroll
-  for (int step = SHARERS / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
-/* Where a block works. Blocks of one head come after each other, so that they find its other side in the cache; those with
- * most to do first: the last queries and the first keys of causal heads. */
-struct Place {
-  int n, head, first;
-};
-static __device__ inline Place burn_place(const GpuAttention &p) {
-  const int tiles = (int)p.tiles, heads = (int)p.heads, rest = blockIdx.x / tiles, tile = blockIdx.x % tiles;
-  Place at = {rest / heads, rest % heads, (PASS == 2 ? tile : tiles - 1 - tile) * ROWS};
-  return at;
-}
-
-static __device__ inline void burn_clear(float sum[MY_ROWS][MY_RESULTS]) {
-#pragma unroll
-  for (int i = 0; i < MY_ROWS; i++)
-#pragma unroll
-    for (int k = 0; k < MY_RESULTS; k++) sum[i][k] = 0.0f;
-}
-
 /* factor[i] times row i of `sum`. */
 static __device__ inline void burn_write(uint64_t address, const int64_t *strides, const Place &at, int64_t rows,
                                          const float sum[MY_ROWS][MY_RESULTS], const float factor[MY_ROWS]) {
@@ -316,8 +274,8 @@ static __device__ inline void burn_soften(float s[MY_ROWS][MY_SCORES], float hig
   for (int i = 0; i < MY_ROWS; i++) {
     float largest = s[i][0], added = 0.0f;
 #pragma unroll
-    for (int j = 1; j < MY_SCORES; j++) largest = fmaxf(largest, s[i][j]);
-    largest = fmaxf(burn_row_largest(largest), high[i]); /* a NaN comes back by its power */
+    for (int j = 1; j < MY_SCORES; j++) largest = burn_larger(largest, s[i][j]);
+    largest = burn_larger(burn_row_largest<SHARERS>(largest), high[i]); /* a NaN comes back by its power */
     const float base = largest == -INFINITY ? 0.0f : largest * scale;
     factor[i] = burn_power_of_2(high[i] * scale - base);
 #pragma unroll
@@ -329,7 +287,7 @@ static __device__ inline void burn_soften(float s[MY_ROWS][MY_SCORES], float hig
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
   extern __shared__ __align__(16) float room[];
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
   const Matrix v = burn_matrix(p.value, p.value_strides, at.n, at.head, p.keys);
@@ -341,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   float s[MY_ROWS][MY_SCORES], high[MY_ROWS], sum[MY_ROWS], factor[MY_ROWS], result[MY_ROWS][MY_RESULTS];
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) high[i] = -INFINITY, sum[i] = 0.0f;
-  burn_clear(result);
+  burn_clear<MY_ROWS, MY_RESULTS>(result);
   burn_copy<ROWS>(room, q, at.first);
   if (STAGES == 2) burn_copy_stage(stages, k, v, 0);
   for (int key = 0; key < seen; key += TILE) {
@@ -379,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) {
     const int query = at.first + burn_row(i);
-    const float all = burn_row_sum(sum[i]);
+    const float all = burn_row_sum<SHARERS>(sum[i]);
     factor[i] = all == 0.0f ? 0.0f : 1.0f / all;
     if (p.logsumexp && threadIdx.x % SHARERS == 0 && query < (int)p.queries)
       ((float *)p.logsumexp)[line + query] =
@@ -417,7 +375,7 @@ static __device__ inline void burn_hit(const GpuAttention &p, const Place &at, f
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
   extern __shared__ __align__(16) float room[];
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix g = burn_matrix(p.grad, p.grad_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
@@ -439,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
     base[i] = query < (int)p.queries ? ((const float *)p.logsumexp)[line + query] * LOG2_E : 0.0f;
     mean[i] = room[HITS + burn_row(i)];
   }
-  burn_clear(result);
+  burn_clear<MY_ROWS, MY_RESULTS>(result);
   for (int key = 0; key < seen; key += TILE) {
     float *const stage = stages + (STAGES == 2 ? key / TILE % 2 * STAGE : 0);
     if (STAGES == 1) {
@@ -486,7 +444,7 @@ static __device__ inline void burn_copy_queries(const GpuAttention &p, float *st
 
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuAttention p) {
   extern __shared__ __align__(16) float room[];
-  const Place at = burn_place(p);
+  const Place at = burn_place<ROWS, PASS == 2>(p);
   const Matrix q = burn_matrix(p.query, p.query_strides, at.n, at.head, p.queries);
   const Matrix g = burn_matrix(p.grad, p.grad_strides, at.n, at.head, p.queries);
   const Matrix k = burn_matrix(p.key, p.key_strides, at.n, at.head, p.keys);
@@ -499,8 +457,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   float *const stages = room + 2 * ROWS * PITCH;
   float s[MY_ROWS][MY_SCORES], hit[MY_ROWS][MY_SCORES], factor[MY_ROWS];
   float of_key[MY_ROWS][MY_RESULTS], of_value[MY_ROWS][MY_RESULTS];
-  burn_clear(of_key);
-  burn_clear(of_value);
+  burn_clear<MY_ROWS, MY_RESULTS>(of_key);
+  burn_clear<MY_ROWS, MY_RESULTS>(of_value);
   burn_copy<ROWS>(room, k, at.first);
   burn_copy<ROWS>(room + ROWS * PITCH, v, at.first);
   const int first = sees > 0 ? sees / TILE * TILE : 0;

@@ -8,21 +8,21 @@
  * added in (f32, f64), k is cut into blocks of p.depth, but for the largest tiles on Vulkan, whose registers are full: they
  * lose a quarter of their speed. The blocks' sums are added one after the other; meanwhile the sum of those before lies in
  * the result's place. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added before the rounding. */
-#define THE_TILE (BURN_VARIANT % 4)
+#define TILE_NUMBER (BURN_VARIANT % 4)
 #define LEFT_WAY (BURN_VARIANT / 4 % 3)
 #define RIGHT_WAY (BURN_VARIANT / 12)
-#define TILE_ROWS GPU_PRODUCT_ROWS(THE_TILE)
-#define TILE_COLUMNS GPU_PRODUCT_COLUMNS(THE_TILE)
-#define MY_ROWS GPU_PRODUCT_MY_ROWS(THE_TILE)
-#define MY_COLUMNS GPU_PRODUCT_MY_COLUMNS(THE_TILE)
-#define DEPTH GPU_PRODUCT_DEPTH(THE_TILE, LEFT_WAY == 1 && RIGHT_WAY == 1)
-#define THREADS GPU_PRODUCT_THREADS(THE_TILE)
+#define TILE_ROWS GPU_PRODUCT_ROWS(TILE_NUMBER)
+#define TILE_COLUMNS GPU_PRODUCT_COLUMNS(TILE_NUMBER)
+#define MY_ROWS GPU_PRODUCT_MY_ROWS(TILE_NUMBER)
+#define MY_COLUMNS GPU_PRODUCT_MY_COLUMNS(TILE_NUMBER)
+#define DEPTH GPU_PRODUCT_DEPTH(TILE_NUMBER, LEFT_WAY == 1 && RIGHT_WAY == 1)
+#define THREADS GPU_PRODUCT_THREADS(TILE_NUMBER)
 /* Threads beside each other along rows and columns of the tile. */
 #define ROW_SIDE (TILE_ROWS / MY_ROWS)
 #define COLUMN_SIDE (TILE_COLUMNS / MY_COLUMNS)
-#define UNROLLED (THE_TILE < 2 ? 16 : THE_TILE == 2 ? 4 : 2) /* steps of k at once: NVRTC has no registers for more */
+#define UNROLLED (TILE_NUMBER < 2 ? 16 : TILE_NUMBER == 2 ? 4 : 2) /* steps of k at once: NVRTC has no registers for more */
 #define BAND 8 /* rows of tiles that neighbouring blocks share, so that both operands stay in the cache */
-#define BURN_BLOCKS (THE_TILE == 3 ? 2 : 1) /* that a unit has registers for */
+#define BURN_BLOCKS (TILE_NUMBER == 3 ? 2 : 1) /* that a unit has registers for */
 #define READS(lines) ((lines) * DEPTH / THREADS)
 #if BURN_VARIANT % 4 == 3 && defined(BURN_SPIRV)
 #define IN_BLOCKS false
