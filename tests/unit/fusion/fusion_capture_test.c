@@ -353,6 +353,32 @@ static void test_an_input_that_moves(void **state) {
   burn_device_close(device);
 }
 
+/* A view of the input is held in the first two runs, so that it is held in another way in the third. */
+static void test_an_input_that_is_held(void **state) {
+  (void)state;
+  BurnDevice *device = open_stack("fusion<", ">");
+  if (!can_replay(device)) {
+    burn_device_close(device);
+    skip();
+  }
+  BurnTensor *x = numbers(device, 8, 1);
+  warm_up(device, x);
+  BurnTensor *view = burn_reshape(burn_clone(x), BURN_SHAPE(2, 4));
+  must(burn_device_sync(device));
+  BurnCaptureReport report = {.struct_size = sizeof report};
+  for (int i = 0; i < 5; i++) {
+    if (i == 2) burn_drop(view);
+    must(burn_capture_begin(device));
+    BurnTensor *y = small(x, 1);
+    must(burn_capture_end(device, &report));
+    if (i == 2) check_reason(&report, "input 1 of 1, read by mul_scalar, is held, or laid out, in another way");
+    assert_true(value_of(y) == value_of(small(x, 1)));
+  }
+  CHECK(report.outcome == BURN_CAPTURE_REPLAYED, "held alike it is not replayed: %s", report.reason);
+  burn_drop(x);
+  burn_device_close(device);
+}
+
 /* A state that each round replaces, as that of a recurrent network, lies elsewhere each time. */
 static void test_a_state_that_is_fed_back(void **state) {
   enum { ROUNDS = 12 };
@@ -574,6 +600,7 @@ int main(void) {
       cmocka_unit_test(test_a_region_that_differs),
       cmocka_unit_test(test_a_result_that_is_held),
       cmocka_unit_test(test_an_input_that_moves),
+      cmocka_unit_test(test_an_input_that_is_held),
       cmocka_unit_test(test_a_state_that_is_fed_back),
       cmocka_unit_test(test_replay_is_off),
       cmocka_unit_test(test_a_short_report),
