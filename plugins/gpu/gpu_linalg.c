@@ -8,10 +8,9 @@
 enum { TINY, SMALL, MIDDLE, LARGE, TILES };
 enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 /* but TINY */, MOST_PARTS = 32 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
-#define TILE_OF(tile) \
-  GPU_PRODUCT_ROWS(tile), GPU_PRODUCT_COLUMNS(tile), GPU_PRODUCT_DEPTH(tile, 1), GPU_PRODUCT_THREADS(tile)
+#define TILE_OF(tile) GPU_PRODUCT_ROWS(tile), GPU_PRODUCT_COLUMNS(tile), GPU_PRODUCT_THREADS(tile)
 static const struct {
-  int64_t rows, columns, depth; /* depth: the largest of its variants */
+  int64_t rows, columns;
   uint32_t threads;
   double speed, at_least;
   int64_t at_once;
@@ -40,10 +39,11 @@ static bool suits_dtype(BurnDType in, uint32_t tile) { return tile != LARGE || b
 /* The blocks that k is cut into are no multiples of the deepest tiles. */
 static bool suits_depth(const GpuMatmul *p, uint32_t tile) { return tile != TINY || p->k <= MOST_DEPTH; }
 
-/* And a group enough shared memory for two of these tiles? */
+/* And a group enough shared memory for its tiles of both operands? */
 static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
-  const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4;
-  const int64_t shared = tiles[tile].depth * (tiles[tile].rows + tiles[tile].columns + 2 * PADDING) * bytes;
+  const int64_t bytes = burn_dtype_bytes(in) == 8 ? 8 : 4, depth = GPU_PRODUCT_DEPTH(tile, bytes);
+  const int64_t lines = tiles[tile].rows + tiles[tile].columns + 2 * PADDING;
+  const int64_t shared = GPU_PRODUCT_COPIES(tile) * depth * lines * bytes;
   return suits_dtype(in, tile) && (tile == SMALL || shared <= (int64_t)gpu->shared_bytes);
 }
 
@@ -148,25 +148,36 @@ static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const Gpu
 
 /* -- on GPUs ---------------------------------------------------------------------------------- */
 
-/* How large tiles read an operand: by four elements along k (1) or across it (2) where they lie so, or one by one. */
+/* How large tiles read an operand of `lines` rows or columns: by four elements along k (1) or across it (2) where they
+ * lie so and none is beyond the last, or one by one. */
 static uint32_t way_of(const GpuMatmul *p, BurnDType dtype, GpuAddress address, int64_t along, int64_t across,
-                       const int64_t *strides) {
+                       int64_t lines, const int64_t *strides) {
   const int64_t bytes = burn_dtype_bytes(dtype);
   int64_t odd = address % (GpuAddress)(4 * bytes) == 0 && bytes <= 4 ? 0 : 1;
   for (int32_t i = 0; i < p->rank; i++) odd |= strides[i] % 4;
-  if (along == 1 && (across % 4 | odd) == 0) return 1;
-  return across == 1 && (along % 4 | odd) == 0 ? 2 : 0;
+  if (along == 1 && (p->k % 4 | across % 4 | odd) == 0) return 1;
+  return across == 1 && (lines % 4 | along % 4 | odd) == 0 ? 2 : 0;
 }
 
 static uint32_t ways_of(const GpuMatmul *p, BurnDType dtype) {
-  const uint32_t left = way_of(p, dtype, p->lhs, p->lhs_column, p->lhs_row, p->lhs_strides);
-  return 4 * left + 12 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->rhs_strides);
+  const uint32_t left = way_of(p, dtype, p->lhs, p->lhs_column, p->lhs_row, p->m, p->lhs_strides);
+  return 4 * left + 12 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->n, p->rhs_strides);
+}
+
+/* Can all tiles of a large kind lie inside of both operands, as those at the edges are moved (1), and without a step of
+ * k twice (2)? Fours of results that two tiles make in part need all of k at once. */
+static uint32_t is_inside(const GpuMatmul *p, BurnDType in, uint32_t tile) {
+  const int64_t depth = GPU_PRODUCT_DEPTH(tile, burn_dtype_bytes(in) == 8 ? 8 : 4);
+  if (tile < MIDDLE || p->m < tiles[tile].rows || p->n < tiles[tile].columns || p->k < depth) return 0;
+  if (p->n % 4 != 0 && p->k > p->depth) return 0;
+  return p->k % depth == 0 ? 2 : 1;
 }
 
 /* `context`: the tile. */
 static BurnStatus start_tiles(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p) {
   const uint32_t tile = *(const uint32_t *)context, ways = tile >= MIDDLE ? ways_of(p, in) : 0;
-  const GpuKernelKey key = {.text = GPU_TEXT_PRODUCT, .out = out, .in = {in, in, in}, .variant = tile + ways};
+  const GpuKernelKey key = {
+      .text = GPU_TEXT_PRODUCT, .out = out, .in = {in, in, in}, .variant = tile + ways + 36 * is_inside(p, in, tile)};
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;

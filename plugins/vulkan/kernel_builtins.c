@@ -123,6 +123,15 @@ static Value barrier(Emitter *emitter) {
   return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
 }
 
+/* A barrier that no thread waits at, but that drivers move no reads across: an H200's would read just before it needs
+ * the number, after all that could be computed meanwhile. */
+static Value read_first(Emitter *emitter) {
+  const uint32_t scope = burn__emit_u32(emitter, SCOPE_SUBGROUP);
+  SPIRV_PUT(&emitter->spirv, emitter->section, SpirvMemoryBarrier, scope,
+            burn__emit_u32(emitter, ACQUIRE_RELEASE | OF_SHARED | OF_BUFFERS));
+  return (Value){.kind = VALUE_NOTHING, .type = emitter->void_type};
+}
+
 /* -- functions of numbers --------------------------------------------------------------------- */
 
 static uint32_t glsl(Emitter *emitter, const Type *type, uint32_t number, const uint32_t *inputs, uint32_t count) {
@@ -358,13 +367,12 @@ static void check_inputs(Emitter *emitter, const Node *call, KernelWord word) {
   static const struct {
     KernelWord word;
     uint32_t count;
-  } counts[] = {{WORD___syncthreads, 0},          {WORD_burn_subgroup, 0},
-                {WORD_burn_reload_parameters, 0}, {WORD_burn_may_flush_subnormals, 0},
-                {WORD_burn_shuffle, 2},           {WORD_burn_native_fma, 3},
-                {WORD_burn_native_quotient, 2},   {WORD_burn_atomic_compare_exchange, 3},
-                {WORD_burn_matrix_load, 3},       {WORD_burn_matrix_multiply_add, 3},
-                {WORD_burn_matrix_get, 2},        {WORD_burn_matrix_set, 3},
-                {WORD_burn_matrix_store, 4}};
+  } counts[] = {
+      {WORD___syncthreads, 0},          {WORD_burn_read_first, 0},           {WORD_burn_subgroup, 0},
+      {WORD_burn_reload_parameters, 0}, {WORD_burn_may_flush_subnormals, 0}, {WORD_burn_shuffle, 2},
+      {WORD_burn_native_fma, 3},        {WORD_burn_native_quotient, 2},      {WORD_burn_atomic_compare_exchange, 3},
+      {WORD_burn_matrix_load, 3},       {WORD_burn_matrix_multiply_add, 3},  {WORD_burn_matrix_get, 2},
+      {WORD_burn_matrix_set, 3},        {WORD_burn_matrix_store, 4}};
   uint32_t wanted = 1;
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     if (counts[i].word == word) wanted = counts[i].count;
@@ -387,6 +395,8 @@ bool burn__emit_builtin(Emitter *emitter, const Node *call, Value *out) {
   if (numbers(emitter, word, call, out) || burn__emit_matrix_function(emitter, word, call, out)) return true;
   if (word == WORD___syncthreads)
     *out = barrier(emitter);
+  else if (word == WORD_burn_read_first)
+    *out = read_first(emitter);
   else if (word == WORD_burn_native_half_to_float)
     *out = half_to_float(emitter, call);
   else if (word == WORD_burn_native_float_to_half)

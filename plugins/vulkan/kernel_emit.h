@@ -139,6 +139,7 @@ typedef struct Frame {
   X(blockDim)                     \
   X(gridDim)                      \
   X(__syncthreads)                \
+  X(burn_read_first)              \
   X(burn_bitcast_u32)             \
   X(burn_bitcast_f32)             \
   X(burn_bitcast_u64)             \

@@ -17,6 +17,7 @@ typedef unsigned long long uint64_t;
 #define BURN_FMA(a, b, c) __fmaf_rn(a, b, c)
 #define BURN_FMA_F64(a, b, c) __fma_rn(a, b, c)
 static __device__ inline void burn_reload_parameters() {} /* they lie in a cache of their own */
+static __device__ inline void burn_read_first() {}        /* NVRTC reads early by itself */
 static __device__ inline uint32_t burn_bits_f32(float x) { return __float_as_uint(x); }
 static __device__ inline float burn_from_bits_f32(uint32_t x) { return __uint_as_float(x); }
 static __device__ inline uint64_t burn_bits_f64(double x) { return (uint64_t)__double_as_longlong(x); }

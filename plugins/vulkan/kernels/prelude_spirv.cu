@@ -26,6 +26,8 @@ typedef unsigned long long uint64_t;
 /* burn_reload_parameters(): those that lie in memory are read again where the text behind uses them, and not kept in
  * registers from the beginning of the kernel on: before what follows a loop that needs all of these. */
 
+/* burn_read_first(): what is read before it is under way before anything behind it is computed. */
+
 /* burn_may_flush_subnormals(): nothing in the kernel needs subnormal numbers of f32, for which a device's powers of two may take
  * several instructions. */
 

@@ -40,7 +40,7 @@ static const Row rows[] = {
     {GPU_TEXT_SCAN, NUMBERS, 4, 3, {0, 1, 2}},
     {GPU_TEXT_SORT, NUMBERS, 1, 4, {0, 1, 2, 3}},
     {GPU_TEXT_PRODUCT, ALL, 1, 2, {0, 1}},
-    {GPU_TEXT_PRODUCT, F32, 1, 6, {2, 3, 10, 18, 19, 35}},
+    {GPU_TEXT_PRODUCT, F32, 1, 8, {2, 3, 10, 54, 91, 66, 107, 90}},
     {GPU_TEXT_DIRECT_PRODUCT, ALL, 1, 1, {0}},
     {GPU_TEXT_PRODUCT_PARTS, NUMBERS, 1, 1, {0}},
     {GPU_TEXT_DIRECT_PRODUCT, F32, 1, 8, {1, 2, 3, 4, 5, 6, 7, 8}},

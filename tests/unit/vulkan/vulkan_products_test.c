@@ -10,14 +10,16 @@ typedef struct Product {
 } Product;
 
 /* Sides that fill no tile and several; k within a tile, of several, and in parts of which the last is shorter. Few results
- * take the smallest tiles; those of 190 x 508 the largest, whose operands are read by fours along k and across it. */
+ * take the smallest tiles; those of 190 x 508 the largest, whose operands are read by fours along k and across it, also
+ * with k in blocks; 507 columns end within a four that two tiles make. */
 static const Product products[] = {
     {0, 3, 40, 12, false, false, BURN_DTYPE_F32},    {0, 40, 24, 2001, false, true, BURN_DTYPE_F32},
     {3, 33, 65, 1403, true, false, BURN_DTYPE_F32},  {0, 300, 260, 300, false, false, BURN_DTYPE_F32},
     {2, 5, 70, 1900, false, false, BURN_DTYPE_F16},  {0, 20, 20, 1700, true, true, BURN_DTYPE_F64},
     {2, 20, 9, 1700, false, false, BURN_DTYPE_I32},  {0, 5, 30, 700, false, true, BURN_DTYPE_F32},
     {0, 190, 508, 40, false, false, BURN_DTYPE_F32}, {0, 190, 508, 40, false, true, BURN_DTYPE_F32},
-    {0, 192, 508, 44, true, false, BURN_DTYPE_F32}};
+    {0, 192, 508, 44, true, false, BURN_DTYPE_F32},  {0, 190, 508, 1100, false, true, BURN_DTYPE_F32},
+    {0, 190, 507, 40, false, false, BURN_DTYPE_F32}, {0, 150, 507, 1090, true, true, BURN_DTYPE_F32}};
 
 static BurnTensor *matrix(BurnDevice *device, const Product *p, int64_t rows, int64_t columns, bool turned, int seed) {
   const int64_t first = turned ? columns : rows, last = turned ? rows : columns;
