@@ -44,5 +44,10 @@ wrong "cpp_cnn: test digits: an integer of at least 1 expected, not 'few'" "$cnn
 wrong "cpp_cnn: epochs: an integer of at least 1 expected, not '0'" "$cnn" 512 128 0
 wrong "cpp_cnn: nothing expected after the epochs, not 'more'" "$cnn" 512 128 2 more
 
+if [ -c /dev/full ]; then
+  "$gpt" 1 >/dev/full 2>err && fail "cpp_gpt >/dev/full succeeds"
+  grep -q '^error: the output could not be written' err || fail "cpp_gpt >/dev/full says $(cat err)"
+fi
+
 lines=$(sed 's|/\*.*\*/||; /\/\*/,/\*\//d; /^[[:space:]]*$/d' "$source" | wc -l)
 [ "$lines" -le 80 ] || fail "cpp_gpt.cpp has $lines lines without comments, 80 at most"

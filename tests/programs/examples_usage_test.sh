@@ -11,8 +11,9 @@ seq 100 >long.txt
 failed=0
 wrong() { printf 'WRONG: %s\n' "$*" >&2; failed=1; }
 
-for name in csv custom_renderer custom_training_loop dqn gpt2 image_classification image_folder mnist modern_lstm object_detection quantize regression \
-  save_load seq2seq text_classification text_encoder text_generation voice_activity wgan xor; do
+programs="csv custom_renderer custom_training_loop dqn gpt2 image_classification image_folder mnist modern_lstm object_detection quantize regression
+  save_load seq2seq text_classification text_encoder text_generation voice_activity wgan xor"
+for name in $programs; do
   [ -x "$bin/$name" ] || { echo "$name: left out, it was not built"; continue; }
   "$bin/$name" --help >out 2>err || wrong "$name --help: exit status $?"
   { head -n 1 out | grep -q "^usage: $name" && [ ! -s err ]; } || wrong "$name --help: $(head -n 1 out err)"
@@ -21,6 +22,21 @@ for name in csv custom_renderer custom_training_loop dqn gpt2 image_classificati
   [ $? = 2 ] || wrong "$name --nosuch: not exit status 2"
   grep -q "$name: there is no option '--nosuch'" err || wrong "$name --nosuch: $(cat err)"
 done
+
+# Output that cannot be written is a failure, of help and of a run, and is told once.
+not_written() {
+  "$@" >/dev/full 2>err
+  [ $? = 1 ] || wrong "$* with a full stdout: not exit status 1: $(cat err)"
+  [ "$(grep -c '^error: the output could not be written' err)" = 1 ] || wrong "$* with a full stdout: $(cat err)"
+}
+if [ -c /dev/full ]; then
+  for name in $programs; do
+    [ ! -x "$bin/$name" ] || not_written "$bin/$name" --help
+  done
+  not_written "$bin/xor" --steps 1
+  not_written "$bin/save_load" --steps 1
+  not_written "$bin/gpt" long.txt 1
+fi
 
 # STATUS|the program and its arguments|a part of what it says
 while IFS='|' read -r status command said; do

@@ -25,6 +25,7 @@ static const ProgramCommand *command_of(const Program *program,
 
 int program_main(const Program *program, int argc, char **argv,
                  const void *options) {
+  program_begin();
   const char *word = NULL;
   const bool one = program->command_count == 1;
   const int parsed = arguments_parse(

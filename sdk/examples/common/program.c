@@ -2,8 +2,21 @@
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
+#include <burn/streams.h>
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+
+/* An exit status is set by then, and _Exit alone can change it. */
+static void finish_output(void) {
+  if (burn_streams_finish(0) != 0) _Exit(1);
+}
+
+void program_begin(void) {
+  burn_streams_pin();
+  (void)atexit(finish_output); /* 32 functions are the least that C takes */
+}
 
 ProgramPath program_path(const char *folder, const char *name) {
   ProgramPath path;

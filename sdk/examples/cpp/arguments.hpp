@@ -1,4 +1,5 @@
-/* arguments.hpp - numbers on the command line of the examples in C++. */
+/* arguments.hpp - numbers on the command line of the examples in C++, and what
+ * those in C share with them. */
 #ifndef BURN_EXAMPLES_CPP_ARGUMENTS_HPP
 #define BURN_EXAMPLES_CPP_ARGUMENTS_HPP
 
@@ -6,6 +7,8 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+
+#include "../common/program.h"
 
 /* The number of `what` ("steps"), 1 or more; throws a text with what is wrong. */
 inline std::size_t count_of(const std::string &what, const std::string &text) {

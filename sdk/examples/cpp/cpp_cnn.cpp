@@ -99,6 +99,7 @@ static void print_epoch(const train::EpochResult &result) {
 }
 
 int main(int argc, char **argv) try {
+  program_begin();
   const Options options = options_of(argc, argv);
   burn::Device device = burn::Device::training();
   train::Loader data = loader_of(options, true),

@@ -72,6 +72,7 @@ static void sample(const Gpt &model, Tensor seen, std::size_t count) {
 }
 
 int main(int argc, char **argv) try {
+  program_begin();
   const std::size_t steps = argc > 1 ? count_of("steps", argv[1]) : 300;
   Device device = Device::training();
   device.seed(42);
@@ -91,8 +92,7 @@ int main(int argc, char **argv) try {
       std::cout << "step " << step << "  loss " << loss.item() << std::endl;
     adam.step(model, loss, rate(step));
   }
-  const Tensor start = all.narrow(0, 0, 1).narrow(1, 0, window).inner();
-  sample(model.valid(), start, 80);
+  sample(model.valid(), all.narrow(0, 0, 1).narrow(1, 0, window).inner(), 80);
 } catch (const std::exception &error) {
   std::cerr << "cpp_gpt: " << error.what() << "\n";
   return 1;

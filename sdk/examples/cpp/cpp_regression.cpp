@@ -8,7 +8,10 @@
 #include <cstdio>
 #include <iostream>
 
+#include "../common/program.h"
+
 int main() try {
+  program_begin();
   burn::Device device = burn::Device::training();
   device.seed(42);
   const burn::Tensor x = burn::Tensor::uniform(device, {256, 1}, -1, 1);

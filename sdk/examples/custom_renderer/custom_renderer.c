@@ -140,6 +140,7 @@ static BurnStatus run(const Options *options, BurnDevice *device) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.epochs = 4, .train_items = 3000, .seed = 42};
   const Argument arguments[] = {
       {"epochs", ARGUMENT_SIZE, &options.epochs, "N", "passes over the digits"},

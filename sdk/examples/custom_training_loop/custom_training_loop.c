@@ -180,6 +180,7 @@ static BurnStatus run(const Options *options, BurnDevice *device) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.epochs = 3,
                      .batch_size = 64,
                      .seed = 42,

@@ -8,6 +8,8 @@
 #include <burn/nn.h>
 #include <burn/train.h>
 
+#include "../common/program.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +112,7 @@ static size_t count_of(const char *word) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   const size_t steps = argc > 2 ? count_of(argv[2]) : 500;
   const char *path = argc > 1 ? argv[1] : "";
   BurnStatus status = burn_file_read(path, 1 << 26, &text, &text_count);

@@ -10,6 +10,7 @@
 #include "gpt2_model.h"
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <burn/file.h>
@@ -219,6 +220,7 @@ static const char *mistake(const Options *options) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options o = {.batch = 8,
                .steps = 100,
                .seed = 1,

@@ -11,6 +11,7 @@
 #include "report.h"
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #if defined(MNIST_DASHBOARD) /* where there is curses */
@@ -471,7 +472,8 @@ static int parse(int argc, char **argv, Options *options,
                          sizeof arguments / sizeof arguments[0], command, 1);
 }
 
-static int run_command(int argc, char **argv) {
+int main(int argc, char **argv) {
+  program_begin();
   Options options = {.program = argv[0],
                      .artifact = "artifacts/mnist",
                      .epochs = 6,
@@ -494,9 +496,4 @@ static int run_command(int argc, char **argv) {
   fprintf(stderr, "mnist: unknown command '%s'; it is train or infer\n",
           command);
   return 2;
-}
-
-int main(int argc, char **argv) {
-  burn_streams_pin();
-  return burn_streams_finish(run_command(argc, argv));
 }

@@ -175,6 +175,7 @@ static BurnStatus run(const Options *options, BurnDevice *device, Network *m) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.epochs = 30,
                      .batch_size = 32,
                      .items = 1000,

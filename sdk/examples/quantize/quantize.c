@@ -7,6 +7,7 @@
 #include "../mnist/model.h"
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <burn/file.h>
@@ -337,6 +338,7 @@ static BurnStatus text(const Options *options, BurnDevice *training) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {
       .artifact = "artifacts/mnist", .steps = 400, .seed = 1, .calibration = 4};
   const char *task = NULL;

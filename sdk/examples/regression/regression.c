@@ -9,6 +9,7 @@
 #include <burn/train.h>
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <math.h>
@@ -180,6 +181,7 @@ static void print_result(const Options *options, const BurnDevice *device,
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.epochs = 100,
                      .batch_size = 32,
                      .seed = 1,

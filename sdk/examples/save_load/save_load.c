@@ -202,6 +202,7 @@ static BurnStatus run(const Options *options, BurnDevice *device) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {
       .artifact = "artifacts/save_load", .steps = 300, .hidden = 32, .seed = 1};
   const Argument arguments[] = {

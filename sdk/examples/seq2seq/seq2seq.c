@@ -10,6 +10,7 @@
 #include <burn/train.h>
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <math.h>
@@ -291,6 +292,7 @@ static int train(const Options *options) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {
       .steps = 1000, .batch_size = 64, .seed = 1, .learning_rate = 3e-3};
   const Argument arguments[] = {

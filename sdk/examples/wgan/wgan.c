@@ -9,6 +9,7 @@
 #include "wgan_model.h"
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <math.h>
@@ -244,6 +245,7 @@ static int run_command(const Options *options) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.artifact = "artifacts/wgan",
                      .judge = "artifacts/mnist",
                      .steps = 5000,

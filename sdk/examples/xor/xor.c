@@ -7,6 +7,7 @@
 #include <burn/burn.h>
 
 #include "../common/arguments.h"
+#include "../common/program.h"
 #include "../common/result.h"
 
 #include <stdio.h>
@@ -132,6 +133,7 @@ static double seconds_since(const struct timespec *begin) {
 }
 
 int main(int argc, char **argv) {
+  program_begin();
   Options options = {.steps = 2000, .seed = 1, .rate = 0.5};
   const Argument arguments[] = {
       {"steps", ARGUMENT_SIZE, &options.steps, "N", "gradient descent steps"},
