@@ -5,6 +5,7 @@
 #include <burn/plugin/calls.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { INLINE_INPUTS = 8, INLINE_CALLS = 8 };
 
@@ -16,6 +17,19 @@ static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs
   return status;
 }
 
+static BURN__COLD BurnStatus two_devices(uint32_t op, const BurnDevice *one, const BurnDevice *other) {
+  const char *name = burn_device_name(one);
+  if (strcmp(name, burn_device_name(other)) == 0) {
+    return BURN_FAIL(INVALID_ARGUMENT,
+                     "%s: tensors live on two devices, each opened as '%s'; open it once for both, or move one with "
+                     "burn_to_device",
+                     burn__op_name(op), name);
+  }
+  return BURN_FAIL(INVALID_ARGUMENT,
+                   "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device",
+                   burn__op_name(op), name, burn_device_name(other));
+}
+
 /* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
 BURN__INLINE BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
   if (burn__is_guarded()) {
@@ -25,11 +39,7 @@ BURN__INLINE BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uin
   for (uint32_t i = 0; i < count; i++) {
     if (!inputs[i]) continue;
     if (inputs[i]->status != BURN_OK) return burn__tensor_carried_status(inputs[i]);
-    if (*device && *device != inputs[i]->device) {
-      return BURN_FAIL(INVALID_ARGUMENT,
-                       "%s: tensors live on different devices: '%s' and '%s'; move one with burn_to_device",
-                       burn__op_name(op), burn_device_name(*device), burn_device_name(inputs[i]->device));
-    }
+    if (*device && *device != inputs[i]->device) return two_devices(op, *device, inputs[i]->device);
     *device = inputs[i]->device;
     for (uint32_t j = 0; j < i; j++) {
       if (inputs[j] != inputs[i]) continue;

@@ -794,6 +794,12 @@ static void test_different_devices(void **state) {
   check_failed(
       burn_add(burn_clone(x), burn_clone(y)), BURN_STATUS_INVALID_ARGUMENT,
       "add: tensors live on different devices: 'ndarray' and 'autodiff<ndarray>'; move one with burn_to_device", "add");
+  BurnDevice *again = burn_device_open("ndarray");
+  check_failed(burn_add(burn_clone(x), burn_ones(again, BURN_SHAPE(2), 0)), BURN_STATUS_INVALID_ARGUMENT,
+               "add: tensors live on two devices, each opened as 'ndarray'; open it once for both, or move one with "
+               "burn_to_device",
+               "add, opened twice");
+  burn_device_close(again);
   check_failed(burn_from_inner(burn_clone(x), other), BURN_STATUS_INVALID_ARGUMENT,
                "from_inner: 'ndarray' is not the inner device of 'autodiff<ndarray>'", "from_inner");
   BurnTensor *sum = burn_add(burn_to_device(x, other), y);
