@@ -93,7 +93,8 @@ void burn_lbfgs_destroy(BurnLbfgs *lbfgs) {
 
 BurnStatus burn_lbfgs_status(const BurnLbfgs *lbfgs) {
   return lbfgs ? lbfgs->status
-               : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "lbfgs: out of memory when it was created");
+               : burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
+                                  "lbfgs: NULL: out of memory when it was created, or not created");
 }
 
 /* -- parameters as one vector ----------------------------------------------------------------- */

@@ -9,7 +9,8 @@
 /* -- making one ------------------------------------------------------------------------------- */
 
 static BurnStatus no_optimizer(void) {
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "optimizer: out of memory when it was created");
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY,
+                          "optimizer: NULL: out of memory when it was created, or not created");
 }
 
 BurnStatus burn_optimizer_status(const BurnOptimizer *optimizer) {
@@ -156,6 +157,10 @@ double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const c
 
 BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates) {
   BurnStatus status = BURN_OK;
+  if (!isfinite(rates->base)) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the learning rate is %g, a finite number expected", who,
+                            rates->base);
+  }
   for (size_t i = 0; i < rates->group_count && status == BURN_OK; i++) {
     status = burn_param_group_check(&rates->groups[i].which, module, who);
   }

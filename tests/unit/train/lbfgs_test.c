@@ -287,7 +287,8 @@ static void wrong_use_is_told(void) {
   config = defaults;
   config.tolerance_change = -1;
   config_refused(config, "lbfgs: tolerance_change is -1, at least 0 expected");
-  check_refused(burn_lbfgs_status(NULL), BURN_STATUS_OUT_OF_MEMORY, "lbfgs: out of memory when it was created");
+  check_refused(burn_lbfgs_status(NULL), BURN_STATUS_OUT_OF_MEMORY,
+                "lbfgs: NULL: out of memory when it was created, or not created");
   burn_lbfgs_destroy(NULL);
   Point point = point_make(BURN_DTYPE_F64);
   const BurnModule module = burn_module(Point, &point);
