@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "learner_step.h"
+#include "optimizer_internal.h"
 
 /* One device: its copy of the module, its part of the batch, and what came of it. */
 typedef struct Part {
@@ -33,7 +34,7 @@ static void part_run(Part *part) {
   if (part->status != BURN_OK) return;
   BurnTensor *loss = burn__step_lower(&part->output);
   if (part->share < 1) loss = burn_mul_scalar(loss, part->share);
-  part->status = burn_backward(scaler ? burn_grad_scaler_scale(scaler, loss) : loss, &gradients);
+  part->status = burn__backward_of(part->module, scaler ? burn_grad_scaler_scale(scaler, loss) : loss, &gradients);
   if (part->status == BURN_OK) part->gradients = burn_gradients_params(gradients, part->module);
 }
 

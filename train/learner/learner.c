@@ -410,6 +410,9 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   if (config->schedule.table && fabs(config->learning_rate) > 0) {
     return invalid("learning_rate and schedule are both set: which is it?");
   }
+  if (!config->schedule.table && !config->rate_groups && !(fabs(config->learning_rate) > 0)) {
+    return invalid("neither learning_rate nor schedule is set: nothing would be learned");
+  }
   if (config->read_interval > BURN_MAX_READ_INTERVAL) return invalid("read_interval is more than 4096");
   if (config->keep_checkpoints && config->checkpoints.keeps) {
     return invalid("keep_checkpoints and checkpoints are both set: which is it?");
@@ -426,6 +429,15 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   if (status == BURN_OK && config->schedule.table) status = burn_schedule_check(&config->schedule);
   if (status == BURN_OK && config->grad_scaler) status = burn_grad_scaler_status(config->grad_scaler);
   return burn_status_annotate(status, "learner");
+}
+
+/* A group of batches ends with its epoch, so one that is longer never comes to its step. */
+static BurnStatus check_accumulation(const Learner *learner) {
+  const size_t group = learner->config->gradient_accumulation, batches = burn_loader_batch_count(learner->train);
+  if (group <= batches || group <= 1) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "learner: gradient_accumulation is %zu, but an epoch has %zu batch%s: no step would be made",
+                          group, batches, batches == 1 ? "" : "es");
 }
 
 static BurnStatus check_arguments(const Learner *learner) {
@@ -447,6 +459,7 @@ static BurnStatus check_arguments(const Learner *learner) {
   if (!learner->train) return invalid("no loader of training data");
   if (burn_loader_batch_count(learner->train) == 0) return invalid("the loader of training data has no items");
   status = check_config(config);
+  if (status == BURN_OK) status = check_accumulation(learner);
   return status == BURN_OK ? burn_module_status(learner->run.module) : status;
 }
 

@@ -24,6 +24,22 @@ BurnStatus burn__nothing_reached(BurnModule module, size_t asking) {
       "no parameter of %s got a gradient: none asks for one, all are frozen, or made without autodiff", name);
 }
 
+static BurnStatus count_asking(void *asking, const BurnModuleTensor *tensor) {
+  if (tensor->param && burn_is_require_grad(tensor->param->value)) ++*(size_t *)asking;
+  return BURN_OK;
+}
+
+BurnStatus burn__backward_of(BurnModule module, BurnTensor *loss, BurnGradients **gradients) {
+  if (burn_tensor_status(loss) != BURN_OK || burn_is_tracked(loss) ||
+      !burn_device_is_autodiff(burn_tensor_device(loss))) {
+    return burn_backward(loss, gradients);
+  }
+  size_t asking = 0;
+  const BurnStatus status = burn_module_visit(module, count_asking, &asking);
+  burn_drop(loss);
+  return status == BURN_OK ? burn__nothing_reached(module, asking) : status;
+}
+
 static bool is_meant(const LinkContext *link, uint64_t id) {
   size_t i = 0;
   while (i < link->id_count && link->ids[i] != id) i++;

@@ -372,7 +372,7 @@ BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, Burn
 BurnStatus burn_train_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
                                  const BurnModuleLearningRate *rates) {
   StepContext step = {.optimizer = optimizer, .rates = rates};
-  BurnStatus status = burn_backward(loss, &step.gradients);
+  BurnStatus status = burn__backward_of(module, loss, &step.gradients);
   if (status != BURN_OK) return status;
   if (clips_together(optimizer)) {
     return burn_optimizer_step_rates(optimizer, module, burn_gradients_params(step.gradients, module), rates);

@@ -118,6 +118,8 @@ bool burn__same_rows(const BurnOptimizerRule *a, const BurnOptimizerRule *b);
 
 /* That a step would change nothing: no parameter of the module got a gradient. `asking`: how many ask for one. */
 BurnStatus burn__nothing_reached(BurnModule module, size_t asking);
+/* burn_backward of a loss (taken) of the module; one that comes from no parameter fails with what is wrong there. */
+BurnStatus burn__backward_of(BurnModule module, BurnTensor *loss, BurnGradients **gradients);
 /* BURN_OK, or why linking failed; NULL means out of memory. */
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients);
 /* That the limit of a clipping is above 0. */

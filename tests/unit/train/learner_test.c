@@ -339,6 +339,10 @@ static BurnStepOutput odd_step(void *context, const void *module, BurnBatch *bat
     return many;
   }
   BurnTensor *output = net_forward(net, x, 0);
+  if (strcmp(kind, "no parameter") == 0) {
+    burn_step_give(&many, "loss", burn_sum(burn_detach(output)));
+    return many;
+  }
   if (strcmp(kind, "long loss") == 0) return burn_classification_output(output, NULL, NULL);
   BurnTensor *loss = burn_sum(burn_clone(output));
   if (strcmp(kind, "too many") == 0) {
@@ -354,10 +358,12 @@ static void odd_steps_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *kind, *part;
-  } cases[] = {{"no loss", "epoch 1, batch 1: the step gave no loss"},
-               {"long loss", "epoch 1, batch 1: the loss has 16 elements"},
-               {"too many", "epoch 1, batch 1: the step gave 9 tensors, at most 8 are allowed"},
-               {"odd targets", "epoch 1, batch 1: accuracy: "}};
+  } cases[] = {
+      {"no loss", "epoch 1, batch 1: the step gave no loss"},
+      {"no parameter", "epoch 1, batch 1: no parameter of Net got a gradient: the loss was not computed from it"},
+      {"long loss", "epoch 1, batch 1: the loss has 16 elements"},
+      {"too many", "epoch 1, batch 1: the step gave 9 tensors, at most 8 are allowed"},
+      {"odd targets", "epoch 1, batch 1: accuracy: "}};
   BurnDevice *device = burn_device_open("autodiff<ndarray>");
   const Plan plan = {.keep_order = true};
   const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
@@ -401,6 +407,16 @@ static void bad_arguments_are_refused(void **state) {
   const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
   check_refused(burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, loader, NULL, NULL),
                 BURN_STATUS_NO_AUTODIFF, "ndarray");
+  BurnDevice *training = burn_device_open("autodiff<ndarray>");
+  const BurnLearnerConfig no_rate = {.epochs = 1, .quiet = true};
+  check_refused(burn_learner_fit(&no_rate, &task, training, burn_module(Net, &net), optimizer, loader, NULL, NULL),
+                BURN_STATUS_INVALID_ARGUMENT,
+                "learner: neither learning_rate nor schedule is set: nothing would be learned");
+  const BurnLearnerConfig no_step = {
+      .epochs = 9, .learning_rate = 0.1, .gradient_accumulation = burn_loader_batch_count(loader) + 1, .quiet = true};
+  check_refused(burn_learner_fit(&no_step, &task, training, burn_module(Net, &net), optimizer, loader, NULL, NULL),
+                BURN_STATUS_INVALID_ARGUMENT, "batches: no step would be made");
+  burn_device_close(training);
   BurnStatus status = BURN_OK;
   assert_null(burn_loader_create(points(ITEMS, 0), NULL, &status));
   check_refused(status, BURN_STATUS_INVALID_ARGUMENT, "loader: config is NULL");

@@ -305,6 +305,8 @@ static void frozen_and_absent_parameters_stay(void **state) {
   /* Gradients of one module leave another untouched, and a step that changes nothing says so. */
   check_refused(burn_optimizer_step(optimizer, burn_module(Pair, &pair), linked, LEARNING_RATE),
                 BURN_STATUS_INVALID_ARGUMENT, "no parameter of Pair got a gradient: none asks for one");
+  check_refused(burn_train_step(optimizer, burn_module(Pair, &pair), pair_loss(&pair, 1), LEARNING_RATE),
+                BURN_STATUS_INVALID_ARGUMENT, "no parameter of Pair got a gradient: none asks for one, all are frozen");
   check_status(burn_read_f64(burn_param_value(&pair.weight), after, WEIGHTS));
   assert_memory_equal(before, after, sizeof before);
   assert_false(burn_is_require_grad(pair.weight.value));
@@ -689,8 +691,12 @@ static void steps_that_reach_nothing_fail(void **state) {
   pair_read(&pair, before);
   check_refused(burn_train_step(optimizer, module, pair_loss(&copy, 1), LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT,
                 message);
+  check_refused(burn_train_step(optimizer, module, burn_detach(pair_loss(&pair, 1)), LEARNING_RATE),
+                BURN_STATUS_INVALID_ARGUMENT, message);
   BurnGradientsParams *linked = pair_gradients(&pair, pair_loss(&copy, 1));
   check_refused(burn_optimizer_step(optimizer, module, linked, LEARNING_RATE), BURN_STATUS_INVALID_ARGUMENT, message);
+  check_refused(burn_train_step(optimizer, module, pair_loss(&pair, 1), (double)INFINITY), BURN_STATUS_INVALID_ARGUMENT,
+                "sgd: the learning rate is inf, a finite number expected");
   check_refused(burn_gradients_accumulate(&sum, pair_gradients(&pair, pair_loss(&copy, 1))),
                 BURN_STATUS_INVALID_ARGUMENT, message);
   assert_null(sum);

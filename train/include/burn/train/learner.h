@@ -59,7 +59,7 @@ typedef struct BurnLearnerConfig {
   const char *artifact_dir; /* made if missing; NULL: nothing is written */
   size_t epochs;            /* at least 1 */
   double learning_rate;     /* of every step; or, with 0 here, */
-  BurnSchedule schedule;    /* of each */
+  BurnSchedule schedule;    /* of each. One of the two is needed where no rate_groups are */
   /* Parameters with rates of their own (optimizer.h); they outlive the run, and a resumed one must have the same. Only
    * tests of your own (`matches`) cannot be compared. */
   const BurnLearningRateGroup *rate_groups;
@@ -71,7 +71,7 @@ typedef struct BurnLearnerConfig {
    * batch, which waits for it; 0 means 16; at most 4096. */
   size_t read_interval;
   size_t gradient_accumulation; /* batches per optimizer step, summed; 0 and 1 mean every batch. A partial group at the
-                                   end of an epoch is dropped, as in Burn */
+                                   end of an epoch is dropped, as in Burn; so an epoch has at least so many batches */
   size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2. Or, instead, */
   BurnCheckpointStrategy checkpoints; /* which of them to keep */
   BurnEarlyStopping early_stopping;   /* ends the run before its last epoch; zero: nothing does */

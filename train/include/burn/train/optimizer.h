@@ -247,8 +247,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_group(BurnOptimizer *opt
 
 /* Updates the parameters that have a gradient (taken); others and their state stay untouched, as in Burn. Those that
  * asked for one are named in a warning (BURN_LOG), once per optimizer. A step for which no parameter of the module has
- * a gradient fails: the loss was computed from another one. Parameters stay leaves that ask for gradients. On failure
- * some parameters may be updated and others not; the status names the parameter. */
+ * a gradient fails: the loss was computed from another one. So does a rate that is not finite. Parameters stay leaves
+ * that ask for gradients. On failure some parameters may be updated and others not; the status names the parameter. */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module,
                                                         BurnGradientsParams *gradients, double learning_rate);
 
