@@ -176,8 +176,13 @@ static int convert(const char *from, const char *to, const Options *options) {
   burn_store_close(store);
   free(text);
   if (status != BURN_OK) return fail(status);
-  printf("%s\n", to);
-  return COMMAND_OK;
+  if (!options->json) {
+    printf("%s\n", to);
+    return COMMAND_OK;
+  }
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "file", to);
+  return command_print_json(root);
 }
 
 /* -- comparing -------------------------------------------------------------------------------- */
@@ -204,71 +209,126 @@ static double distance(const double *a, const double *b, size_t count) {
   return largest;
 }
 
-/* Prints a line where the two differ; *differ counts them. */
+/* How two files compare. Each difference is printed as it is found, or added to the lists of `json` if there is one. */
+typedef struct Difference {
+  cJSON *json;
+  size_t both, differ, alone;
+} Difference;
+
+/* Of another shape or dtype. */
+static void tell_kind(Difference *found, const BurnStoreEntry *x, const BurnStoreEntry *y) {
+  BurnShapeText first, second;
+  found->differ++;
+  if (!found->json) {
+    printf("differs   %s: %s %s, %s %s\n", clean(x->name), shape_of(x, &first), x->file_dtype, shape_of(y, &second),
+           y->file_dtype);
+    return;
+  }
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddStringToObject(row, "name", clean(x->name));
+  cJSON_AddItemToObject(row, "a", entry_json(x));
+  cJSON_AddItemToObject(row, "b", entry_json(y));
+  cJSON_AddItemToArray(cJSON_GetObjectItem(found->json, "differ"), row);
+}
+
+/* Of other values, `apart` at most; NaN, which JSON has not, becomes null. */
+static void tell_values(Difference *found, const BurnStoreEntry *x, double apart) {
+  found->differ++;
+  if (!found->json) {
+    printf("differs   %s: by up to %.6g\n", clean(x->name), apart);
+    return;
+  }
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddStringToObject(row, "name", clean(x->name));
+  cJSON_AddNumberToObject(row, "largest", apart);
+  cJSON_AddItemToArray(cJSON_GetObjectItem(found->json, "differ"), row);
+}
+
 static BurnStatus compare(const BurnStore *a, const BurnStore *b, const BurnStoreEntry *x, const BurnStoreEntry *y,
-                          BurnDevice *device, size_t *differ) {
+                          BurnDevice *device, Difference *found) {
   BurnShapeText first, second;
   double *values = NULL, *others = NULL;
+  found->both++;
   if (strcmp(shape_of(x, &first), shape_of(y, &second)) != 0 || x->dtype != y->dtype) {
-    printf("differs   %s: %s %s, %s %s\n", clean(x->name), first.text, x->file_dtype, second.text, y->file_dtype);
-    ++*differ;
+    tell_kind(found, x, y);
     return BURN_OK;
   }
   BurnStatus status = read_values(a, x, device, &values);
   if (status == BURN_OK) status = read_values(b, y, device, &others);
   const double apart = status == BURN_OK ? distance(values, others, (size_t)elements_of(x)) : 0;
-  if (apart != 0) printf("differs   %s: by up to %.6g\n", clean(x->name), apart);
-  *differ += apart != 0;
+  if (apart != 0) tell_values(found, x, apart);
   free(values);
   free(others);
   return status;
 }
 
-/* The tensors of `a` that `b` lacks, with the word for them. */
-static size_t print_lacking(const BurnStore *a, const bool *chosen, const BurnStore *b, const char *word) {
-  size_t lacking = 0;
+/* The tensors of `a`, which is called `which`, that `b` lacks. */
+static void tell_lacking(Difference *found, const BurnStore *a, const bool *chosen, const BurnStore *b, char which) {
+  const char *key = which == 'A' ? "only_in_a" : "only_in_b";
+  cJSON *list = found->json ? cJSON_AddArrayToObject(found->json, key) : NULL;
   for (size_t i = 0; i < burn_store_count(a); i++) {
     const BurnStoreEntry *entry = burn_store_entry(a, i);
     BurnShapeText shape;
     if (!chosen[i] || burn_store_find(b, entry->name) < burn_store_count(b)) continue;
-    printf("%s  %s: %s %s\n", word, clean(entry->name), shape_of(entry, &shape), entry->file_dtype);
-    lacking++;
+    found->alone++;
+    if (list) {
+      cJSON_AddItemToArray(list, entry_json(entry));
+    } else {
+      printf("only in %c  %s: %s %s\n", which, clean(entry->name), shape_of(entry, &shape), entry->file_dtype);
+    }
   }
-  return lacking;
 }
 
 static BurnStatus compare_all(const BurnStore *a, const BurnStore *b, const bool *in_a, const bool *in_b,
-                              size_t *differ) {
+                              Difference *found) {
   BurnDevice *device = burn_device_open("ndarray");
   BurnStatus status = burn_device_status(device);
-  size_t both = 0;
   for (size_t i = 0; i < burn_store_count(a) && status == BURN_OK; i++) {
     const BurnStoreEntry *entry = burn_store_entry(a, i);
     const size_t other = burn_store_find(b, entry->name);
     if (!in_a[i] || other == burn_store_count(b)) continue;
-    status = compare(a, b, entry, burn_store_entry(b, other), device, differ);
-    both++;
+    status = compare(a, b, entry, burn_store_entry(b, other), device, found);
   }
   burn_device_close(device);
-  const size_t changed = *differ;
   if (status != BURN_OK) return status;
-  *differ += print_lacking(a, in_a, b, "only in A") + print_lacking(b, in_b, a, "only in B");
-  printf("%zu in both, %zu of them differ; %zu in one only\n", both, changed, *differ - changed);
+  tell_lacking(found, a, in_a, b, 'A');
+  tell_lacking(found, b, in_b, a, 'B');
   return BURN_OK;
+}
+
+static cJSON *difference_json(const char *path_a, const char *path_b) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "a", path_a);
+  cJSON_AddStringToObject(root, "b", path_b);
+  cJSON_AddArrayToObject(root, "differ");
+  return root;
+}
+
+/* The last line, or the document; the exit status. */
+static int tell_end(const Difference *found) {
+  const int result = found->differ + found->alone > 0 ? COMMAND_FAILED : COMMAND_OK;
+  if (!found->json) {
+    printf("%zu in both, %zu of them differ; %zu in one only\n", found->both, found->differ, found->alone);
+    return result;
+  }
+  cJSON_AddNumberToObject(found->json, "in_both", (double)found->both);
+  const int printed = command_print_json(found->json);
+  return printed == COMMAND_OK ? result : printed;
 }
 
 static int diff(const char *path_a, const char *path_b, const Options *options) {
   BurnStatus status = BURN_OK;
-  size_t differ = 0;
+  Difference found = {.json = options->json ? difference_json(path_a, path_b) : NULL};
   BurnStore *a = burn_store_open(path_a, &status), *b = burn_store_open(path_b, &status);
   bool *in_a = a && b ? choose(a, options, &status) : NULL, *in_b = in_a ? choose(b, options, &status) : NULL;
-  if (in_b) status = compare_all(a, b, in_a, in_b, &differ);
+  if (in_b) status = compare_all(a, b, in_a, in_b, &found);
   free(in_a);
   free(in_b);
   burn_store_close(a);
   burn_store_close(b);
-  if (status != BURN_OK) return fail(status);
-  return differ ? COMMAND_FAILED : COMMAND_OK;
+  if (status == BURN_OK) return tell_end(&found);
+  cJSON_Delete(found.json);
+  return fail(status);
 }
 
 /* -- the command ------------------------------------------------------------------------------ */
@@ -301,7 +361,7 @@ int command_weights(int argc, char **argv) {
        "convert: safetensors, bpk, npz or pt, whatever B's extension"},
       {"half", ARGUMENT_FLAG, &options.half, NULL, "convert: floats as f16"},
       {"overwrite", ARGUMENT_FLAG, &options.overwrite, NULL, "convert: B may exist"},
-      {"json", ARGUMENT_FLAG, &options.json, NULL, "the list as one JSON document"}};
+      {"json", ARGUMENT_FLAG, &options.json, NULL, "one JSON document"}};
   int status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof *arguments, positions, 3, &status))
     return status;

@@ -64,6 +64,39 @@ static void test_convert_and_diff(void **state) {
   assert_run(fixture, "diff a other --filter 'x$'", 0, "0 in both, 0 of them differ; 0 in one only\n");
 }
 
+/* Options of scripts are not passed over: all that the lines say stands in the document. */
+static void test_json_of_convert_and_diff(void **state) {
+  const Fixture *fixture = *state;
+  char command[1024];
+  int status;
+  (void)snprintf(command, sizeof command, "cd '%s' && '%s' weights convert a c.npz --json", fixture->folder, burn);
+  cJSON *root = run_json(command, &status);
+  assert_int_equal(status, 0);
+  assert_string_equal(text_of(root, "file"), "c.npz");
+  cJSON_Delete(root);
+  (void)snprintf(command, sizeof command, "cd '%s' && '%s' weights diff other a --json", fixture->folder, burn);
+  root = run_json(command, &status);
+  assert_int_equal(status, 1);
+  assert_string_equal(text_of(root, "a"), "other");
+  assert_int_equal(number(root, "in_both"), 2);
+  const cJSON *differ = cJSON_GetObjectItem(root, "differ"), *alone = cJSON_GetObjectItem(root, "only_in_b");
+  assert_int_equal(cJSON_GetArraySize(differ), 2);
+  assert_string_equal(text_of(cJSON_GetArrayItem(differ, 0), "name"), "model.fc.weight");
+  assert_int_equal(number(cJSON_GetArrayItem(differ, 0), "largest"), 4);
+  const cJSON *n = cJSON_GetObjectItem(cJSON_GetArrayItem(differ, 1), "b");
+  assert_string_equal(text_of(n, "dtype"), "F32");
+  assert_int_equal(number(n, "elements"), 1);
+  assert_int_equal(cJSON_GetArraySize(alone), 1);
+  assert_string_equal(text_of(cJSON_GetArrayItem(alone, 0), "name"), "model.fc.bias");
+  assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "only_in_a")), 0);
+  cJSON_Delete(root);
+  (void)snprintf(command, sizeof command, "cd '%s' && '%s' weights diff a a --json", fixture->folder, burn);
+  root = run_json(command, &status);
+  assert_int_equal(status, 0);
+  assert_int_equal(number(root, "in_both"), 3);
+  cJSON_Delete(root);
+}
+
 static int open_files(void **state) {
   static MadeFile file;
   static const Made others[] = {{"model.fc.weight", 2, {2, 3}, 5}, {"n", 1, {2}, 7}};
@@ -76,6 +109,7 @@ static int open_files(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_convert_and_diff)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_convert_and_diff),
+                                     cmocka_unit_test(test_json_of_convert_and_diff)};
   return cmocka_run_group_tests(tests, open_files, fixture_close);
 }
