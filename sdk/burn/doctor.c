@@ -3,6 +3,8 @@
 #include "doctor.h"
 #include "system.h"
 
+#include <burn/guess.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +69,34 @@ static void add_variable(cJSON *list, const char *name, const char *meaning) {
   cJSON_AddItemToArray(list, object);
 }
 
-static cJSON *environment(void) {
-  static const SystemVariable known[] = {
+static const SystemVariable our_variables[] = {
 #define VARIABLE(name, meaning) {#name, meaning},
 #include "environment.def"
 #undef VARIABLE
-  };
+};
+enum { OUR_VARIABLES = sizeof our_variables / sizeof our_variables[0] };
+
+/* A variable that is set and looks like a misspelled one of ours, which nobody else would notice. */
+static void add_misspelled(cJSON *list, const char *assignment) {
+  char name[64], meaning[160];
+  const size_t length = strcspn(assignment, "=");
+  if (strncmp(assignment, "BURN_", 5) != 0 || length >= sizeof name) return;
+  snprintf(name, sizeof name, "%.*s", (int)length, assignment);
+  BurnGuess guess = burn_guess(name + 5);
+  for (size_t i = 0; i < OUR_VARIABLES; i++) {
+    if (strcmp(name, our_variables[i].name) == 0) return;
+    if (strncmp(our_variables[i].name, "BURN_", 5) == 0) burn_guess_add(&guess, our_variables[i].name + 5);
+  }
+  if (!guess.best) return;
+  snprintf(meaning, sizeof meaning, "no program reads it. Did you mean BURN_%s?", guess.best);
+  add_variable(list, name, meaning);
+}
+
+static cJSON *environment(void) {
   cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) add_variable(list, known[i].name, known[i].meaning);
+  for (size_t i = 0; i < OUR_VARIABLES; i++) add_variable(list, our_variables[i].name, our_variables[i].meaning);
   for (const SystemVariable *own = system_variables; own->name; own++) add_variable(list, own->name, own->meaning);
+  for (char *const *set = system_environment(); *set; set++) add_misspelled(list, *set);
   return list;
 }
 

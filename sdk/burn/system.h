@@ -29,6 +29,9 @@ typedef struct SystemVariable {
 extern const SystemDriver system_drivers[]; /* these end with a NULL name */
 extern const SystemVariable system_variables[];
 
+/* All variables, "NAME=value"; ends with NULL. */
+char *const *system_environment(void);
+
 /* True if the system's loader finds a library. It is loaded for the question. `version` gets what it tells of itself,
  * as Vulkan's loader does, else "". */
 bool system_has_library(const char *name, char *version, size_t bytes);

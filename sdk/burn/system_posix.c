@@ -57,6 +57,8 @@ const SystemVariable system_variables[] = {
     {NULL, NULL},
 };
 
+char *const *system_environment(void) { return environ; }
+
 /* -- a process of its own --------------------------------------------------------------------- */
 
 /* Reads until the bytes are there, the pipe ends, or the time is over; the number of bytes read. */

@@ -47,6 +47,8 @@ const SystemVariable system_variables[] = {
     {NULL, NULL},
 };
 
+char *const *system_environment(void) { return _environ; }
+
 /* Looks in the system's folders only, as plugins do. */
 bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
                       unsigned seconds, char *why, size_t why_bytes) {

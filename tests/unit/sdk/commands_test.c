@@ -334,6 +334,10 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn doctor --help", 0, "--need N");
   expect_run("burn version", 0, "plugin ABI ");
   expect_run("burn --version", 0, "plugin ABI ");
+  expect_run("BURN_GUARD=1 BURN_BACKENDS=x BURN_LONGER=1 burn doctor", 0,
+             "BURN_GUARD             '1'  (no program reads it. Did you mean BURN_GUARDS?)");
+  assert_non_null(strstr(output, "BURN_BACKENDS          'x'  (no program reads it. Did you mean BURN_BACKEND?)"));
+  assert_null(strstr(output, "BURN_LONGER"));
   expect_run("burn version --nosuch", 2, "burn version: there is no option '--nosuch'. See --help");
 }
 
