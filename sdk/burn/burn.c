@@ -79,12 +79,24 @@ int command_print_json(cJSON *tree) {
 
 int command_version(int argc, char **argv) {
   int status;
-  if (!command_parse(argc, argv, "usage: burn version", NULL, 0, NULL, 0, &status)) return status;
+  bool json = false;
+  const Argument arguments[] = {{"json", ARGUMENT_FLAG, &json, NULL, "one JSON document"}};
+  if (!command_parse(argc, argv, "usage: burn version [options]", arguments, 1, NULL, 0, &status)) return status;
+  if (json) {
+    char abi[32];
+    snprintf(abi, sizeof abi, "%u.%u", BURN_ABI_MAJOR, BURN_ABI_MINOR);
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "version", burn_version());
+    cJSON_AddStringToObject(root, "abi", abi);
+    return command_print_json(root);
+  }
   printf("burn %s, plugin ABI %u.%u\n", burn_version(), BURN_ABI_MAJOR, BURN_ABI_MINOR);
   return COMMAND_OK;
 }
 
 static int run_command(int argc, char **argv) {
+  char *asked[] = {argv[0], argc > 2 ? argv[2] : NULL, (char *)"--help", NULL};
+  if (argc == 3 && strcmp(argv[1], "help") == 0) argv = asked; /* burn help COMMAND */
   const char *name = argc > 1 ? argv[1] : "";
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_commands(stdout);

@@ -338,6 +338,9 @@ static void test_the_table_of_commands(void **state) {
              "BURN_GUARD             '1'  (no program reads it. Did you mean BURN_GUARDS?)");
   assert_non_null(strstr(output, "BURN_BACKENDS          'x'  (no program reads it. Did you mean BURN_BACKEND?)"));
   assert_null(strstr(output, "BURN_LONGER"));
+  expect_run("burn version --json", 0, "\"abi\":\t\"");
+  expect_run("burn help inspect", 0, "usage: burn inspect FILE");
+  expect_run("burn help doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
   expect_run("burn version --nosuch", 2, "burn version: there is no option '--nosuch'. See --help");
 }
 
