@@ -16,6 +16,7 @@
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -308,7 +309,7 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
                             format);
   if (!path && trace->format == FORMAT_CHROME) path = "burn-trace.json";
   trace->file = path ? fopen(path, "w" NOT_INHERITED) : stderr;
-  if (!trace->file) return BURN_COMMON_FAIL(host, IO, "trace", "cannot write file '%s'", path);
+  if (!trace->file) return BURN_COMMON_FAIL(host, IO, "trace", "cannot write file '%s': %s", path, strerror(errno));
   if (trace->format == FORMAT_CHROME) fputs("{\"traceEvents\":[", trace->file);
   return BURN_OK;
 }

@@ -90,7 +90,7 @@ static const struct {
     {"reference:1", BURN_STATUS_NOT_FOUND, "open 'reference': reference: there is no device 1, only 0"},
     {"trace:format=xml<ndarray>", INVALID, "trace: format=xml is unknown; it is text, count or chrome"},
     {"trace:format=chrome,file=/nonexistent/x.json<ndarray>", BURN_STATUS_IO,
-     "trace: cannot write file '/nonexistent/x.json'"},
+     "trace: cannot write file '/nonexistent/x.json': No such file or directory"},
     {"ndarray:gpu", INVALID, "'ndarray' has no option 'device'; it has: float, int, gemm, isa, "},
     {"ndarray:device=gpu:cpu", INVALID, "backend 'ndarray:device=gpu:cpu': option 'device' is given twice"},
     {"ndarray:=1", INVALID, "'=1' is neither a device, nor its number, nor key=value"},
