@@ -451,7 +451,9 @@ BurnStatus burn__config_from_json(const char *json, const BurnType *type, void *
   const char *end = json;
   cJSON *document = cJSON_ParseWithOpts(json, &end, 1);
   if (!document) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no JSON at byte %zu: \"%.20s\"", (size_t)(end - json), end);
+    const size_t byte = (size_t)(end - json);
+    if (!*end) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no JSON: the text ends at byte %zu", byte);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no JSON at byte %zu: \"%.20s\"", byte, end);
   }
   BurnStatus status = read_value(&root_place, document, type, data);
   cJSON_Delete(document);

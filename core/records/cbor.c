@@ -51,7 +51,7 @@ static BurnStatus read_head(Reader *reader, Head *head) {
 static BurnStatus check_length(const Reader *reader, const Head *head, uint64_t each) {
   const size_t left = reader->count - reader->offset;
   if (head->number <= left / each) return BURN_OK;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: length %llu with %zu bytes left",
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: length %llu with %zu bytes left: cut short, or damaged",
                           reader->base + head->start, (unsigned long long)head->number, left);
 }
 

@@ -261,7 +261,8 @@ static BurnStatus read_length(Reader *reader, size_t *out) {
   BurnStatus status = read_uint(reader, &length);
   if (status != BURN_OK) return status;
   if (length > reader->count - reader->offset) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: length %llu with %zu bytes left", start,
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA,
+                            "byte %zu: length %llu with %zu bytes left: cut short, or damaged", start,
                             (unsigned long long)length, reader->count - reader->offset);
   }
   *out = (size_t)length;

@@ -129,8 +129,8 @@ static BurnStatus read_head(Reader *reader, Head *head) {
 static BurnStatus check_length(const Reader *reader, size_t start, uint64_t length, uint64_t each) {
   size_t left = reader->count - reader->offset;
   if (length <= left / each) return BURN_OK;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: length %llu with %zu bytes left", start,
-                          (unsigned long long)length, left);
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %zu: length %llu with %zu bytes left: cut short, or damaged",
+                          start, (unsigned long long)length, left);
 }
 
 /* Copies the text after a head. */

@@ -249,7 +249,8 @@ static void test_refused_documents(void **state) {
       {"[]", "object expected, found array"},
       {"{" NEED "} x", "no JSON at byte 28: \"x\""},
       {"{\"inputs\" 1}", "no JSON at byte 10: \"1}\""},
-      {"", "no JSON at byte 0: \"\""},
+      {"", "no JSON: the text ends at byte 0"},
+      {"{\"inputs\": 1", "no JSON: the text ends at byte 12"},
       {"{" NEED ", \"name\": \"a\\u0000b\"}", "zero character in a text at byte 38"},
   };
 #undef NEED

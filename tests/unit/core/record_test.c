@@ -486,10 +486,10 @@ static void test_hostile_items(void **state) {
   put_byte(&item, 0xc0);
   assert_item_refused(fixture, &item, "nested too deeply");
   /* Lengths of 4 GiB with a few bytes after them ("_b" and its array). */
-  ASSERT_RAW_REFUSED(fixture, "\xdd\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
-  ASSERT_RAW_REFUSED(fixture, "\xdf\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
-  ASSERT_RAW_REFUSED(fixture, "\xdb\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
-  ASSERT_RAW_REFUSED(fixture, "\xc6\xff\xff\xff\xff", "length 4294967295 with 4 bytes left");
+  ASSERT_RAW_REFUSED(fixture, "\xdd\xff\xff\xff\xff", "length 4294967295 with 4 bytes left: cut short, or damaged");
+  ASSERT_RAW_REFUSED(fixture, "\xdf\xff\xff\xff\xff", "length 4294967295 with 4 bytes left: cut short, or damaged");
+  ASSERT_RAW_REFUSED(fixture, "\xdb\xff\xff\xff\xff", "length 4294967295 with 4 bytes left: cut short, or damaged");
+  ASSERT_RAW_REFUSED(fixture, "\xc6\xff\xff\xff\xff", "length 4294967295 with 4 bytes left: cut short, or damaged");
   ASSERT_RAW_REFUSED(fixture, "\xc1", "an extension or no MessagePack");
   ASSERT_RAW_REFUSED(fixture, "\xd4\x01\x02", "an extension or no MessagePack");
   ASSERT_RAW_REFUSED(fixture, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
