@@ -17,8 +17,15 @@ static BURN__COLD BurnStatus check_guards(uint32_t op, BurnTensor *const *inputs
   return status;
 }
 
-static BURN__COLD BurnStatus two_devices(uint32_t op, const BurnDevice *one, const BurnDevice *other) {
+static BURN__COLD BurnStatus two_devices(uint32_t op, BurnDevice *one, BurnDevice *other) {
   const char *name = burn_device_name(one);
+  BurnDevice *outer = burn_device_inner(one) == other ? one : other, *inner = outer == one ? other : one;
+  if (burn_device_inner(outer) == inner) {
+    return BURN_FAIL(INVALID_ARGUMENT,
+                     "%s: tensors live on '%s' and on its inner device '%s'; take a module's valid copy there, or lift "
+                     "a tensor with burn_from_inner",
+                     burn__op_name(op), burn_device_name(outer), burn_device_name(inner));
+  }
   if (strcmp(name, burn_device_name(other)) == 0) {
     return BURN_FAIL(INVALID_ARGUMENT,
                      "%s: tensors live on two devices, each opened as '%s'; open it once for both, or move one with "

@@ -800,6 +800,12 @@ static void test_different_devices(void **state) {
                "burn_to_device",
                "add, opened twice");
   burn_device_close(again);
+  const char *below =
+      "add: tensors live on 'autodiff<ndarray>' and on its inner device 'ndarray'; take a module's valid "
+      "copy there, or lift a tensor with burn_from_inner";
+  BurnDevice *inner = burn_device_inner(other);
+  check_failed(burn_add(burn_clone(y), burn_ones(inner, BURN_SHAPE(2), 0)), BURN_STATUS_INVALID_ARGUMENT, below, "add");
+  check_failed(burn_add(burn_ones(inner, BURN_SHAPE(2), 0), burn_clone(y)), BURN_STATUS_INVALID_ARGUMENT, below, "add");
   check_failed(burn_from_inner(burn_clone(x), other), BURN_STATUS_INVALID_ARGUMENT,
                "from_inner: 'ndarray' is not the inner device of 'autodiff<ndarray>'", "from_inner");
   BurnTensor *sum = burn_add(burn_to_device(x, other), y);
