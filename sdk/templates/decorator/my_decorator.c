@@ -1,5 +1,4 @@
-/* my_decorator.c - a decorator: a decorator that counts the calls which pass through it, and runs one op in a way of
- * its own.
+/* my_decorator.c - a decorator that counts the calls which pass through it, and runs one op in a way of its own.
  *
  * A stack text puts it on top of any backend or other decorator: my_decorator<ndarray>,
  * autodiff<my_decorator<ndarray>>. It hands out no tensors of its own, so everything but the functions below is done by
