@@ -191,7 +191,14 @@ app_part() {
     echo "burn run: left out, there is no libpng"
   fi
   if b/reader walk 2>err; then fail "an unknown command passes"; fi
+  grep -q ": 'walk' is unknown, or lacks its value$" err || fail "$(cat err)"
   grep -q '^usage: ' err || fail "$(cat err)"
+  b/reader --help >output 2>err || fail "--help fails: $(cat err)"
+  { grep -q '^usage: ' output && [ ! -s err ]; } || fail "--help: $(cat output err)"
+  if [ -c /dev/full ]; then
+    if b/reader infer >/dev/full 2>err; then fail "infer with a full disk for its output passes"; fi
+    grep -q 'the output could not be written' err || fail "infer with a full disk for its output: $(cat err)"
+  fi
   if b/reader --epochs many 2>err; then fail "--epochs many passes"; fi
   grep -q ": --epochs needs an integer of at least 1, not 'many'$" err || fail "$(cat err)"
 }

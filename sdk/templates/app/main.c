@@ -2,6 +2,7 @@
  * change first. */
 #include <burn/burn.h>
 #include <burn/nn.h>
+#include <burn/streams.h>
 #include <burn/train.h>
 
 #include <stdbool.h>
@@ -241,12 +242,17 @@ BURN_MODEL_LIBRARY(library)
 
 /* -- program --------------------------------------------------------------- */
 
-static int usage(const char *program) {
-  fprintf(stderr,
+/* After a word about `wrong`, if there is one; the exit status. */
+static int usage(const char *program, const char *wrong) {
+  if (wrong) {
+    fprintf(stderr, "%s: '%s' is unknown, or lacks its value\n", program,
+            wrong);
+  }
+  fprintf(wrong ? stderr : stdout,
           "usage: %s [train] [--epochs N] [--artifact DIR] [--resume]\n"
           "       %s infer [--artifact DIR]\n",
           program, program);
-  return 2;
+  return wrong ? 2 : 0;
 }
 
 /* 0 for what is no number. */
@@ -255,11 +261,12 @@ static size_t count_of(const char *text) {
   return digits ? strtoul(text, NULL, 10) : 0;
 }
 
-int main(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
   Options options = {"artifacts", MyAppConfig_defaults(), false};
   const char *command = "train";
   for (int i = 1; i < argc; i++) {
     const bool has_value = i + 1 < argc;
+    if (strcmp(argv[i], "--help") == 0) return usage(argv[0], NULL);
     if (strcmp(argv[i], "--resume") == 0) {
       options.resume = true;
     } else if (strcmp(argv[i], "--epochs") == 0 && has_value) {
@@ -273,13 +280,19 @@ int main(int argc, char **argv) {
     } else if (i == 1 && argv[i][0] != '-') {
       command = argv[i];
     } else {
-      return usage(argv[0]);
+      return usage(argv[0], argv[i]);
     }
   }
   const bool trains = strcmp(command, "train") == 0;
-  if (!trains && strcmp(command, "infer") != 0) return usage(argv[0]);
+  if (!trains && strcmp(command, "infer") != 0) return usage(argv[0], command);
   const BurnStatus status = trains ? train(&options) : infer(&options);
   if (status == BURN_OK) return 0;
   fprintf(stderr, "%s: %s\n", argv[0], burn_status_message(status));
   return 1;
+}
+
+/* Output that cannot be written, to a full disk, is a failure, too. */
+int main(int argc, char **argv) {
+  burn_streams_pin();
+  return burn_streams_finish(run_command(argc, argv));
 }
