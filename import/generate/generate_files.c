@@ -157,8 +157,8 @@ static char *program_text(Generator *g) {
   burn__text_addf(
       &text,
       "/* main.c - runs the model on arrays of .npy files and prints what it gives, or writes it as .npz:\n *\n"
-      " *   %s_run %s.bpk INPUT.npy .. [OUT.npz] */\n#include \"%s.h\"\n\n#include <burn/numpy.h>\n\n"
-      "#include <stdio.h>\n\nenum { INPUTS = %u, OUTPUTS = %u };\n\n",
+      " *   %s_run %s.bpk INPUT.npy .. [OUT.npz] */\n#include \"%s.h\"\n\n#include <burn/numpy.h>\n"
+      "#include <burn/streams.h>\n\n#include <stdio.h>\n\nenum { INPUTS = %u, OUTPUTS = %u };\n\n",
       g->prefix, g->prefix, g->prefix, inputs, outputs);
   burn__text_addf(&text, "static void run(const %s *m, BurnTensor *const *in, BurnTensor **out) {\n", g->type);
   const char *call = generate_text(g, "%s_forward(m", g->prefix);
@@ -174,7 +174,7 @@ static char *program_text(Generator *g) {
   for (uint32_t i = 0; i < outputs; i++) burn__text_addf(&text, "%s\"%s\"", i ? ", " : "", g->output_names[i]);
   burn__text_addf(
       &text,
-      "};\n\nint main(int argc, char **argv) {\n  if (argc < 2 + INPUTS) {\n"
+      "};\n\nint main(int argc, char **argv) {\n  burn_streams_pin();\n  if (argc < 2 + INPUTS) {\n"
       "    fprintf(stderr, \"usage: %%s WEIGHTS.bpk INPUT.npy .. [OUT.npz], with %%d inputs\\n\", argv[0], INPUTS);\n"
       "    return 2;\n  }\n  BurnDevice *device = burn_device_open(NULL);\n  %s m = %s_init(device);\n"
       "  BurnStatus status = %s_load(&m, argv[1]);\n  if (status == BURN_OK) {\n"
@@ -186,7 +186,7 @@ static char *program_text(Generator *g) {
       "        if (status == BURN_OK) status = burn_tensor_status(out[i]);\n"
       "        burn_print(out[i]);\n      }\n    }\n  }\n"
       "  if (status != BURN_OK) fprintf(stderr, \"%%s\\n\", burn_status_message(status));\n"
-      "  %s_release(&m);\n  burn_device_close(device);\n  return status != BURN_OK;\n}\n",
+      "  %s_release(&m);\n  burn_device_close(device);\n  return burn_streams_finish(status != BURN_OK);\n}\n",
       g->type, g->prefix, g->prefix, g->type);
   return burn__text_finish(&text);
 }

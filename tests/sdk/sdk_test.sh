@@ -222,6 +222,9 @@ generated_part() {
     "$cmake" --build "$model/b" >build.log 2>&1 || { cat build.log; fail "building $model"; }
     "$model/b/${model}_run" "$model/$model.bpk" x.npy >output || fail "running $model"
     tr -d ' \n' <output | grep -qF "[[$first],[$second]]" || { cat output; fail "$model does not give $first and $second"; }
+    if [ -c /dev/full ] && "$model/b/${model}_run" "$model/$model.bpk" x.npy >/dev/full 2>err; then
+      fail "$model passes with a full disk for its output"
+    fi
     if ldd "$model/b/${model}_run" | grep -F libburn_import; then fail "$model needs libburn_import"; fi
     echo "$model: $first, $second"
   done <<END
