@@ -286,7 +286,9 @@ BurnStatus burn__report_logs(const char *artifact_dir, cJSON *root) {
     (void)snprintf(path, sizeof path, "%.*s/%s", BURN_ARTIFACT_BYTES, artifact_dir, burn__split_names[scan->split]);
     status = burn__folder_list(path, scan_epoch, scan);
   }
-  if (status == BURN_OK && scan->count == 0) {
+  if (status == BURN_OK && scan->count == 0 && !burn__file_exists(artifact_dir)) {
+    status = burn_status_make(BURN_STATUS_NOT_FOUND, "report: there is no folder %s", artifact_dir);
+  } else if (status == BURN_OK && scan->count == 0) {
     status = burn_status_make(BURN_STATUS_NOT_FOUND,
                               "report: %s has no logs of metrics, train/epoch-1/Loss.log and so on: is it the artifact "
                               "folder of a run?",

@@ -704,6 +704,7 @@ static void test_report(void **state) {
   snprintf(command, sizeof command, "burn report %s", folder);
   expect_run(command, 1, "has no logs of metrics");
   expect_run("burn report", 2, "a folder is missing");
+  expect_run("burn report no/such/run", 1, "burn report: report: there is no folder no/such/run");
   /* A log of others says what a terminal would obey. */
   snprintf(command, sizeof command,
            "cd %s && mkdir -p e/train/epoch-1 && printf '\\033[2J,1\\n' >e/train/epoch-1/Loss.log", folder);
