@@ -308,6 +308,19 @@ class Data(unittest.TestCase):
         self.assertEqual([len(part) for part in data.split(0.5, 0.3)], [5, 3])
         self.assertEqual(data.map(lambda item: {"z": item["y"] + 1})[5]["z"], 3)
 
+    def test_items_that_do_not_fit_are_refused(self):
+        """C copies as many elements of each item as the first one has: fewer would be read from beyond the memory."""
+        dataset, short = burn.data.Dataset, [{"x": [1.0, 2.0]}, {"x": [3.0]}]
+        for make in (lambda: dataset.items(short), lambda: dataset.items(short[::-1]), lambda: dataset.of(short)[1]):
+            with self.assertRaisesRegex(ValueError, r"^item 1: column 'x' has another shape than in item 0, \[[12]\]$"):
+                make()
+        with self.assertRaisesRegex(ValueError, "^item 1 has no column 'x'; it has 'y', 'z'$"):
+            dataset.items([{"x": 1}, {"y": 2, "z": 3}])
+        with self.assertRaisesRegex(ValueError, "^column 'x': its items have different shapes$"):
+            dataset.arrays(x=[[1, 2], [3]])
+        with self.assertRaisesRegex(ValueError, "^1 weights for 2 items$"):
+            dataset.items([{"x": 1}, {"x": 2}]).sample(5, weights=[1.0])
+
     def test_the_order_does_not_depend_on_workers(self):
         data = burn.data.Dataset.of([{"x": i} for i in range(50)])
         orders = [[batch["x"].tolist() for batch in burn.data.Loader(data, 8, shuffle=True, seed=3, workers=n)] for n in (0, 3)]

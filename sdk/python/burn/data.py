@@ -33,6 +33,25 @@ def _bytes_of(value, dtype):
     return array.array("B" if dtype == bool_ else LETTERS[dtype], _flat(value)).tobytes()
 
 
+def _room_of(dtype, shape):
+    """How many bytes a value of this shape has."""
+    count = 1
+    for size in shape:
+        count *= size
+    return count * array.array("B" if dtype == bool_ else LETTERS[dtype]).itemsize
+
+
+def _checked(index, item, column):
+    """The elements of an item's column: as many as item 0 has, for C copies so many."""
+    name, dtype, shape = column
+    if name not in item:
+        raise ValueError(f"item {index} has no column {name!r}; it has {', '.join(map(repr, item))}")
+    memory = _bytes_of(item[name], dtype)
+    if len(memory) != _room_of(dtype, shape):
+        raise ValueError(f"item {index}: column {name!r} has another shape than in item 0, {list(shape)}")
+    return memory
+
+
 def _value_of(memory, dtype, shape):
     """A column of an item: a NumPy array where there is NumPy, else a list; a number for rank 0."""
     values = array.array("B" if dtype == bool_ else LETTERS[dtype])
@@ -65,6 +84,9 @@ class Dataset(_c.BurnDataset):
             raise ValueError(f"columns have different lengths: {lengths}")
         described = {name: _described(values) for name, values in columns.items()}
         data = [_bytes_of(values, described[name][0]) for name, values in columns.items()]
+        for (name, column), memory in zip(described.items(), data):
+            if len(memory) != _room_of(*column):
+                raise ValueError(f"column {name!r}: its items have different shapes")
         listed = [(name, dtype, shape[1:]) for name, (dtype, shape) in described.items()]
         return _c.burn_dataset_memory(listed, data, next(iter(lengths.values())))
 
@@ -75,7 +97,7 @@ class Dataset(_c.BurnDataset):
         if not items:
             raise ValueError("there are no items")
         columns = _columns(items[0])
-        data = [b"".join(_bytes_of(item[name], dtype) for item in items) for name, dtype, _ in columns]
+        data = [b"".join(_checked(i, item, column) for i, item in enumerate(items)) for column in columns]
         return _c.burn_dataset_memory(columns, data, len(items))
 
     @staticmethod
@@ -120,6 +142,8 @@ class Dataset(_c.BurnDataset):
         return _c.burn_dataset_split(self, list(fractions), len(fractions))[1]
 
     def sample(self, count=0, *, seed=0, without_replacement=False, weights=None, balance=None):
+        if weights is not None and len(weights) != len(self):
+            raise ValueError(f"{len(weights)} weights for {len(self)} items")
         weights = None if weights is None else array.array("d", weights).tobytes()
         return _c.burn_dataset_sample(self, {"count": count, "seed": seed, "without_replacement": without_replacement,
                                              "weights": weights, "balance": balance})
@@ -176,18 +200,9 @@ class _Source:
 
     def get(self, index, columns):
         item = self.source[index]
-        for i, (name, dtype, _) in enumerate(self.columns):
-            memory = _bytes_of(item[name], dtype)
-            if len(memory) != self.bytes_of(i):
-                raise ValueError(f"item {index}: column {name!r} has another shape than in item 0")
+        for i, column in enumerate(self.columns):
+            memory = _checked(index, item, column)
             _c.copy_to(int.from_bytes(_c.bytes_at(columns + 8 * i, 8), "little"), memory, len(memory))
-
-    def bytes_of(self, i):
-        _, dtype, shape = self.columns[i]
-        count = 1
-        for size in shape:
-            count *= size
-        return count * array.array("B" if dtype == bool_ else LETTERS[dtype]).itemsize
 
     def destroy(self):
         _alive.pop(id(self), None)
