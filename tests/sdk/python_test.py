@@ -260,6 +260,24 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "of one type"):
             Mixed().status()
 
+    def test_parts_that_c_would_not_see_are_refused(self):
+        class Hidden(nn.Module):
+            def __init__(self, **parts):
+                self.__dict__.update(parts)
+
+        linear = nn.Linear(2, 2)
+        for value in ({"a": linear}, [linear, None], [burn.Param(burn.ones(1))]):
+            with self.assertRaisesRegex(TypeError, f"^Hidden.parts: a {type(value).__name__} with parameters or modules"):
+                Hidden(parts=value).parameters()
+        net = Hidden(own=linear, _teacher=[linear, None], names=["a"], sizes={"a": 1})
+        self.assertEqual([path for path, _ in net.parameters()], ["own.weight", "own.bias"])
+
+    def test_formats_that_are_not_there_are_told(self):
+        with self.assertRaisesRegex(ValueError, "^there is no format 'pth'; there are mpk, "):
+            nn.Linear(2, 2).save("none", format="pth")
+        with self.assertRaisesRegex(ValueError, "^there is no precision 'quarter'; there are full, half, double$"):
+            nn.Linear(2, 2).load("none", precision="quarter")
+
     def test_modules_that_come_and_go(self):
         device = burn.set_default_device(burn.Device("ndarray"))
         net = Net()
@@ -388,6 +406,10 @@ class Training(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "mine"):
             burn.train.Learner(Linear(), burn.optim.Adam(), step).fit(self.loader)
+
+    def test_a_step_without_a_loss_is_told(self):
+        with self.assertRaisesRegex(TypeError, "^the step gave NoneType; a loss, "):
+            burn.train.Learner(Linear(), burn.optim.Adam(), lambda model, batch: None).fit(self.loader)
 
     def test_two_devices_learn_as_one(self):
         losses = []

@@ -144,6 +144,12 @@ def _row_of(value):
     return None
 
 
+def _hides_modules(value):
+    """Whether a list or dict has parts of a model in a way that C cannot see, so that they would be neither trained nor saved."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(isinstance(item, (Module, _Leaf)) for item in items)
+
+
 class Module:
     """A model, or a part of one. Subclass it, set parameters and modules as attributes in __init__, and write forward."""
 
@@ -156,7 +162,12 @@ class Module:
     # -- the module of C -------------------------------------------------------------------------
 
     def _rows(self):
-        return [(name, _row_of(value)) for name, value in self.__dict__.items() if _row_of(value)]
+        rows = [(name, value, _row_of(value)) for name, value in self.__dict__.items()]
+        for name, value, kind in rows:
+            if kind is None and not name.startswith("_") and _hides_modules(value):
+                raise TypeError(f"{type(self).__name__}.{name}: a {type(value).__name__} with parameters or modules of several kinds is no part of "
+                                "a module; give each an attribute, or make a list of modules of one type. A name with _ in front is left alone")
+        return [(name, kind) for name, _, kind in rows if kind]
 
     def _built(self):
         """(type, address of the object): the rows of now, with every part where C looks for it."""
@@ -301,14 +312,24 @@ FORMATS = {"mpk": _c.BURN_RECORD_MPK, "mpk.gz": _c.BURN_RECORD_MPK_GZ, "bpk": _c
 PRECISIONS = {"full": _c.BURN_PRECISION_FULL, "half": _c.BURN_PRECISION_HALF, "double": _c.BURN_PRECISION_DOUBLE}
 
 
+def _named(word, names, what):
+    if word not in names:
+        raise ValueError(f"there is no {what} {word!r}; there are {', '.join(names)}")
+    return names[word]
+
+
+def _record_config(format_, precision):
+    return _named(format_, FORMATS, "format"), _named(precision, PRECISIONS, "precision")
+
+
 def save(module, path, format="mpk", precision="full"):
     """Writes a module's record, in a format of Burn: mpk, mpk.gz, bpk, json, json.gz, bin, bin.gz."""
-    _c.burn_record_save(module._module(), str(path), (FORMATS[format], PRECISIONS[precision]))
+    _c.burn_record_save(module._module(), str(path), _record_config(format, precision))
 
 
 def load(module, path, format="mpk", precision="full"):
     """Loads a record into a module of the same structure; all or nothing. Returns the module."""
-    _c.burn_record_load(module._module(), str(path), (FORMATS[format], PRECISIONS[precision]))
+    _c.burn_record_load(module._module(), str(path), _record_config(format, precision))
     return module
 
 

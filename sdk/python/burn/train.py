@@ -14,6 +14,8 @@ def _output(given):
         given = dict(zip(("loss", "output", "targets"), given))
     elif isinstance(given, _c.BurnTensor):
         given = {"loss": given}
+    if not isinstance(given, dict):
+        raise TypeError(f"the step gave {type(given).__name__}; a loss, (loss, output, targets) or a dict of tensors with \"loss\" expected")
     names = [_names.setdefault(name, name.encode()) for name in given]
     return _c.BurnStepOutput(count=len(given), names=names, tensors=list(given.values()))
 
