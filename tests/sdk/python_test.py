@@ -4,6 +4,7 @@ last line of the C program mnist with --json, which has trained in FOLDER on 640
 import ast
 import base64
 import contextlib
+import gc
 import importlib.util
 import inspect
 import json
@@ -325,6 +326,16 @@ class Data(unittest.TestCase):
         self.assertEqual(([*data[7]["x"]], data[-3]["y"], len(data[2:8:2])), ([7.0, 1.0], 1, 3))
         self.assertEqual([len(part) for part in data.split(0.5, 0.3)], [5, 3])
         self.assertEqual(data.map(lambda item: {"z": item["y"] + 1})[5]["z"], 3)
+
+    def test_batches_may_be_kept(self):
+        data = burn.data.Dataset.items({"x": float(i), "y": i} for i in range(6))
+        kept = list(burn.data.Loader(data, 4))
+        self.assertEqual([(len(b), b.x.tolist(), b["y"].tolist()) for b in kept], [(4, [0, 1, 2, 3], [0, 1, 2, 3]), (2, [4, 5], [4, 5])])
+        first = next(iter(burn.data.Loader(data, 4)))  # neither the loader nor its epoch are there any more
+        gc.collect()
+        self.assertEqual((first.y.tolist(), first.y.tolist()), ([0, 1, 2, 3],) * 2)
+        with self.assertRaisesRegex(burn.BurnError, '^batch: no column "z"; it has "x", "y"$'):
+            first.z
 
     def test_items_that_do_not_fit_are_refused(self):
         """C copies as many elements of each item as the first one has: fewer would be read from beyond the memory."""

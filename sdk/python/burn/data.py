@@ -209,15 +209,17 @@ class _Source:
 
 
 class Batch:
-    """The tensors of a batch by column: batch["image"], batch.image."""
+    """The tensors of a batch by column: batch["image"], batch.image. It may be kept for longer than its epoch."""
 
     def __init__(self, batch):
-        self._batch, self._taken = batch, {}
+        # All of them at once: what is left in C's batch goes with the next one, and its names with the loader.
+        names = [batch.names[i] for i in range(batch.column_count)]
+        self._tensors, self._count = {name: _c.burn_batch_take(batch, name) for name in names}, batch.item_count
 
     def __getitem__(self, column):
-        if column not in self._taken:
-            self._taken[column] = _c.burn_batch_take(self._batch, column)
-        return self._taken[column]
+        if column not in self._tensors:
+            raise _c.BurnError(f'batch: no column "{column}"; it has ' + ", ".join(f'"{name}"' for name in self._tensors))
+        return self._tensors[column]
 
     def __getattr__(self, column):
         if column.startswith("_"):
@@ -225,7 +227,7 @@ class Batch:
         return self[column]
 
     def __len__(self):
-        return self._batch.item_count
+        return self._count
 
 
 class Loader:
