@@ -261,6 +261,19 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "of one type"):
             Mixed().status()
 
+    def test_copies_are_modules(self):
+        net = Net()
+        for copy in (net.clone(), net.valid(), net.clone().clone()):
+            self.assertEqual([(path, value.tolist()) for path, value in copy.parameters()],
+                             [(path, value.tolist()) for path, value in net.parameters()])
+        copy = net.clone()
+        del net
+        before = dict(copy.parameters())["blocks.1.up.weight"].tolist()
+        burn.optim.Sgd().train_step(copy, copy(burn.normal(8, 4)).square().mean(), 0.5)
+        self.assertNotEqual(dict(copy.parameters())["blocks.1.up.weight"].tolist(), before)
+        copy.save(pathlib.Path(FOLDER) / "python_copy")
+        self.assertEqual(Net().load(pathlib.Path(FOLDER) / "python_copy").num_params(), copy.num_params())
+
     def test_parts_that_c_would_not_see_are_refused(self):
         class Hidden(nn.Module):
             def __init__(self, **parts):
@@ -417,6 +430,39 @@ class Training(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "mine"):
             burn.train.Learner(Linear(), burn.optim.Adam(), step).fit(self.loader)
+
+    def test_models_with_lists_are_evaluated(self):
+        class Deep(nn.Module):
+            def __init__(self):
+                self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        learner = burn.train.Learner(Deep(), burn.optim.Adam(), linear_step)
+        last = learner.fit(self.loader, self.loader, epochs=2, lr=0.1).last
+        self.assertAlmostEqual(learner.evaluate(self.loader)["Loss"], last["valid"]["Loss"], 6)
+
+    def test_a_model_of_validation_ends_with_its_step(self):
+        kept = []
+
+        def step(model, batch):
+            kept.append(model)
+            return linear_step(model, batch)
+
+        model = Linear()
+        model._others = [nn.Linear(2, 2), None]
+        burn.train.Learner(model, burn.optim.Adam(), step).fit(self.loader, self.loader)
+        self.assertIs(kept[0], model)
+        self.assertEqual(kept[-1]._others[0](burn.ones(1, 2)).shape, (1, 2))
+        self.assertEqual(len(kept[0].parameters()), 2)
+        for use in (kept[-1].parameters, lambda: kept[-1].layer.weight):
+            with self.assertRaisesRegex(ValueError, "^this model was made for a step of validation, which is over"):
+                use()
+        with self.assertRaises(TypeError):
+            kept[-1](burn.ones(1, 2))
 
     def test_a_step_without_a_loss_is_told(self):
         with self.assertRaisesRegex(TypeError, "^the step gave NoneType; a loss, "):

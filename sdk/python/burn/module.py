@@ -71,6 +71,13 @@ class _Copy:
         _c.burn_module_release(_c.BurnModule(self.type._address, self.block.address))
 
 
+class _Gone:
+    """In the place of a struct that C has ended."""
+
+    def __getattr__(self, name):
+        raise ValueError("this model was made for a step of validation, which is over; model.valid() makes one that can be kept")
+
+
 class _Part:
     """A struct of C that lies by itself, or in a block, where its contents belong."""
 
@@ -82,6 +89,9 @@ class _Part:
         _c.copy_to(old._address, bytes(old._bytes), old._bytes)
         block.contents[address] = type_
         self._look(address, block)
+
+    def _forget(self):
+        self.__dict__["_struct"] = _Gone()
 
     def _look(self, address, owner):
         self.__dict__["_struct"], self.__dict__["_owner"] = _c.view(type(self._struct), address, owner), owner
@@ -229,6 +239,13 @@ class Module:
             shown.__dict__[name] = part
         return shown
 
+    def _forget(self):
+        """What _shown has given lies where C ends it next: no part leads there from now on."""
+        for name, kind in self._rows():  # what is no row is no copy
+            for part in getattr(self, name) if kind is LIST else [getattr(self, name)]:
+                part._forget()
+        self.__dict__["_block"] = None
+
     def _module(self):
         type_, address = self._built()
         return _c.BurnModule(type_._address, address)
@@ -298,12 +315,14 @@ def _place_list(items, block, address):
     if len(types) != 1:
         raise TypeError("modules in a list are of one type, with the same rows: " + ", ".join(sorted(t.name for t in types.values())))
     (type_,) = types.values()
+    listed = _c.view(_c.BurnModuleList, address, block)
+    if listed.count == len(items) and all(item._built()[1] == listed.data + i * type_.bytes for i, item in enumerate(items)):
+        return  # as C has left it in a copy, or as it was placed before
     memory = block.lists.get(address)
     if memory is None or len(memory.memory) < type_.bytes * len(items) + 16:
         block.lists[address] = memory = _Block(type_.bytes * len(items))
     for i, item in enumerate(items):
         item._move(memory.address + i * type_.bytes, memory)
-    listed = _c.view(_c.BurnModuleList, address, block)
     listed.type, listed.data, listed.count = type_._address, memory.address, len(items)
 
 
@@ -358,3 +377,5 @@ class Layer(Module, _Part):
         shown = copy.copy(self)
         shown._look(address, owner)
         return shown
+
+    _forget = _Part._forget

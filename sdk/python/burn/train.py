@@ -28,8 +28,13 @@ class _Task:
         self.task = _c.BurnTask(step=_c.callbacks["BurnTask.step"], context=id(self))
 
     def step(self, address, batch):
-        model = self.model if address == self.address else self.model._shown(address, None)
-        return _output(self.function(model, Batch(batch)))
+        if address == self.address:
+            return _output(self.function(self.model, Batch(batch)))
+        copy = self.model._shown(address, None)  # C's own, of validation or of another device
+        try:
+            return _output(self.function(copy, Batch(batch)))
+        finally:
+            copy._forget()
 
 
 class Epoch(dict):
