@@ -75,6 +75,9 @@ class Wrapper:
             self.taking.append(f"{name} = take_handle(call, {i}, &burn_python_handles[HANDLE_{base}], {name});")
             self.passed.append(f"&{name}")
             self.outputs.append(self.handle_result(base, name))
+        elif type_.get("array") and type_.get("const") and scalar:
+            self.before.append(f"const {base} *{name} = argument_array(call, {self.argument(name)}, BURN_PYTHON_KIND(({base})0), sizeof({base}), {type_['array']});")
+            self.passed.append(name)
         elif not depth and scalar:
             self.before.append(f"const {type_['c']} {name} = ({type_['c']}){self.number(scalar, self.argument(name))};")
             self.passed.append(name)

@@ -185,6 +185,24 @@ class Tensors(unittest.TestCase):
         with self.assertRaisesRegex(OverflowError, "^burn_dim: dim: "):
             _c.burn_dim(burn.zeros(2), 1 << 40)
 
+    def test_lists_of_another_length_are_refused(self):
+        """C reads as many numbers as it needs, also where the list has fewer."""
+        x, picture = burn.ones(2, 3, 4), burn.ones(1, 1, 4, 4)
+        self.assertEqual((x.repeat([2, 1, 1]).shape, x.permute(2, 0, 1).shape), ((4, 3, 4), (4, 2, 3)))
+        self.assertEqual(x.roll([1, 2], [0, 1]).shape, (2, 3, 4))
+        self.assertEqual((x.movedims([0], [2]).shape, x.pad([1, 2], 1, 0, 0.0).shape), ((3, 4, 2), (2, 3, 7)))
+        self.assertEqual(picture.adaptive_avg_pool2d([2, 2]).shape, (1, 1, 2, 2))
+        for call, message in ((lambda: x.repeat([2]), "repeat: 1 times for a tensor of rank 3"),
+                              (lambda: x.permute([0]), "permute: 1 axes for a tensor of rank 3"),
+                              (lambda: x.roll([1], [0, 1]), "roll: 2 shifts expected, not 1"),
+                              (lambda: x.movedims([0], [1, 2]), "movedims: 2 sources expected, not 1"),
+                              (lambda: x.pad([1], 1, 0, 0.0), "pad: 2 paddings expected, not 1"),
+                              (lambda: picture.adaptive_avg_pool2d([2]), "burn_adaptive_avg_pool2d: output_size: 2 numbers are expected, not 1")):
+            with self.assertRaisesRegex(ValueError, f"^{message}$"):
+                call()
+        with self.assertRaisesRegex(TypeError, "^burn_adaptive_avg_pool2d: output_size: a list of 2 numbers is expected, not 7$"):
+            picture.adaptive_avg_pool2d(7)  # which would be an address
+
     def test_gradient_of_a_square_is_twice_the_value(self):
         x = burn.tensor([1.0, 2.0, 3.0]).require_grad()
         gradients = (x * x).sum().backward()

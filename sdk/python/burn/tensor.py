@@ -46,6 +46,12 @@ def _reduction(name):
     return reduce
 
 
+def _as_many(function, what, numbers, count):
+    if len(numbers) != count:
+        raise ValueError(f"{function}: {count} {what} expected, not {len(numbers)}")
+    return tuple(numbers)
+
+
 class Tensor(_c.BurnTensor):
     """A tensor on a device. Every function burn_<name> of C that takes a tensor first is a method <name>; none of them takes the
     tensor away. A failure is raised as BurnError with C's message."""
@@ -130,11 +136,34 @@ class Tensor(_c.BurnTensor):
     def expand(self, *shape):
         return _c.burn_expand(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
+    # C reads as many numbers as these functions need, however many the list has.
+
     def permute(self, *axes):
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        if len(axes) != self.ndim:
-            raise ValueError(f"permute: {len(axes)} axes for a tensor of rank {self.ndim}")
-        return _c.burn_permute(self, axes)
+        return _c.burn_permute(self, self._by_axis("permute", "axes", axes))
+
+    def quant_permute(self, axes):
+        return _c.burn_quant_permute(self, self._by_axis("quant_permute", "axes", axes))
+
+    def repeat(self, times):
+        return _c.burn_repeat(self, self._by_axis("repeat", "times", times))
+
+    def _by_axis(self, function, what, numbers):
+        if len(numbers) != self.ndim:
+            raise ValueError(f"{function}: {len(numbers)} {what} for a tensor of rank {self.ndim}")
+        return tuple(numbers)
+
+    def roll(self, shifts, dims):
+        return _c.burn_roll(self, _as_many("roll", "shifts", shifts, len(dims)), dims)
+
+    def movedims(self, sources, destinations):
+        return _c.burn_movedims(self, _as_many("movedims", "sources", sources, len(destinations)), destinations)
+
+    def pad(self, padding, pairs, mode, value):
+        return _c.burn_pad(self, _as_many("pad", "paddings", padding, 2 * pairs), pairs, mode, value)
+
+    def pad_i64(self, padding, pairs, mode, value):
+        return _c.burn_pad_i64(self, _as_many("pad", "paddings", padding, 2 * pairs), pairs, mode, value)
 
     @property
     def T(self):

@@ -186,6 +186,23 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
   return list;
 }
 
+void *argument_array(Call *call, int index, Kind kind, size_t bytes, size_t wanted) {
+  PyObject *value = call->arguments[index];
+  if (call->failed) return NULL;
+  if (!PyList_Check(value) && !PyTuple_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "a list of %zu numbers is expected, not %R", wanted, value);
+    argument_failed(call, index);
+    return NULL;
+  }
+  size_t count = 0;
+  void *array = argument_list(call, index, kind, NULL, bytes, &count);
+  if (count != wanted && !call->failed) {
+    PyErr_Format(PyExc_ValueError, "%zu numbers are expected, not %zu", wanted, count);
+    argument_failed(call, index);
+  }
+  return array;
+}
+
 size_t argument_count(Call *call, int index, const void *list, size_t count, size_t first_count) {
   if (list && count != first_count && !call->failed) {
     PyErr_Format(PyExc_ValueError, "%zu items, and the list before it has %zu", count, first_count);

@@ -124,6 +124,8 @@ void *argument_struct(Call *call, int index, const StructInfo *info);
 void argument_value(Call *call, int index, const StructInfo *info, void *out);
 /* A list as an array that lives as long as the call. */
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
+/* A list of so many numbers, where C's parameter has a size of its own: an address is not taken. */
+void *argument_array(Call *call, int index, Kind kind, size_t bytes, size_t wanted);
 /* The count of two lists, of which `list`, the second, is the argument; other counts fail, unless it is None. */
 size_t argument_count(Call *call, int index, const void *list, size_t count, size_t first_count);
 /* Room for `count` pointers, as many as the argument says. */
