@@ -200,6 +200,9 @@ class Tensors(unittest.TestCase):
                               (lambda: picture.adaptive_avg_pool2d([2]), "burn_adaptive_avg_pool2d: output_size: 2 numbers are expected, not 1")):
             with self.assertRaisesRegex(ValueError, f"^{message}$"):
                 call()
+        for function in ("flip", "sum_dims", "unsqueeze_dims"):  # which would be an address, and no axis
+            with self.assertRaisesRegex(TypeError, f"^burn_{function}: dims: a list is expected, not 1$"):
+                getattr(x, function)(1)
         with self.assertRaisesRegex(TypeError, "^burn_adaptive_avg_pool2d: output_size: a list of 2 numbers is expected, not 7$"):
             picture.adaptive_avg_pool2d(7)  # which would be an address
 

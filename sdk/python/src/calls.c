@@ -169,9 +169,12 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
   PyObject *value = call->arguments[index];
   *count = 0;
   if (value == Py_None || call->failed) return NULL;
-  if (!PyList_Check(value) && !PyTuple_Check(value)) {
-    return argument_address(call, index);
+  if (PyLong_Check(value)) { /* "flip(1)": as an address, with a count of 0, it would do nothing */
+    PyErr_Format(PyExc_TypeError, "a list is expected, not %R", value);
+    argument_failed(call, index);
+    return NULL;
   }
+  if (!PyList_Check(value) && !PyTuple_Check(value)) return argument_address(call, index);
   *count = (size_t)PySequence_Size(value);
   char *list = room(call, (*count + 1) * bytes); /* lists that end with NULL do */
   PyObject *keep = keeper(call);
