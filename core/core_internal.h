@@ -381,6 +381,7 @@ struct BurnDevice {
   atomic_bool closing;          /* another thread wants the two counts to be one */
   pthread_mutex_t live_mutex;
   struct BurnGuard *live; /* all handles of the device, where guards are on */
+  atomic_uint gradients;  /* BurnGradients that are not dropped; their tensors have no handles */
 };
 
 /* True if this thread is the device's home and may count on the side (device.c); it then says burn__home_exit. */

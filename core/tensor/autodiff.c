@@ -142,6 +142,7 @@ static BurnStatus walk(const BurnTensor *root, bool create_graph, BurnGradients 
   result->device = root->device;
   result->have_graph = create_graph;
   burn__device_retain(result->device);
+  atomic_fetch_add_explicit(&result->device->gradients, 1, memory_order_relaxed);
   *gradients = result;
   return BURN_OK;
 }
@@ -209,6 +210,7 @@ BurnTensor *burn_grad_remove(const BurnTensor *x, BurnGradients *gradients) { re
 void burn_gradients_drop(BurnGradients *gradients) {
   if (!gradients || !burn__work_enter()) return;
   interface_of(gradients->device)->gradients_release(gradients->device->autodiff_interface.self, gradients->set);
+  atomic_fetch_sub_explicit(&gradients->device->gradients, 1, memory_order_relaxed);
   burn__device_release(gradients->device);
   burn__small_free(gradients, sizeof *gradients);
   burn__work_leave();

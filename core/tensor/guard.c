@@ -241,6 +241,9 @@ static void print_live(const BurnDevice *device, Group *groups, size_t count) {
 
 void burn__guard_report_live(BurnDevice *device) {
   size_t count = 0;
+  const unsigned gradients = atomic_load_explicit(&device->gradients, memory_order_relaxed);
+  if (gradients > 0 && burn__is_guarded())
+    fprintf(stderr, "burn: device '%s' closed with %u BurnGradients not dropped\n", device->name, gradients);
   pthread_mutex_lock(&device->live_mutex);
   for (const BurnGuard *guard = device->live; guard; guard = guard->next) count++;
   if (count > 0)

@@ -40,8 +40,8 @@ BURN_API BURN_USE_RESULT BurnDevice *burn_device_open_training(const char *stack
 BURN_API BURN_USE_RESULT BurnStatus burn_device_status(const BurnDevice *device);
 
 /* Closes a device; NULL is allowed. Tensors that are still alive keep what they need; guards (burn_set_guards) list
- * them on stderr with op, shape and the place in the program that made each. Devices from burn_device_inner go with
- * their owner. */
+ * them on stderr with op, shape and the place in the program that made each, and count BurnGradients that are not
+ * dropped. Devices from burn_device_inner go with their owner. */
 BURN_API void burn_device_close(BurnDevice *device);
 
 /* "autodiff<ndarray>": the stack as it was built. Lives as long as the device. */

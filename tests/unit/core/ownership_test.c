@@ -312,6 +312,24 @@ static void test_a_long_list_is_grouped_and_cut(void **state) {
   for (int i = 0; i < 64; i++) burn_drop(forgotten[i]);
 }
 
+static BurnGradients *forgotten_gradients;
+
+static void close_with_gradients(void) {
+  BurnDevice *own = burn_device_open_training("ndarray");
+  BurnTensor *x = burn_require_grad(burn_ones(own, BURN_SHAPE(4), BURN_DTYPE_F32));
+  assert_true(burn_backward(burn_sum(burn_square(burn_clone(x))), &forgotten_gradients) == BURN_OK);
+  burn_drop(x);
+  burn_device_close(own);
+}
+
+static void test_forgotten_gradients_are_told(void **state) {
+  (void)state;
+  char *text = stderr_of(close_with_gradients);
+  assert_string_equal(text, "burn: device 'autodiff<ndarray>' closed with 1 BurnGradients not dropped\n");
+  free(text);
+  burn_gradients_drop(forgotten_gradients);
+}
+
 static void close_clean(void) {
   BurnDevice *own = burn_device_open_training("ndarray");
   BurnTensor *x = burn_require_grad(burn_ones(own, BURN_SHAPE(4), BURN_DTYPE_F32));
@@ -344,6 +362,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_dropping_twice_is_logged, open_device, close_device),
       cmocka_unit_test(test_forgotten_tensors_are_listed),
       cmocka_unit_test(test_a_long_list_is_grouped_and_cut),
+      cmocka_unit_test(test_forgotten_gradients_are_told),
       cmocka_unit_test(test_a_clean_close_is_silent),
   };
   const struct CMUnitTest undecided[] = {cmocka_unit_test(test_the_choice)};
