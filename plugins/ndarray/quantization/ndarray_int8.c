@@ -185,6 +185,17 @@ static const int8_t *rows_in_place(const Run *run, int64_t product, int64_t j, i
   return *step <= DIRECT_BYTES ? rows : NULL;
 }
 
+/* True if `direct` can take ND_INT8_WIDE panels from column j on: of one row, whose numbers and results follow each other. */
+static bool is_wide(const Run *run, int64_t product, int64_t j, int64_t items) {
+  const NdInt8Job *job = run->job;
+  const int64_t columns = ND_INT8_WIDE * ND_INT8_COLUMNS;
+  int64_t step = 0, other = 0, c_step = 0;
+  if (job->m != 1 || items < ND_INT8_WIDE || job->n - j < columns) return false;
+  const int8_t *first = job->rows(job, product, j, &step);
+  const int8_t *last = job->rows(job, product, j + columns - ND_INT8_COLUMNS, &other);
+  return last == first + columns - ND_INT8_COLUMNS && step == other && job->place(job, product, j, columns, &c_step);
+}
+
 static void BURN_API_CALL run_pieces(void *context, int64_t begin, int64_t end) {
   Run *run = (Run *)context;
   const NdInt8Job *job = run->job;
@@ -194,12 +205,17 @@ static void BURN_API_CALL run_pieces(void *context, int64_t begin, int64_t end) 
     atomic_store_explicit(&run->out_of_memory, true, memory_order_relaxed);
     return;
   }
-  for (int64_t item = begin; item < end; item++) {
+  for (int64_t item = begin, next = 0; item < end; item = next) {
     const int64_t which = item / run->blocks, product = which / run->panels, j = which % run->panels * ND_INT8_COLUMNS;
     const int64_t i = item % run->blocks * run->block_rows;
     NdInt8Tile first = tile_of(run, product, j);
     int64_t step = 0;
     const int8_t *rows = rows_in_place(run, product, j, &step);
+    next = item + 1;
+    if (rows && is_wide(run, product, j, end - item)) {
+      next = item + ND_INT8_WIDE;
+      first.columns = ND_INT8_WIDE * ND_INT8_COLUMNS;
+    }
     if (!rows && held != which) pack_panel(run, product, j, panel);
     held = which;
     first.b = rows ? (const uint8_t *)rows : panel;

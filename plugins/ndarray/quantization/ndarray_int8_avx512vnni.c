@@ -68,7 +68,10 @@ static void pack(const int8_t *b, int64_t step, int64_t terms, uint8_t *to) {
 
 /* -- B where it lies -------------------------------------------------------------------------- */
 
-enum { AHEAD = 24 }; /* rows of B that are fetched ahead: they are too far apart for the processor to foresee */
+enum {
+  AHEAD = 24,
+  WIDE_AHEAD = 16
+}; /* rows of B that are fetched ahead: they are too far apart for the processor to foresee */
 
 ND_INLINE void direct_segment(const int rows, const int8_t *a, int64_t a_row, const int8_t *b, int64_t step,
                               int64_t terms, Sums sums[ND_INT8_ROWS][VECTORS]) {
@@ -100,7 +103,51 @@ ND_INLINE void direct_of(const int rows, const NdInt8Tile *t) {
   }
 }
 
-static void direct(const NdInt8Tile *t) { BY_ROWS(direct_of, t) }
+/* One row of A by neighbouring panels, whose lines of B follow each other: those of one panel alone would push each other
+ * out of the first cache where rows of B are a power of two apart. */
+ND_INLINE void wide_segment(const int8_t *a, const int8_t *b, int64_t step, int64_t terms,
+                            Sums sums[ND_INT8_WIDE][VECTORS]) {
+  int8_t rest[ND_INT8_ROWS][UNIT];
+  Sums x[VECTORS];
+  int64_t p = 0;
+  for (; p + UNIT <= terms; p += UNIT, b += UNIT * step) {
+    ND_UNROLL for (int w = 0; w < ND_INT8_WIDE; w++) {
+      const int8_t *from = b + w * ND_INT8_COLUMNS;
+      ND_UNROLL for (int i = 0; i < UNIT; i++) ND_PREFETCH(from + (WIDE_AHEAD + i) * step);
+      load_rows(from, step, UNIT, x);
+      add_unit(1, a + p, 0, x, &sums[w]);
+    }
+  }
+  if (p == terms) return;
+  copy_rest(1, a + p, 0, terms - p, rest);
+  ND_UNROLL for (int w = 0; w < ND_INT8_WIDE; w++) {
+    load_rows(b + w * ND_INT8_COLUMNS, step, terms - p, x);
+    add_unit(1, rest[0], UNIT, x, &sums[w]);
+  }
+}
+
+static void wide(const NdInt8Tile *t) {
+  float parts[ND_INT8_WIDE][PASS];
+  ND_UNROLL for (int w = 0; w < ND_INT8_WIDE; w++) clear_parts(1, &parts[w]);
+  for (int64_t s = 0; s < t->segments; s++) {
+    Sums sums[ND_INT8_WIDE][VECTORS];
+    ND_UNROLL for (int w = 0; w < ND_INT8_WIDE; w++) clear_sums(1, t, s, &sums[w]);
+    wide_segment((const int8_t *)t->a + s * t->a_segment, (const int8_t *)t->b + s * t->segment * t->b_segment,
+                 t->b_segment, nd_min(t->segment, t->terms - s * t->segment), sums);
+    ND_UNROLL for (int w = 0; w < ND_INT8_WIDE; w++) {
+      turn_quarters(sums[w]);
+      finish_segment(1, t, s, w * ND_INT8_COLUMNS, &sums[w], &parts[w]);
+    }
+  }
+}
+
+static void direct(const NdInt8Tile *t) {
+  if (t->columns > ND_INT8_COLUMNS) {
+    wide(t);
+    return;
+  }
+  BY_ROWS(direct_of, t)
+}
 
 static int32_t sum(const int8_t *a, int64_t count) {
   __m512i sums = _mm512_setzero_si512();

@@ -106,6 +106,11 @@ static void sizes_and_extremes(void) {
   for (int l = LOWEST; l <= MIXED; l++)
     for (int r = LOWEST; r <= MIXED; r++) check_product(&(Product){(Values)l, (Values)r, 9, 1027, 71}, 1, 1);
   check_product(&(Product){RANDOM, RANDOM, 150, 300, 200}, 0.37f, 0.011f);
+  /* One row by several panels at once, and what is left of them. */
+  for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
+    check_product(&(Product){RANDOM, RANDOM, 1, sizes[t], 256}, 0.37f, 0.011f);
+    check_product(&(Product){RANDOM, RANDOM, 1, sizes[t], 650}, 0.37f, 0.011f);
+  }
 }
 
 /* 131,072 terms of -128 * -128 are 2^31, one more than i32 holds; then as many that are not a multiple of anything. */
@@ -113,6 +118,7 @@ static void many_terms(void) {
   static const Values kinds[] = {LOWEST, HIGHEST};
   for (int i = 0; i < 2; i++) {
     check_product(&(Product){kinds[i], LOWEST, 1, 65536, 64}, 1, 1);
+    check_product(&(Product){kinds[i], LOWEST, 1, 65537, 256}, 1, 1);
     check_product(&(Product){kinds[i], LOWEST, 7, 131071, 3}, 1, 1);
     check_product(&(Product){LOWEST, kinds[i], 7, 131072, 66}, 1, 1);
   }
