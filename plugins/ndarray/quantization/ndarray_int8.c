@@ -180,12 +180,13 @@ static void multiply(const Run *run, int64_t product, int64_t j, const NdInt8Til
 /* Rows of B, if this panel is better read where it lies. */
 static const int8_t *rows_in_place(const Run *run, int64_t product, int64_t j, int64_t *step) {
   const NdInt8Job *job = run->job;
-  if (!run->loops->direct || job->m > ND_INT8_ROWS || job->n - j < ND_INT8_COLUMNS) return NULL;
+  if (!run->loops->direct || job->m > run->loops->direct_rows || job->n - j < ND_INT8_COLUMNS) return NULL;
   const int8_t *rows = job->rows(job, product, j, step);
   return *step <= DIRECT_BYTES ? rows : NULL;
 }
 
-/* True if `direct` can take ND_INT8_WIDE panels from column j on: of one row, whose numbers and results follow each other. */
+/* True if `direct` can take ND_INT8_WIDE panels from column j on: of one row, whose numbers and results follow each
+ * other. */
 static bool is_wide(const Run *run, int64_t product, int64_t j, int64_t items) {
   const NdInt8Job *job = run->job;
   const int64_t columns = ND_INT8_WIDE * ND_INT8_COLUMNS;

@@ -45,8 +45,10 @@ typedef struct NdInt8Loops {
   /* `terms` rows of 64 numbers, `step` apart, as units of a panel; terms that are missing in the last count as 0. */
   void (*pack)(const int8_t *b, int64_t step, int64_t terms, uint8_t *to);
   void (*tile)(const NdInt8Tile *tile);
-  /* The same with B where it lies, for few rows; NULL where packing is as good. */
+  /* The same with B where it lies, for up to direct_rows rows of A in all; NULL where packing is as good. Of one row it
+   * takes up to ND_INT8_WIDE panels at once, whose columns follow each other. */
   void (*direct)(const NdInt8Tile *tile);
+  int64_t direct_rows;
   int32_t (*sum)(const int8_t *a, int64_t count);
   void (*widen)(const int8_t *a, int64_t count, int16_t *to); /* and zeros up to a whole unit */
 } NdInt8Loops;

@@ -29,6 +29,15 @@ static void store_first(float *to, __m256 x, int64_t count) {
   memcpy(to, lanes, (size_t)count * sizeof *to);
 }
 
+/* Of two rows, number by number by turns. */
+ND_INLINE void load_rows(const int8_t *b, int64_t step, int64_t terms, __m256i x[VECTORS]) {
+  const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)b);
+  const __m128i second = terms > 1 ? _mm_loadu_si128((const __m128i *)(const void *)(b + step)) : _mm_setzero_si128();
+  x[0] = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second));
+  x[1] = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second));
+}
+#define LOAD_ROWS(b, step, terms, x) load_rows(b, step, terms, x)
+
 #include "ndarray_int8_isa.inc"
 
 /* Two rows, number by number by turns. */
@@ -54,4 +63,5 @@ static void widen(const int8_t *a, int64_t count, int16_t *to) {
   for (; i % ND_INT8_UNIT != 0; i++) to[i] = 0;
 }
 
-const NdInt8Loops nd_int8_avx2 = {.name = "avx2", .widens = true, .pack = pack, .tile = tile, .widen = widen};
+const NdInt8Loops nd_int8_avx2 = {
+    .name = "avx2", .widens = true, .pack = pack, .tile = tile, .direct = direct_row, .direct_rows = 1, .widen = widen};

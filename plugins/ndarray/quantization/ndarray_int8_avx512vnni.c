@@ -103,8 +103,8 @@ ND_INLINE void direct_of(const int rows, const NdInt8Tile *t) {
   }
 }
 
-/* One row of A by neighbouring panels, whose lines of B follow each other: those of one panel alone would push each other
- * out of the first cache where rows of B are a power of two apart. */
+/* One row of A by neighbouring panels, whose lines of B follow each other: those of one panel alone would push each
+ * other out of the first cache where rows of B are a power of two apart. */
 ND_INLINE void wide_segment(const int8_t *a, const int8_t *b, int64_t step, int64_t terms,
                             Sums sums[ND_INT8_WIDE][VECTORS]) {
   int8_t rest[ND_INT8_ROWS][UNIT];
@@ -158,5 +158,10 @@ static int32_t sum(const int8_t *a, int64_t count) {
   return _mm512_reduce_add_epi32(sums);
 }
 
-const NdInt8Loops nd_int8_avx512vnni = {
-    .name = "avx512-vnni", .is_shifted = true, .pack = pack, .tile = tile, .direct = direct, .sum = sum};
+const NdInt8Loops nd_int8_avx512vnni = {.name = "avx512-vnni",
+                                        .is_shifted = true,
+                                        .pack = pack,
+                                        .tile = tile,
+                                        .direct = direct,
+                                        .direct_rows = ND_INT8_ROWS,
+                                        .sum = sum};

@@ -28,8 +28,6 @@ static void store_first(float *to, __m256 x, int64_t count) {
   memcpy(to, lanes, (size_t)count * sizeof *to);
 }
 
-#include "ndarray_int8_isa.inc"
-
 /* Row p plus 128; 0 where there is none. */
 ND_INLINE __m128i row_of(const int8_t *b, int64_t step, int64_t terms, int64_t p) {
   if (p >= terms) return _mm_setzero_si128();
@@ -38,20 +36,25 @@ ND_INLINE __m128i row_of(const int8_t *b, int64_t step, int64_t terms, int64_t p
 }
 
 /* Four rows, 16 columns: the four numbers of a column side by side. */
-ND_INLINE void pack_unit(const int8_t *b, int64_t step, int64_t terms, uint8_t *to) {
+ND_INLINE void load_rows(const int8_t *b, int64_t step, int64_t terms, __m256i x[VECTORS]) {
   const __m128i x0 = row_of(b, step, terms, 0), x1 = row_of(b, step, terms, 1);
   const __m128i x2 = row_of(b, step, terms, 2), x3 = row_of(b, step, terms, 3);
   const __m128i low = _mm_unpacklo_epi8(x0, x1), high = _mm_unpackhi_epi8(x0, x1);
   const __m128i low2 = _mm_unpacklo_epi8(x2, x3), high2 = _mm_unpackhi_epi8(x2, x3);
-  _mm_storeu_si128((__m128i *)(void *)to, _mm_unpacklo_epi16(low, low2));
-  _mm_storeu_si128((__m128i *)(void *)(to + 16), _mm_unpackhi_epi16(low, low2));
-  _mm_storeu_si128((__m128i *)(void *)(to + 32), _mm_unpacklo_epi16(high, high2));
-  _mm_storeu_si128((__m128i *)(void *)(to + 48), _mm_unpackhi_epi16(high, high2));
+  x[0] = _mm256_set_m128i(_mm_unpackhi_epi16(low, low2), _mm_unpacklo_epi16(low, low2));
+  x[1] = _mm256_set_m128i(_mm_unpackhi_epi16(high, high2), _mm_unpacklo_epi16(high, high2));
 }
+#define LOAD_ROWS(b, step, terms, x) load_rows(b, step, terms, x)
+
+#include "ndarray_int8_isa.inc"
 
 static void pack(const int8_t *b, int64_t step, int64_t terms, uint8_t *to) {
   for (int64_t p = 0; p < terms; p += UNIT, b += UNIT * step) {
-    for (int j = 0; j < ND_INT8_COLUMNS; j += 16, to += 64) pack_unit(b + j, step, nd_min(terms - p, UNIT), to);
+    for (int j = 0; j < ND_INT8_COLUMNS; j += PASS, to += UNIT * PASS) {
+      __m256i x[VECTORS];
+      load_rows(b + j, step, nd_min(terms - p, UNIT), x);
+      ND_UNROLL for (int v = 0; v < VECTORS; v++) _mm256_storeu_si256((__m256i *)(void *)(to + 32 * v), x[v]);
+    }
   }
 }
 
@@ -66,4 +69,10 @@ static int32_t sum(const int8_t *a, int64_t count) {
   return total;
 }
 
-const NdInt8Loops nd_int8_avxvnni = {.name = "avx-vnni", .is_shifted = true, .pack = pack, .tile = tile, .sum = sum};
+const NdInt8Loops nd_int8_avxvnni = {.name = "avx-vnni",
+                                     .is_shifted = true,
+                                     .pack = pack,
+                                     .tile = tile,
+                                     .direct = direct_row,
+                                     .direct_rows = 1,
+                                     .sum = sum};
