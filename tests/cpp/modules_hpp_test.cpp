@@ -342,6 +342,10 @@ static void test_data() {
   EXPECT(seen == 3 && sum == 45);
   for (train::Batch batch : loader.epoch(device, 1)) /* left early */
     if (batch.index() == 0) break;
+  std::size_t kept = 0;
+  for (train::Batch batch : train::Loader(items, {2}).epoch(device, 1))
+    kept += batch.item_count(); /* nobody else has it */
+  EXPECT(kept == 5);
   const train::Dataset squares =
       train::Dataset::from({{"x", BURN_DTYPE_F32, {}}}, 4, [](std::size_t index, void *const *columns) {
         if (index == 3) throw std::runtime_error("no item");

@@ -602,10 +602,12 @@ class Batch {
   BurnBatch *batch_;
 };
 
-/* The batches of an epoch, for a loop over them. A failure of the dataset throws where the next batch would begin. */
+/* The batches of an epoch, for a loop over them; their loader lives as long. A failure of the dataset throws where the
+ * next batch would begin. */
 class Batches {
  public:
-  explicit Batches(BurnBatches *handle) : handle_(handle) {}
+  explicit Batches(BurnBatches *handle, std::shared_ptr<BurnLoader> loader = nullptr)
+      : loader_(std::move(loader)), handle_(handle) {}
   Batches(const Batches &) = delete;
   Batches &operator=(const Batches &) = delete;
   ~Batches() {
@@ -636,6 +638,7 @@ class Batches {
   void advance() {
     if (!burn_batches_next(handle_, &batch_)) check(burn_batches_stop(std::exchange(handle_, nullptr)));
   }
+  std::shared_ptr<BurnLoader> loader_;
   BurnBatches *handle_;
   BurnBatch batch_ = {};
 };
@@ -654,24 +657,24 @@ struct LoaderConfig {
 /* Batches of a dataset as tensors. */
 class Loader {
  public:
-  Loader(const Dataset &dataset, const LoaderConfig &config) : handle_(nullptr, burn_loader_destroy) {
+  Loader(const Dataset &dataset, const LoaderConfig &config) {
     const BurnLoaderConfig given = {
         config.batch_size,         config.shuffle, config.seed, config.workers, config.prefetch, config.drop_last,
         {config.skip_bad, nullptr}};
     BurnStatus status = BURN_OK;
-    handle_.reset(burn_loader_create(dataset.shared(), &given, &status));
+    handle_.reset(burn_loader_create(dataset.shared(), &given, &status), burn_loader_destroy);
     check(status);
   }
   /* Epoch `epoch`, from 1, beginning at a batch; one at a time. */
   Batches epoch(const Device &device, std::size_t epoch, std::size_t first_batch = 0) {
-    return Batches(burn_loader_start(get(), device, epoch, first_batch));
+    return Batches(burn_loader_start(get(), device, epoch, first_batch), handle_);
   }
   std::size_t batch_count() const { return burn_loader_batch_count(get()); }
   std::size_t item_count() const { return burn_loader_item_count(get()); }
   BurnLoader *get() const noexcept { return handle_.get(); }
 
  private:
-  std::unique_ptr<BurnLoader, void (*)(BurnLoader *)> handle_;
+  std::shared_ptr<BurnLoader> handle_; /* with the batches of an epoch */
 };
 
 }  // namespace burn::train
