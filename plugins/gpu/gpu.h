@@ -398,6 +398,12 @@ BurnStatus burn__gpu_kernel(Gpu *gpu, const GpuKernelKey *key, const char *defin
 #define GPU_FAST_MATH "#define BURN_FAST_MATH 1\n"
 static inline bool burn__gpu_is_half(BurnDType dtype) { return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16; }
 
+/* What a function is, for people: the last op and the kernel's text, with its variant or what it joins; or the steps of
+ * a fused body. NULL: a kernel of a pack. */
+void burn__gpu_describe(Gpu *gpu, const GpuFunction *function, char *text, size_t bytes);
+/* False if no fused body has that function. */
+bool burn__gpu_fused_describe(Gpu *gpu, const GpuFunction *function, char *text, size_t bytes);
+
 /* The whole source of a kernel, to be freed with host->free(.., *bytes). */
 char *burn__gpu_source(const BurnHost *host, const GpuKernelKey *key, const char *definition, uint64_t *bytes);
 

@@ -105,6 +105,26 @@ static BurnStatus use_program(Gpu *gpu, char *text, uint64_t bytes, bool is_sing
   return BURN_OK;
 }
 
+/* Says what a new program is made of. */
+static void name_program(const Gpu *gpu, const BurnFusedKernel *kernel, GpuFusedProgram *program) {
+  size_t used = 0;
+  if (program->steps[0]) return;
+  for (uint32_t i = 0; i < kernel->body.step_count && used < sizeof program->steps; i++) {
+    const char *name = gpu->host->op_info(kernel->body.steps[i].op)->name;
+    const int length = snprintf(program->steps + used, sizeof program->steps - used, "%s%s", i > 0 ? " " : "", name);
+    used += length > 0 ? (size_t)length : 0;
+  }
+}
+
+bool burn__gpu_fused_describe(Gpu *gpu, const GpuFunction *function, char *text, size_t bytes) {
+  (void)pthread_mutex_lock(&gpu->fused.mutex);
+  const GpuFusedProgram *program = gpu->fused.first;
+  while (program && program->functions[0] != function && program->functions[1] != function) program = program->next;
+  if (program) (void)snprintf(text, bytes, "fused: %s", program->steps);
+  (void)pthread_mutex_unlock(&gpu->fused.mutex);
+  return program != NULL;
+}
+
 void burn__gpu_fused_destroy(Gpu *gpu) {
   for (GpuFusedProgram *program = gpu->fused.first, *next = NULL; program; program = next) {
     next = program->next;
@@ -137,6 +157,7 @@ static BurnStatus make_variant(Gpu *gpu, BurnFusedKernel *kernel, const GpuFused
     gpu->host->free(variant, sizeof *variant);
     return status;
   }
+  name_program(gpu, kernel, variant->program);
   atomic_store_explicit(&kernel->variants, variant, memory_order_release);
   *out = variant;
   return BURN_OK;

@@ -68,6 +68,7 @@ typedef struct GpuFusedProgram {
   uint32_t users; /* variants */
   GpuModule *module;
   GpuFunction *functions[2]; /* kernel, kernel_last */
+  char steps[64];            /* the ops of the body that it was made for, as many as fit */
 } GpuFusedProgram;
 
 /* A way to run a body. */

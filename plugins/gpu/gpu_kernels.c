@@ -232,3 +232,32 @@ BurnStatus burn__gpu_kernel(Gpu *gpu, const GpuKernelKey *key, const char *defin
   (void)pthread_mutex_unlock(&kernels->mutex);
   return status;
 }
+
+/* -- for people ------------------------------------------------------------------------------- */
+
+static const Slot *slot_of(const GpuKernels *kernels, const GpuFunction *function) {
+  for (uint32_t i = 0; i < SLOTS; i++) {
+    const Slot *slot = &kernels->slots[i];
+    if (!atomic_load_explicit(&slot->module, memory_order_acquire)) continue;
+    for (uint32_t e = 0; e < ENTRIES; e++)
+      if (slot->functions[e] == function) return slot;
+  }
+  return NULL;
+}
+
+void burn__gpu_describe(Gpu *gpu, const GpuFunction *function, char *text, size_t bytes) {
+  static const char *const names[] = {
+#define GPU_TEXT(KEY, name) #name,
+#include "texts.def"
+#undef GPU_TEXT
+  };
+  const uint32_t last = atomic_load(&gpu->recent[(atomic_load(&gpu->submitted) - 1) % GPU_RECENT_OPS]);
+  const BurnOpInfo *info = last ? gpu->host->op_info(last) : NULL;
+  const char *op = info ? info->name : "";
+  const Slot *slot = function ? slot_of(gpu->kernels, function) : NULL;
+  if (slot) {
+    (void)snprintf(text, bytes, "%s: %s %u", op, names[slot->key.text], slot->key.variant);
+  } else if (!function || !burn__gpu_fused_describe(gpu, function, text, bytes)) {
+    (void)snprintf(text, bytes, "%s: %s", op, function ? "?" : "kernel pack");
+  }
+}

@@ -74,16 +74,20 @@ static BurnStatus read_clock(Vulkan *vulkan, const Event *event, uint64_t *ticks
                             "time of an event");
 }
 
-/* The queue's clock has so many bits, and goes round. */
+/* The clock has so many bits, and goes round. */
+double burn__vulkan_seconds(const Vulkan *vulkan, uint64_t begin, uint64_t end) {
+  const uint32_t unused = 64u - vulkan->caps.timestamp_bits;
+  const int64_t ticks = (int64_t)((end - begin) << unused) >> unused;
+  return (double)ticks * vulkan->caps.timestamp_seconds;
+}
+
 BurnStatus burn__vulkan_event_elapsed(Gpu *gpu, BurnEvent *first, BurnEvent *second, double *seconds) {
   Vulkan *vulkan = vulkan_of(gpu);
   uint64_t begin = 0, end = 0;
   BurnStatus status = read_clock(vulkan, event_of(first), &begin);
   if (status == BURN_OK) status = read_clock(vulkan, event_of(second), &end);
   if (status != BURN_OK) return status;
-  const uint32_t unused = 64u - vulkan->caps.timestamp_bits;
-  const int64_t ticks = (int64_t)((end - begin) << unused) >> unused;
-  *seconds = (double)ticks * vulkan->caps.timestamp_seconds;
+  *seconds = burn__vulkan_seconds(vulkan, begin, end);
   return BURN_OK;
 }
 

@@ -31,6 +31,7 @@ typedef struct VulkanMemory VulkanMemory;       /* vulkan_memory.c */
 typedef struct VulkanQueue VulkanQueue;         /* vulkan_queue.c */
 typedef struct VulkanTransfers VulkanTransfers; /* vulkan_transfer.c */
 typedef struct VulkanWarm VulkanWarm;           /* vulkan_warm.c */
+typedef struct VulkanProfile VulkanProfile;     /* vulkan_profile.c */
 
 /* Which products go by matrices of subgroups: none, those that gain by it, all. */
 typedef enum VulkanMatrices { VULKAN_MATRICES_NEVER, VULKAN_MATRICES_AUTO, VULKAN_MATRICES_ALWAYS } VulkanMatrices;
@@ -53,6 +54,7 @@ typedef struct VulkanSettings {
   uint32_t matrix_tile; /* 0: auto; else that of plugins/gpu/gpu_matrices.c + 1 */
   uint32_t precision;   /* GpuPrecision */
   uint32_t warm_up;     /* VulkanWarmUp */
+  bool profile;         /* kernels are timed, and steps not replayed */
   char dump[512];       /* folder; "": none */
 } VulkanSettings;
 
@@ -71,6 +73,7 @@ typedef struct Vulkan {
   VulkanQueue *queue;
   VulkanTransfers *transfers;
   VulkanWarm *warm;          /* NULL: kernels are compiled when they are needed */
+  VulkanProfile *profile;    /* NULL: kernels are not timed */
   GpuWork *recorded;         /* of the thread that alone is inside; NULL: nobody records */
   _Atomic uint64_t barriers; /* put so far, by number */
   VulkanBuffer complaint;    /* where kernels say what was wrong */
@@ -113,6 +116,8 @@ BurnStatus burn__vulkan_event_query(Gpu *gpu, BurnEvent *event, bool *done);
 BurnStatus burn__vulkan_event_wait(Gpu *gpu, BurnEvent *event);
 void burn__vulkan_event_release(Gpu *gpu, BurnEvent *event);
 BurnStatus burn__vulkan_event_elapsed(Gpu *gpu, BurnEvent *first, BurnEvent *second, double *seconds);
+/* From one reading of the queue's clock to another. */
+double burn__vulkan_seconds(const Vulkan *vulkan, uint64_t begin, uint64_t end);
 
 extern const BurnDeviceInterface burn__vulkan_device_interface;
 
@@ -171,8 +176,9 @@ typedef struct VulkanDispatch {
   uint32_t bytes;
   uint32_t group_count;
   bool in_push_constants;
-  bool is_whole;             /* the parameters are all push constants that there are */
-  const GpuTouched *touched; /* NULL: any memory */
+  bool is_whole;               /* the parameters are all push constants that there are */
+  const GpuTouched *touched;   /* NULL: any memory */
+  const GpuFunction *function; /* NULL: of a kernel pack */
 } VulkanDispatch;
 /* Into the queue, or into what is recorded. */
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch);
@@ -292,6 +298,22 @@ void burn__vulkan_cache_write(const Vulkan *vulkan, uint64_t number, const char 
                               size_t bytes);
 /* The program, the build of the plugin and the device's arithmetic as a number. */
 uint64_t burn__vulkan_cache_identity(const Vulkan *vulkan);
+
+/* -- vulkan_profile.c ------------------------------------------------------------------------- */
+
+/* Batches of the queue, by whose numbers the functions below know them. */
+enum { VULKAN_BATCHES = 16 };
+
+/* Kernels are timed from here on, if option profile asks for it; failures leave what close ends. */
+BurnStatus burn__vulkan_profile_open(Vulkan *vulkan);
+/* With all work done: tells on stderr what took how long. */
+void burn__vulkan_profile_close(Vulkan *vulkan);
+/* A batch begins, whose last work is done. With the queue's mutex, as the two that follow. */
+void burn__vulkan_profile_begin(Vulkan *vulkan, uint32_t number, VkCommandBuffer commands);
+/* True if the dispatch that follows is timed: then `after` comes behind it. */
+bool burn__vulkan_profile_before(Vulkan *vulkan, uint32_t number, const VulkanDispatch *dispatch,
+                                 VkCommandBuffer commands);
+void burn__vulkan_profile_after(Vulkan *vulkan, uint32_t number, VkCommandBuffer commands);
 
 /* -- vulkan_warm.c ---------------------------------------------------------------------------- */
 

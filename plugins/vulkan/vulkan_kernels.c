@@ -284,7 +284,8 @@ BurnStatus burn__vulkan_launch_axes(Vulkan *vulkan, const GpuFunction *function,
                                    .groups = {groups[0], groups[1], groups[2]},
                                    .parameters = parameters,
                                    .bytes = (uint32_t)bytes,
-                                   .in_push_constants = function->in_push_constants};
+                                   .in_push_constants = function->in_push_constants,
+                                   .function = function};
   return burn__vulkan_dispatch(vulkan, &dispatch);
 }
 
@@ -303,6 +304,7 @@ BurnStatus burn__vulkan_launch(Gpu *gpu, GpuFunction *function, uint32_t groups,
                                    .bytes = (uint32_t)bytes,
                                    .group_count = groups,
                                    .in_push_constants = function->in_push_constants,
-                                   .touched = burn__gpu_touched(gpu)};
+                                   .touched = burn__gpu_touched(gpu),
+                                   .function = function};
   return burn__vulkan_dispatch(vulkan_of(gpu), &dispatch);
 }

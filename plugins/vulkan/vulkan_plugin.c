@@ -20,6 +20,8 @@
   X(CACHE, "cache", "true|false", "true", 0, "keep the driver's compiled kernels on disk")                         \
   X(WARM_UP, "warm_up", "never|auto|always", "auto", BURN_OPTION_HARMLESS,                                         \
     "whether a thread compiles what the program used before, from when the device is opened on; auto: on GPUs")    \
+  X(PROFILE, "profile", "true|false", "false", BURN_OPTION_HARMLESS,                                               \
+    "tell at the end how long each kernel took; steps are not replayed meanwhile")                                 \
   X(DUMP, "dump", "path", "", 0, "a folder that gets each kernel: <hash>.spv and its source <hash>.cu")            \
   X(SUBGROUPS, "subgroups", "true|false", "true", BURN_OPTION_HARMLESS,                                            \
     "false: warps in shared memory, as on devices without subgroups of 32")                                        \
@@ -89,6 +91,7 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   if (status == BURN_OK) status = burn_common_number(&given, OPTION_WAIT, &settings->wait_seconds);
   if (status == BURN_OK) status = burn_common_truth(&given, OPTION_CACHE, &settings->cache);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_WARM_UP, &settings->warm_up);
+  if (status == BURN_OK) status = burn_common_truth(&given, OPTION_PROFILE, &settings->profile);
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_BARRIERS, &barriers);
   settings->all_barriers = barriers == 1;
   if (status == BURN_OK) status = burn_common_word(&given, OPTION_KERNELS, &kernels);
@@ -141,7 +144,9 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
                                              {BURN_FUSED_INTERFACE, &burn__gpu_fused_interface},
                                              {BURN_MIXED_INTERFACE, &burn__gpu_mixed_interface},
                                              {BURN_REPLAY_INTERFACE, &burn__gpu_replay_interface}};
-  return burn_common_offer(rows, sizeof rows / sizeof rows[0], name, min_version, self, out);
+  const Vulkan *vulkan = self;
+  const size_t count = sizeof rows / sizeof rows[0] - (vulkan->settings.profile ? 1 : 0); /* without replay */
+  return burn_common_offer(rows, count, name, min_version, self, out);
 }
 
 /* Ends what open has made, as far as it got. A device that does not answer may still be at work: what it works with
@@ -151,6 +156,7 @@ static void BURN_API_CALL close_device(void *self) {
   if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
   if (vulkan->device) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
   burn__vulkan_warm_close(vulkan);
+  burn__vulkan_profile_close(vulkan);
   burn__gpu_end(&vulkan->gpu);
   burn__vulkan_device_close(vulkan);
   vulkan->gpu.host->free(vulkan, sizeof *vulkan);
@@ -185,6 +191,7 @@ static BurnStatus start(Vulkan *vulkan) {
   if (status == BURN_OK) status = burn__vulkan_selftest(vulkan);
   vulkan->gpu.emulates_warps = !vulkan->target.has_warps;
   if (status == BURN_OK) status = burn__vulkan_try_matrices(vulkan);
+  if (status == BURN_OK) status = burn__vulkan_profile_open(vulkan);
   if (status == BURN_OK) burn__vulkan_warm_open(vulkan);
   return status;
 }

@@ -7,14 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-  BATCHES = 16,
-  FIRST_WEIGHT = 8,
-  MOST_WEIGHT = 64,
-  MOST_OF_DISCRETE = 256,
-  RING_BYTES = 16 << 20,
-  ALIGNMENT = 16
-};
+enum { FIRST_WEIGHT = 8, MOST_WEIGHT = 64, MOST_OF_DISCRETE = 256, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
 
 typedef struct Batch {
   VkCommandPool pool;
@@ -41,7 +34,7 @@ struct VulkanQueue {
   pthread_mutex_t mutex;
   VkQueue handle;
   VkSemaphore timeline;
-  Batch batches[BATCHES];
+  Batch batches[VULKAN_BATCHES];
   uint32_t current;            /* the batch that is recorded */
   bool is_open;                /* it has been begun */
   uint32_t weight;             /* of what it has */
@@ -93,7 +86,7 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan) {
   vulkan->queue = queue;
   vulkan->calls.GetDeviceQueue(vulkan->device, vulkan->caps.family, 0, &queue->handle);
   VkResult result = make_timeline(vulkan, &queue->timeline);
-  for (uint32_t i = 0; i < BATCHES && result == VK_SUCCESS; i++) result = make_batch(vulkan, &queue->batches[i]);
+  for (uint32_t i = 0; i < VULKAN_BATCHES && result == VK_SUCCESS; i++) result = make_batch(vulkan, &queue->batches[i]);
   if (result != VK_SUCCESS) return burn__vulkan_check(vulkan, result, "make a queue");
   return burn__vulkan_check(vulkan, make_rings(vulkan), "allocate memory for transfers");
 }
@@ -107,7 +100,7 @@ void burn__vulkan_queue_destroy(Vulkan *vulkan) {
     vulkan->gpu.host->free(later, sizeof *later);
   }
   for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) burn__vulkan_buffer_end(vulkan, &queue->rings[i].buffer);
-  for (uint32_t i = 0; i < BATCHES; i++)
+  for (uint32_t i = 0; i < VULKAN_BATCHES; i++)
     if (queue->batches[i].pool) calls->DestroyCommandPool(vulkan->device, queue->batches[i].pool, NULL);
   if (queue->timeline) calls->DestroySemaphore(vulkan->device, queue->timeline, NULL);
   (void)pthread_mutex_destroy(&queue->mutex);
@@ -142,7 +135,7 @@ static void reach(Vulkan *vulkan, uint64_t done) {
   VulkanQueue *queue = vulkan->queue;
   if (done <= atomic_load(&queue->done)) return;
   finish_later(vulkan, done);
-  for (uint32_t i = 0; i < BATCHES; i++)
+  for (uint32_t i = 0; i < VULKAN_BATCHES; i++)
     if (queue->batches[i].value != 0 && queue->batches[i].value <= done) free_staged(queue, &queue->batches[i]);
   atomic_store(&queue->done, done);
 }
@@ -209,6 +202,7 @@ static BurnStatus begin_batch(Vulkan *vulkan) {
   VkResult result = vulkan->calls.ResetCommandPool(vulkan->device, batch->pool, 0);
   if (result == VK_SUCCESS) result = vulkan->calls.BeginCommandBuffer(batch->commands, &info);
   if (result != VK_SUCCESS) return burn__vulkan_check(vulkan, result, "begin commands");
+  burn__vulkan_profile_begin(vulkan, queue->current, batch->commands);
   queue->is_open = true;
   queue->weight = 0;
   queue->bound = VK_NULL_HANDLE;
@@ -260,7 +254,7 @@ static BurnStatus submit_with(Vulkan *vulkan, VkCommandBuffer other) {
   batch->value = value;
   for (uint32_t i = 0; i < VULKAN_DIRECTIONS; i++) batch->staged_until[i] = queue->rings[i].end;
   queue->is_open = false;
-  queue->current = (queue->current + 1) % BATCHES;
+  queue->current = (queue->current + 1) % VULKAN_BATCHES;
   if (queue->most_weight < most_weight(&vulkan->caps)) queue->most_weight *= 2;
   return BURN_OK;
 }
@@ -431,6 +425,13 @@ static BurnStatus stage_parameters(Vulkan *vulkan, const VulkanDispatch *dispatc
   return BURN_OK;
 }
 
+static void put_timed(Vulkan *vulkan, const VulkanDispatch *dispatch, GpuAddress parameters, VkCommandBuffer commands) {
+  const uint32_t batch = vulkan->queue->current;
+  const bool is_timed = burn__vulkan_profile_before(vulkan, batch, dispatch, commands);
+  burn__vulkan_put_dispatch(vulkan, dispatch, parameters, &vulkan->queue->bound, commands);
+  if (is_timed) burn__vulkan_profile_after(vulkan, batch, commands);
+}
+
 BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch) {
   VkCommandBuffer commands = NULL;
   GpuAddress parameters = 0;
@@ -438,7 +439,7 @@ BurnStatus burn__vulkan_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch)
   BurnStatus status = begin_work(vulkan, VULKAN_KERNELS, dispatch->touched, &commands);
   if (status != BURN_OK) return status;
   status = stage_parameters(vulkan, dispatch, &parameters, &commands);
-  if (status == BURN_OK) burn__vulkan_put_dispatch(vulkan, dispatch, parameters, &vulkan->queue->bound, commands);
+  if (status == BURN_OK) put_timed(vulkan, dispatch, parameters, commands);
   const BurnStatus ended = burn__vulkan_record_end(vulkan, 1);
   return status == BURN_OK ? ended : status;
 }
