@@ -1,5 +1,6 @@
 /* ndarray_widen.c - ops on narrow dtypes that have no kernel for them, by <burn/common/widen.h>: so a new kernel serves
  * all dtypes from the start. */
+#include "gemm/ndarray_gemm.h"
 #include "ndarray_kernels.h"
 
 #include <burn/common/widen.h>
@@ -75,11 +76,17 @@ typedef struct Widened {
   BurnAttr attrs[MAX_ATTRS];
 } Widened;
 
+/* True for an input that the kernel takes as it is though the call is widened: the weight of few rows. */
+static bool stays_narrow(const Ndarray *nd, const BurnOpCall *call, uint32_t input) {
+  const bool is_product = call->op == BURN_OP_matmul || call->op == BURN_OP_linear;
+  return is_product && input == 1 && nd_reads_halves(nd, call);
+}
+
 static BurnStatus widen_inputs(Ndarray *nd, const BurnOpCall *call, Widened *wide) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
     wide->inputs[i] = x;
-    if (!x || !burn_common_is_narrow(x->dtype)) continue;
+    if (!x || !burn_common_is_narrow(x->dtype) || stays_narrow(nd, call, i)) continue;
     NdTensor *cast = NULL;
     const BurnStatus status = widen(nd, call, nd_tensor(x), burn_common_wide_dtype(x->dtype), &cast);
     if (status != BURN_OK) {

@@ -108,6 +108,14 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
  * memory for panels. */
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
 
+/* -- halves (ndarray_gemm_halves.c) ----------------------------------------------------------- */
+
+/* True if a matmul or linear of halves is better made of them as they lie: its other inputs are then f32, and so is the
+ * result. */
+bool nd_reads_halves(const Ndarray *nd, const BurnOpCall *call);
+/* A product whose B has that dtype, A, `add` and C are f32. False when out of memory. */
+bool nd_multiply_halves(Ndarray *nd, const NdGemm *gemm, BurnDType dtype);
+
 /* -- OpenBLAS (ndarray_gemm_openblas.c) ------------------------------------------------------- */
 
 /* Loads the library; else false and the reason. */

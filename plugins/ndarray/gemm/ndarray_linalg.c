@@ -122,11 +122,8 @@ static void fold_batch(Matmul *work) {
   work->batch_rank = 0;
 }
 
-/* Everything that follows from the shapes and layouts. */
-static void plan(Matmul *work) {
-  const BurnDType dtype = work->out->header.dtype;
-  /* The order of sums in OpenBLAS depends on the size of a piece: so there the number of threads does not count. */
-  const int64_t threads = work->nd->uses_openblas ? 4 : work->nd->host->thread_count();
+/* The products that there are. */
+static void describe(Matmul *work) {
   fold_batch(work);
   work->first = (NdGemm){.m = work->m,
                          .n = work->n,
@@ -142,6 +139,14 @@ static void plan(Matmul *work) {
                          .add = work->bias,
                          .after = work->after};
   work->batches = work->batch_rank == 0 ? 1 : burn_primitive_count(&work->out->header) / (work->m * work->n);
+}
+
+/* Everything that follows from the shapes and layouts. */
+static void plan(Matmul *work) {
+  const BurnDType dtype = work->out->header.dtype;
+  /* The order of sums in OpenBLAS depends on the size of a piece: so there the number of threads does not count. */
+  const int64_t threads = work->nd->uses_openblas ? 4 : work->nd->host->thread_count();
+  describe(work);
   nd_gemm_choose(&work->first, dtype, nd_gemm_loops(work->nd, dtype), work->batches, threads, &work->plan);
   work->pieces_m = work->plan.rows == work->m ? 1 : nd_ceil_div(work->m, work->plan.rows);
   work->pieces_n = work->plan.columns == work->n ? 1 : nd_ceil_div(work->n, work->plan.columns);
@@ -212,6 +217,18 @@ static bool run_float(Matmul *work) {
   return !atomic_load_explicit(&work->out_of_memory, memory_order_relaxed);
 }
 
+/* The same with rhs in halves, and f32 else; nothing comes after. */
+static bool run_halves(Matmul *work, BurnDType dtype) {
+  bool done = true;
+  if (burn_primitive_count(&work->out->header) == 0) return true;
+  describe(work);
+  for (int64_t batch = 0; batch < work->batches && done; batch++) {
+    const NdGemm gemm = product(work, batch);
+    done = nd_multiply_halves(work->nd, &gemm, dtype);
+  }
+  return done;
+}
+
 /* -- integers --------------------------------------------------------------------------------- */
 
 /* Rows of the result, one by one; sums wrap. U is an unsigned type of at least 32 bits: narrower ones would become int.
@@ -273,6 +290,7 @@ bool nd_matmul_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const Nd
   work.m = desc->shape[rank - 2];
   work.n = desc->shape[rank - 1];
   work.k = call->inputs[0]->shape[rank - 1];
+  if (call->inputs[1]->dtype != desc->dtype) return run_halves(&work, call->inputs[1]->dtype);
   return burn_dtype_kind(desc->dtype) == BURN_KIND_FLOAT ? run_float(&work) : run_integer(&work);
 }
 
@@ -292,7 +310,8 @@ bool nd_linear_into(Ndarray *nd, const BurnOpCall *call, NdTensor *out, const Nd
     work.m = rank > 1 ? desc->shape[rank - 2] : 1;
     work.n = desc->shape[rank - 1];
     work.k = x->shape[rank - 1];
-    done = run_float(&work);
+    const BurnDType dtype = call->inputs[1]->dtype;
+    done = dtype == desc->dtype ? run_float(&work) : run_halves(&work, dtype);
   }
   nd_unpack(nd, call->inputs[2], bias);
   return done;
