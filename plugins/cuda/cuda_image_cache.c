@@ -2,6 +2,8 @@
  * and renamed, so that others see all of it or nothing. */
 #include "cuda_image_cache.h"
 
+#include "gpu_trust.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char 
 
 /* Writes the folder into path and makes it; false where there is no home. */
 static bool find_folder(char path[PATH_BYTES]) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *cache = burn__gpu_trusted_variable("XDG_CACHE_HOME"), *home = burn__gpu_trusted_variable("HOME");
   int length = 0;
   if (cache && cache[0] == '/') {
     length = snprintf(path, PATH_BYTES, "%s", cache);
@@ -82,7 +84,7 @@ static bool read_image(const BurnHost *host, FILE *file, char **image, uint64_t 
 
 bool burn__cuda_image_load(const BurnHost *host, const CudaImageName *name, char **image, uint64_t *bytes) {
   char path[PATH_BYTES];
-  FILE *file = find_path(name, path) ? fopen(path, "rbe") : NULL;
+  FILE *file = find_path(name, path) ? burn__gpu_open_cached(path) : NULL;
   if (!file) return false;
   const bool is_read = read_image(host, file, image, bytes);
   (void)fclose(file);

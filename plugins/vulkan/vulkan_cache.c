@@ -3,6 +3,7 @@
  *
  * Drivers crash on data that are not theirs, so the head names the device and the driver, and has a checksum. */
 #define _GNU_SOURCE /* dladdr */
+#include "gpu_trust.h"
 #include "vulkan_internal.h"
 #include "vulkan_warm_file.h"
 
@@ -96,7 +97,7 @@ static void find_build(uint64_t numbers[2]) {
 /* The folder of the user's caches; false where there is none. */
 static bool find_root(char path[PATH_BYTES]) {
   for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-    const char *root = getenv(roots[i]);
+    const char *root = burn__gpu_trusted_variable(roots[i]);
     const bool is_absolute = root && (root[0] == '/' || (root[0] && root[1] == ':'));
     if (!is_absolute) continue;
     const int length = snprintf(path, PATH_BYTES, "%s%s", root, i == 1 ? "/.cache" : "");
@@ -140,7 +141,8 @@ static void *read_data(Vulkan *vulkan, FILE *file, uint64_t *bytes) {
 
 static void *read_file(Vulkan *vulkan, uint64_t *bytes) {
   char path[PATH_BYTES];
-  FILE *file = vulkan->settings.cache && find_path(&vulkan->caps, 0, PIPELINES, path) ? fopen(path, "rb") : NULL;
+  FILE *file =
+      vulkan->settings.cache && find_path(&vulkan->caps, 0, PIPELINES, path) ? burn__gpu_open_cached(path) : NULL;
   if (!file) return NULL;
   void *data = read_data(vulkan, file, bytes);
   (void)fclose(file);
@@ -214,7 +216,7 @@ static void *read_whole(const BurnHost *host, FILE *file, uint64_t *bytes) {
 
 void *burn__vulkan_cache_read(const Vulkan *vulkan, uint64_t number, const char *ending, uint64_t *bytes) {
   char path[PATH_BYTES];
-  FILE *file = find_path(&vulkan->caps, number, ending, path) ? fopen(path, "rb") : NULL;
+  FILE *file = find_path(&vulkan->caps, number, ending, path) ? burn__gpu_open_cached(path) : NULL;
   if (!file) return NULL;
   void *data = read_whole(vulkan->gpu.host, file, bytes);
   (void)fclose(file);

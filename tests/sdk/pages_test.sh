@@ -32,7 +32,7 @@ done
 
 # burn-plugins(7): every variable that the sources read (the two FILL are for tests), and every option that a plugin declares.
 text_of "$pages/man/burn-plugins.7" >"$work/page"
-(cd "$source" && grep -rhoE '(getenv|is_set|from_environment)\("BURN_[A-Z_]+"' --include=*.c --include=*.cpp core plugins decorators train nn sdk/burn) |
+(cd "$source" && grep -rhoE '(getenv|is_set|from_environment|trusted_variable)\("BURN_[A-Z_]+"' --include=*.c --include=*.cpp core plugins decorators train nn sdk/burn) |
   grep -oE 'BURN_[A-Z_]+' | grep -v '_FILL$' | sort -u >"$work/variables"
 [ "$(wc -l <"$work/variables")" -ge 14 ] || fail "the sources read these variables only: $(cat "$work/variables")"
 while read -r variable; do

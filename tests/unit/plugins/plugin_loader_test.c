@@ -293,35 +293,63 @@ static void test_plugins_are_those_beside_the_library_as_it_was_loaded(void **st
   rmdir(folder);
 }
 
-/* With the rights of root for whoever calls it: neither that caller's working directory nor environment has a say. */
-static void test_a_privileged_program_reads_no_burn_json_here(void **state) {
-  (void)state;
-  SKIP_EMULATED("the kernel gives a script no rights");
-  char folder[64], path[128];
+/* late_program with the rights of root for whoever calls it, in a folder of its own; false where no file gives rights. */
+static bool make_privileged(char folder[64], char path[128]) {
   struct statvfs mounted;
   make_folder(folder);
-  snprintf(path, sizeof path, "%s/privileged", folder);
+  snprintf(path, 128, "%s/privileged", folder);
   if (geteuid() != 0 || statvfs(folder, &mounted) != 0 || (mounted.f_flag & ST_NOSUID)) {
     rmdir(folder);
-    skip();
+    return false;
   }
   copy_file(BURN_BUILD_DIR "/tests/late_program", folder, "privileged");
-  write_file(folder, "burn.json", "{\"backend\": \"nosuch\"}");
   assert_int_equal(chmod(folder, 0755) | chmod(path, 04755), 0);
+  return true;
+}
+
+/* Runs it as nobody, with a variable of that caller's; its exit status, or minus the signal that ended it. */
+static int run_privileged(const char *folder, const char *path, const char *variable, const char *value,
+                          const char *mode, const char *argument) {
   const pid_t child = fork();
   if (child == 0) {
-    setenv("BURN_BACKEND", "nosuch", 1);
+    setenv(variable, value, 1);
     if (chdir(folder) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
-    execl(path, "privileged", BURN_BUILD_DIR "/lib/libburn.so.0", "settings", (char *)NULL);
+    execl(path, "privileged", BURN_BUILD_DIR "/lib/libburn.so.0", mode, argument, (char *)NULL);
     _exit(4);
   }
   int status = 0;
   assert_int_equal(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Neither its caller's working directory nor environment has a say. */
+static void test_a_privileged_program_reads_no_burn_json_here(void **state) {
+  (void)state;
+  SKIP_EMULATED("the kernel gives a script no rights");
+  char folder[64], path[128];
+  if (!make_privileged(folder, path)) skip();
+  write_file(folder, "burn.json", "{\"backend\": \"nosuch\"}");
+  const int status = run_privileged(folder, path, "BURN_BACKEND", "nosuch", "settings", NULL);
   remove_file(folder, "privileged");
   remove_file(folder, "burn.json");
   rmdir(folder);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_int_equal(status, 0);
+}
+
+/* A library that ends the process when it is loaded: GPU backends would load what these variables name. */
+static void test_a_privileged_program_loads_no_library_of_its_caller(void **state) {
+  static const char *const rows[][2] = {{"BURN_CUDA_DRIVER", "cuda"}, {"BURN_VULKAN_LOADER", "vulkan"}};
+  (void)state;
+  SKIP_EMULATED("the kernel gives a script no rights");
+  char folder[64], path[128];
+  if (!make_privileged(folder, path)) skip();
+  int status[2];
+  for (int i = 0; i < 2; i++)
+    status[i] = run_privileged(folder, path, rows[i][0],
+                               BURN_BUILD_DIR "/tests/hostile_plugins/burn_crash_constructor.so", "open", rows[i][1]);
+  remove_file(folder, "privileged");
+  rmdir(folder);
+  for (int i = 0; i < 2; i++) assert_int_equal(status[i], 0);
 }
 
 static void test_the_library_can_be_closed_and_loaded_again(void **state) {
@@ -548,6 +576,7 @@ int main(void) {
     cmocka_unit_test(test_plugins_are_those_beside_the_library_as_it_was_loaded),
     cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
     cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
+    cmocka_unit_test(test_a_privileged_program_loads_no_library_of_its_caller),
 #endif
     cmocka_unit_test(test_the_first_of_a_name_wins),
     cmocka_unit_test(test_the_list_is_sorted),
