@@ -123,6 +123,13 @@ static void keep_reason(FusionQueue *queue, BurnStatus status) {
   queue->decorator->host->status_message(status, queue->trial_reason, sizeof queue->trial_reason);
 }
 
+/* A trial without a reason would pass for one that has made all that was asked for. */
+static bool no_memory(FusionQueue *queue, const FusionLaunch *launch) {
+  if (queue->trial)
+    keep_reason(queue, FUSION_FAIL(queue->decorator, OUT_OF_MEMORY, "no memory for %u ops", launch->op_count));
+  return false;
+}
+
 /* Recordings keep memory that a call may need more. */
 static bool may_try_again(const FusionQueue *queue, BurnStatus status) {
   if (status == BURN_OK || queue->trial || burn_status_code(status) != BURN_STATUS_OUT_OF_MEMORY) return false;
@@ -190,7 +197,7 @@ static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionL
   const BurnAttr *few[64], **attrs = few;
   const uint64_t bytes = launch->op_count * sizeof *attrs;
   if (launch->op_count > 64u) attrs = (const BurnAttr **)decorator->host->allocate(bytes);
-  if (!attrs) return false;
+  if (!attrs) return no_memory(queue, launch);
   for (uint32_t i = 0; i < launch->input_count; i++) inputs[i] = fusion_values(queue)[slots[i]].inner;
   for (uint32_t i = 0; i < launch->op_count; i++) attrs[i] = fusion_ops(queue)[ops[i]].attrs;
   const BurnFusedCall call = {.struct_size = (uint32_t)sizeof call,
@@ -221,7 +228,7 @@ static bool run_joined(FusionQueue *queue, const FusionPlan *plan, const FusionL
   const uint32_t *ops = fusion_words(plan, launch->ops);
   const uint64_t bytes = launch->op_count * (sizeof(Joined) + sizeof(BurnOpCall *));
   Joined *joined = (Joined *)decorator->host->allocate(bytes);
-  if (!joined) return false;
+  if (!joined) return no_memory(queue, launch);
   const BurnOpCall **calls = (const BurnOpCall **)(void *)(joined + launch->op_count);
   for (uint32_t i = 0; i < launch->op_count; i++) {
     const FusionOp *op = &fusion_ops(queue)[ops[i]];
