@@ -126,7 +126,10 @@ static void add_folder(const char *folder, const char *source) {
   }
   char **folders = realloc(registry.folders, (registry.folder_count + 2) * sizeof *folders);
   char *copy = burn__text_copy(folder);
-  if (folders) registry.folders = folders;
+  if (folders) {
+    registry.folders = folders;
+    folders[registry.folder_count] = NULL; /* also where there is no memory for another */
+  }
   if (!folders || !copy) {
     free(copy);
     return;

@@ -380,6 +380,34 @@ static void test_first_run(void **state) {
   assert_in_range(number, 50, 5000);
 }
 
+/* In such a child, with one folder of plugins: a message that names it. */
+static void disturb_search(Scenario scenario, const char *folder, long long *number) {
+  (void)scenario;
+  (void)mallopt(M_PERTURB, 0x5a); /* what nobody has written to is no address */
+  setenv("BURN_PLUGIN_PATH", folder, 1);
+  setenv("BURN_PLUGIN_PATH_ONLY", "1", 1);
+  setenv("XDG_CACHE_HOME", folder, 1); /* nothing is known of plugins */
+  atomic_store(&countdown, *number);
+  atomic_store(&counting, true);
+  BurnDevice *device = burn_device_open("nosuch");
+  const BurnStatus status = burn_device_status(device);
+  atomic_store(&counting, false);
+  require(status != BURN_OK, "there is no such plugin");
+  burn_device_close(device);
+  if (atomic_load(&failed) == 0) _exit(UNDISTURBED);
+}
+
+static void test_unknown_plugin(void **state) {
+  (void)state;
+#if defined(BURN_TEST_STATIC)
+  skip(); /* no folder is searched there; the plugins that are linked in are asked, and with them drivers of others */
+#endif
+  long long number = 1;
+  while (in_a_child(disturb_search, NULL, "/dev/null/plugins", number) != UNDISTURBED) number++;
+  printf("  %lld allocations until a plugin is unknown\n", number - 1);
+  assert_in_range(number, 5, 500);
+}
+
 #define ON_STACKS(scenario)                                       \
   static void test_##scenario(void **state) {                     \
     (void)state;                                                  \
@@ -411,7 +439,7 @@ int main(void) {
       cmocka_unit_test(test_first_run), cmocka_unit_test(test_tensors),        cmocka_unit_test(test_layers),
       cmocka_unit_test(test_gradients), cmocka_unit_test(test_copies),         cmocka_unit_test(test_records),
       cmocka_unit_test(test_training),  cmocka_unit_test(test_loading),        cmocka_unit_test(test_checkpoints),
-      cmocka_unit_test(test_replayed), 
+      cmocka_unit_test(test_replayed),  cmocka_unit_test(test_unknown_plugin),
   };
   return cmocka_run_group_tests_name("allocation failures", tests, NULL, NULL);
 }
