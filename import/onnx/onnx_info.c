@@ -1,6 +1,7 @@
 /* onnx_info.c - what a model holds, for people and as JSON. */
 #include "onnx_graph.h"
 #include "status_chain.h"
+#include "text_builder.h"
 
 #include <burn/burn.h>
 #include <burn/text.h>
@@ -10,19 +11,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cJSON *value_json(const Onnx__ValueInfoProto *info) {
+/* What there is no memory for is left out, and *fine is false then: half a description is none. */
+static cJSON *kept(cJSON *made, bool *fine) {
+  if (!made) *fine = false;
+  return made;
+}
+static void append(cJSON *list, cJSON *item, bool *fine) {
+  if (cJSON_AddItemToArray(list, item)) return;
+  cJSON_Delete(item);
+  *fine = false;
+}
+static void put(cJSON *object, const char *name, cJSON *item, bool *fine) {
+  if (cJSON_AddItemToObject(object, name, item)) return;
+  cJSON_Delete(item);
+  *fine = false;
+}
+static void put_number(cJSON *object, const char *name, double number, bool *fine) {
+  (void)kept(cJSON_AddNumberToObject(object, name, number), fine);
+}
+static void put_text(cJSON *object, const char *name, const char *text, bool *fine) {
+  (void)kept(cJSON_AddStringToObject(object, name, text), fine);
+}
+
+static cJSON *value_json(const Onnx__ValueInfoProto *info, bool *fine) {
   const BurnGraphValue value = onnx_describe_value(info);
   cJSON *json = cJSON_CreateObject(), *shape = value.has_shape ? cJSON_CreateArray() : cJSON_CreateNull();
   const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
-  cJSON_AddStringToObject(json, "name", value.name);
-  cJSON_AddStringToObject(json, "dtype", tensor ? onnx_dtype_name(tensor->elem_type) : "no tensor");
+  put_text(json, "name", value.name, fine);
+  put_text(json, "dtype", tensor ? onnx_dtype_name(tensor->elem_type) : "no tensor", fine);
   for (uint32_t i = 0; i < value.rank; i++) {
     cJSON *dim = value.dims[i] >= 0 ? cJSON_CreateNumber((double)value.dims[i])
                  : value.axes[i]    ? cJSON_CreateString(value.axes[i])
                                     : cJSON_CreateNull();
-    cJSON_AddItemToArray(shape, dim);
+    append(shape, dim, fine);
   }
-  cJSON_AddItemToObject(json, "shape", shape);
+  put(json, "shape", shape, fine);
   return json;
 }
 
@@ -30,19 +53,21 @@ static bool is_initializer(const Onnx__GraphProto *graph, const OnnxNames *initi
   return graph->n_initializer > 0 && onnx_names_get(initializers, name) != ONNX_NONE;
 }
 
-static cJSON *values_json(const Onnx__GraphProto *graph, Onnx__ValueInfoProto *const *infos, size_t count) {
+static cJSON *values_json(const Onnx__GraphProto *graph, Onnx__ValueInfoProto *const *infos, size_t count, bool *fine) {
   cJSON *list = cJSON_CreateArray();
   OnnxNames names = {NULL, NULL, 0, 0};
-  for (size_t i = 0; i < graph->n_initializer; i++) (void)onnx_names_put(&names, graph->initializer[i]->name, 0);
+  for (size_t i = 0; i < graph->n_initializer; i++)
+    if (!onnx_names_put(&names, graph->initializer[i]->name, 0)) *fine = false;
   for (size_t i = 0; i < count; i++) {
-    if (!is_initializer(graph, &names, infos[i]->name)) cJSON_AddItemToArray(list, value_json(infos[i]));
+    if (!is_initializer(graph, &names, infos[i]->name)) append(list, value_json(infos[i], fine), fine);
   }
   onnx_names_release(&names);
   return list;
 }
 
 /* Counts the operators of a graph and its subgraphs; a function of the model is an operator that is supported. */
-static void count_operators(const Onnx__ModelProto *model, Onnx__NodeProto *const *nodes, size_t count, cJSON *ops) {
+static void count_operators(const Onnx__ModelProto *model, Onnx__NodeProto *const *nodes, size_t count, cJSON *ops,
+                            bool *fine) {
   for (size_t i = 0; i < count; i++) {
     char name[ONNX_OPERATOR_NAME];
     onnx_operator_name(nodes[i], name, sizeof name);
@@ -54,16 +79,16 @@ static void count_operators(const Onnx__ModelProto *model, Onnx__NodeProto *cons
     const OnnxOperator *op = onnx_find_operator(name);
     cJSON *row = cJSON_GetObjectItemCaseSensitive(ops, name);
     if (!row) {
-      row = cJSON_AddObjectToObject(ops, name);
-      cJSON_AddNumberToObject(row, "count", 0);
-      cJSON_AddBoolToObject(row, "supported", function || (op && op->map));
-      if (op && !op->map) cJSON_AddStringToObject(row, "reason", op->reason);
+      row = kept(cJSON_AddObjectToObject(ops, name), fine);
+      put_number(row, "count", 0, fine);
+      (void)kept(cJSON_AddBoolToObject(row, "supported", function || (op && op->map)), fine);
+      if (op && !op->map) put_text(row, "reason", op->reason, fine);
     }
     cJSON *number = cJSON_GetObjectItemCaseSensitive(row, "count");
     if (number) cJSON_SetNumberValue(number, number->valuedouble + 1);
     for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
       const Onnx__GraphProto *graph = nodes[i]->attribute[k]->g;
-      if (graph) count_operators(model, graph->node, graph->n_node, ops);
+      if (graph) count_operators(model, graph->node, graph->n_node, ops, fine);
     }
   }
 }
@@ -74,104 +99,101 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* The same rows by name. */
-static cJSON *sorted(cJSON *rows) {
+static cJSON *sorted(cJSON *rows, bool *fine) {
   const size_t count = (size_t)cJSON_GetArraySize(rows);
   cJSON **list = calloc(count + 1, sizeof(cJSON *)), *result = cJSON_CreateObject();
+  if (!list) *fine = false;
   for (size_t i = 0; list && i < count; i++) list[i] = cJSON_DetachItemFromArray(rows, 0);
   if (list) qsort(list, count, sizeof *list, by_name);
-  for (size_t i = 0; list && i < count; i++) cJSON_AddItemToObject(result, list[i]->string, list[i]);
+  for (size_t i = 0; list && i < count; i++) put(result, list[i]->string, list[i], fine);
   free(list);
   cJSON_Delete(rows);
   return result;
 }
 
-static cJSON *info_json(const OnnxProgram *program, size_t bytes) {
-  const Onnx__ModelProto *model = program->model;
-  cJSON *json = cJSON_CreateObject(), *opsets = cJSON_AddObjectToObject(json, "opsets");
-  cJSON *ops = cJSON_CreateObject();
-  int64_t elements = 0;
+static cJSON *opsets_json(const Onnx__ModelProto *model, bool *fine) {
+  cJSON *opsets = cJSON_CreateObject();
   for (size_t i = 0; i < model->n_opset_import; i++) {
     const char *domain = model->opset_import[i]->domain;
-    cJSON_AddNumberToObject(opsets, domain[0] ? domain : "ai.onnx", (double)model->opset_import[i]->version);
+    put_number(opsets, domain[0] ? domain : "ai.onnx", (double)model->opset_import[i]->version, fine);
   }
-  for (size_t i = 0; i < model->graph->n_initializer; i++) {
+  return opsets;
+}
+
+/* The elements of all initializers, whatever they claim: as a double, which does not overflow. */
+static double count_all_elements(const Onnx__GraphProto *graph) {
+  double elements = 0;
+  for (size_t i = 0; i < graph->n_initializer; i++) {
     BurnDType dtype;
     size_t count;
-    if (onnx_tensor_layout(model->graph->initializer[i], &dtype, &count) == BURN_OK) elements += (int64_t)count;
+    if (onnx_tensor_layout(graph->initializer[i], &dtype, &count) == BURN_OK) elements += (double)count;
   }
-  cJSON_AddNumberToObject(json, "bytes", (double)bytes);
-  cJSON_AddNumberToObject(json, "ir_version", (double)model->ir_version);
-  cJSON_AddStringToObject(json, "producer", model->producer_name);
-  cJSON_AddNumberToObject(json, "initializers", (double)model->graph->n_initializer);
-  cJSON_AddNumberToObject(json, "elements", (double)elements);
-  cJSON_AddItemToObject(json, "inputs", values_json(model->graph, model->graph->input, model->graph->n_input));
-  cJSON_AddItemToObject(json, "outputs", values_json(model->graph, model->graph->output, model->graph->n_output));
-  count_operators(model, model->graph->node, model->graph->n_node, ops);
-  for (size_t i = 0; i < model->n_functions; i++) {
-    count_operators(model, model->functions[i]->node, model->functions[i]->n_node, ops);
-  }
-  cJSON_AddItemToObject(json, "operators", sorted(ops));
+  return elements;
+}
+
+static cJSON *info_json(const OnnxProgram *program, size_t bytes, bool *fine) {
+  const Onnx__ModelProto *model = program->model;
+  const Onnx__GraphProto *graph = model->graph;
+  cJSON *json = cJSON_CreateObject(), *ops = cJSON_CreateObject();
+  put(json, "opsets", opsets_json(model, fine), fine);
+  put_number(json, "bytes", (double)bytes, fine);
+  put_number(json, "ir_version", (double)model->ir_version, fine);
+  put_text(json, "producer", model->producer_name, fine);
+  put_number(json, "initializers", (double)graph->n_initializer, fine);
+  put_number(json, "elements", count_all_elements(graph), fine);
+  put(json, "inputs", values_json(graph, graph->input, graph->n_input, fine), fine);
+  put(json, "outputs", values_json(graph, graph->output, graph->n_output, fine), fine);
+  count_operators(model, graph->node, graph->n_node, ops, fine);
+  for (size_t i = 0; i < model->n_functions; i++)
+    count_operators(model, model->functions[i]->node, model->functions[i]->n_node, ops, fine);
+  put(json, "operators", sorted(ops, fine), fine);
   return json;
 }
 
 /* -- as text ----------------------------------------------------------------------------------- */
 
-typedef struct Text {
-  char *text;
-  size_t length, room;
-} Text;
-
-static void add(Text *text, const char *part) {
-  const size_t bytes = strlen(part);
-  if (text->length + bytes + 1 > text->room) {
-    const size_t room = 2 * (text->room + bytes + 1);
-    char *wider = realloc(text->text, room);
-    if (!wider) return;
-    text->text = wider;
-    text->room = room;
-  }
-  memcpy(text->text + text->length, part, bytes + 1);
-  text->length += bytes;
+static const cJSON *item(const cJSON *object, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static void add_values(Text *text, const char *title, const cJSON *values) {
-  char line[256];
+/* A value in one line; text that there is no memory for fails the builder. */
+static void add_json(BurnTextBuilder *text, const cJSON *value) {
+  char *line = cJSON_PrintUnformatted(value);
+  if (line) burn__text_add(text, line);
+  text->failed = text->failed || !line;
+  cJSON_free(line);
+}
+
+static void add_values(BurnTextBuilder *text, const char *title, const cJSON *values) {
   for (const cJSON *value = values->child; value; value = value->next) {
-    char *shape = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(value, "shape"));
-    snprintf(line, sizeof line, "%-12s%s  %s %s\n", title, cJSON_GetObjectItemCaseSensitive(value, "name")->valuestring,
-             cJSON_GetObjectItemCaseSensitive(value, "dtype")->valuestring, shape ? shape : "");
-    add(text, line);
-    free(shape);
+    burn__text_addf(text, "%-12s%s  %s ", title, item(value, "name")->valuestring, item(value, "dtype")->valuestring);
+    add_json(text, item(value, "shape"));
+    burn__text_add(text, "\n");
     title = "";
   }
 }
 
+/* Of a description that is whole. */
 static char *info_text(const cJSON *json) {
-  Text text = {NULL, 0, 0};
-  char line[512];
-  char *opsets = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "opsets"));
-  const char *producer = cJSON_GetObjectItemCaseSensitive(json, "producer")->valuestring;
-  snprintf(line, sizeof line, "%-12s%.0f bytes, opset %s%s%.100s\n%-12s%.0f with %.0f elements\n", "model",
-           cJSON_GetObjectItemCaseSensitive(json, "bytes")->valuedouble, opsets ? opsets : "",
-           *producer ? ", written by " : "", producer, "weights",
-           cJSON_GetObjectItemCaseSensitive(json, "initializers")->valuedouble,
-           cJSON_GetObjectItemCaseSensitive(json, "elements")->valuedouble);
-  free(opsets);
-  add(&text, line);
-  add_values(&text, "inputs", cJSON_GetObjectItemCaseSensitive(json, "inputs"));
-  add_values(&text, "outputs", cJSON_GetObjectItemCaseSensitive(json, "outputs"));
-  add(&text, "operators\n");
-  for (const cJSON *op = cJSON_GetObjectItemCaseSensitive(json, "operators")->child; op; op = op->next) {
-    const bool here = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(op, "supported"));
-    const cJSON *reason = cJSON_GetObjectItemCaseSensitive(op, "reason");
-    snprintf(line, sizeof line, "%8.0f  %s%s%s\n", cJSON_GetObjectItemCaseSensitive(op, "count")->valuedouble,
-             op->string, here ? "" : ": not supported: ",
-             here     ? ""
-             : reason ? reason->valuestring
-                      : "no such operator is known here");
-    add(&text, line);
+  BurnTextBuilder text = BURN_TEXT_BUILDER;
+  const char *producer = item(json, "producer")->valuestring;
+  burn__text_addf(&text, "%-12s%.0f bytes, opset ", "model", item(json, "bytes")->valuedouble);
+  add_json(&text, item(json, "opsets"));
+  burn__text_addf(&text, "%s%.100s\n%-12s%.0f with %.0f elements\n", *producer ? ", written by " : "", producer,
+                  "weights", item(json, "initializers")->valuedouble, item(json, "elements")->valuedouble);
+  add_values(&text, "inputs", item(json, "inputs"));
+  add_values(&text, "outputs", item(json, "outputs"));
+  burn__text_add(&text, "operators\n");
+  for (const cJSON *op = item(json, "operators")->child; op; op = op->next) {
+    const bool here = cJSON_IsTrue(item(op, "supported"));
+    const cJSON *reason = item(op, "reason");
+    burn__text_addf(&text, "%8.0f  %s%s%s\n", item(op, "count")->valuedouble, op->string,
+                    here ? "" : ": not supported: ",
+                    here     ? ""
+                    : reason ? reason->valuestring
+                             : "no such operator is known here");
   }
-  return text.text;
+  return burn__text_finish(&text);
 }
 
 static char *describe(const char *path, bool json, BurnStatus *status) {
@@ -182,8 +204,9 @@ static char *describe(const char *path, bool json, BurnStatus *status) {
   OnnxProgram *program = *status == BURN_OK ? onnx_program_new(bytes, count, path, NULL, status) : NULL;
   free(bytes);
   if (!program) return NULL;
-  cJSON *info = info_json(program, count);
-  char *text = json ? cJSON_Print(info) : info_text(info);
+  bool fine = true;
+  cJSON *info = info_json(program, count, &fine);
+  char *text = !fine ? NULL : json ? cJSON_Print(info) : info_text(info);
   cJSON_Delete(info);
   onnx_program_release(program);
   if (!text) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
