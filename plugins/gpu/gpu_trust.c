@@ -21,10 +21,14 @@ static bool is_privileged(void) { return getauxval(AT_SECURE) != 0; }
 static bool is_privileged(void) { return issetugid() != 0; }
 #endif
 
+static bool is_ours(const struct stat *found) {
+  return S_ISREG(found->st_mode) && (found->st_uid == geteuid() || found->st_uid == 0) && !(found->st_mode & S_IWOTH);
+}
+
 FILE *burn__gpu_open_cached(const char *path) {
   struct stat found;
   const int number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  FILE *file = number >= 0 && fstat(number, &found) == 0 && S_ISREG(found.st_mode) ? fdopen(number, "rb") : NULL;
+  FILE *file = number >= 0 && fstat(number, &found) == 0 && is_ours(&found) ? fdopen(number, "rb") : NULL;
   if (!file && number >= 0) (void)close(number);
   return file;
 }

@@ -1,5 +1,5 @@
 /* cuda_image_cache_test.c - compiled kernels on disk (plugins/cuda/cuda_image_cache.c): what is not whole is not there,
- * and what is no file keeps nobody waiting. */
+ * what is no file keeps nobody waiting, and what others could have written is not believed. */
 #include "cuda_image_cache.h"
 #include "forked.h"
 
@@ -75,10 +75,25 @@ static void test_a_pipe_keeps_nobody_waiting(void **state) {
   assert_true(is_loaded());
 }
 
+static void test_what_others_could_write_is_not_loaded(void **state) {
+  (void)state;
+  burn__cuda_image_save(&name, image, sizeof image);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_false(is_loaded());
+  assert_int_equal(chmod(path, 0664), 0); /* as a umask of 002 makes them */
+  assert_true(is_loaded());
+  if (geteuid() != 0) return;
+  assert_int_equal(chown(path, 65534, 65534), 0);
+  assert_false(is_loaded());
+  burn__cuda_image_save(&name, image, sizeof image);
+  assert_true(is_loaded());
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_only_a_whole_image_is_loaded),
       cmocka_unit_test(test_a_pipe_keeps_nobody_waiting),
+      cmocka_unit_test(test_what_others_could_write_is_not_loaded),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
