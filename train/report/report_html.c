@@ -223,6 +223,7 @@ static void add_samples(BurnTextBuilder *out, const cJSON *samples) {
 
 static void add_config(BurnTextBuilder *out, const cJSON *config) {
   char *text = config ? cJSON_Print(config) : NULL;
+  if (config && !text) out->failed = true;
   if (text) {
     burn__text_add(out, "<h2>Config</h2>\n<pre>");
     burn__html_add(out, text);

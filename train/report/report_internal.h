@@ -16,6 +16,10 @@
 /* The tree of burn_report_json. On success *root is the caller's to delete. */
 BURN_USE_RESULT BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root);
 
+/* Adds to the tree, and takes the item; without memory, also for the item, which is NULL then, *status says so. */
+void burn__report_put(cJSON *object, const char *name, cJSON *item, BurnStatus *status);
+void burn__report_append(cJSON *list, cJSON *item, BurnStatus *status);
+
 /* Adds "epochs" and "metrics" to the tree, from the logs of the folder. */
 BURN_USE_RESULT BurnStatus burn__report_logs(const char *artifact_dir, cJSON *root);
 

@@ -199,17 +199,17 @@ static void add_batches(Curve *curve, const LogValues *log, size_t epoch, size_t
   }
 }
 
-static cJSON *curve_json(const Curve *curve) {
+static cJSON *curve_json(const Curve *curve, BurnStatus *status) {
   cJSON *points = cJSON_CreateArray();
   for (size_t i = 0; i < BINS; i++) {
     const double count = (double)curve->counts[i];
-    if (curve->counts[i]) cJSON_AddItemToArray(points, pair(curve->xs[i] / count, curve->sums[i] / count));
+    if (curve->counts[i]) burn__report_append(points, pair(curve->xs[i] / count, curve->sums[i] / count), status);
   }
   return points;
 }
 
 /* The smallest and the largest value of epochs, and the last. */
-static void add_summary(cJSON *split, const cJSON *epochs) {
+static void add_summary(cJSON *split, const cJSON *epochs, BurnStatus *status) {
   const cJSON *low = NULL, *high = NULL, *last = NULL, *point;
   cJSON_ArrayForEach(point, epochs) {
     const double y = cJSON_GetNumberValue(cJSON_GetArrayItem(point, 1));
@@ -218,9 +218,9 @@ static void add_summary(cJSON *split, const cJSON *epochs) {
     if (!low || y < cJSON_GetNumberValue(cJSON_GetArrayItem(low, 1))) low = point;
     if (!high || y > cJSON_GetNumberValue(cJSON_GetArrayItem(high, 1))) high = point;
   }
-  if (low) cJSON_AddItemToObject(split, "min", cJSON_Duplicate(low, true));
-  if (high) cJSON_AddItemToObject(split, "max", cJSON_Duplicate(high, true));
-  if (last) cJSON_AddItemToObject(split, "last", cJSON_Duplicate(last, true));
+  if (low) burn__report_put(split, "min", cJSON_Duplicate(low, true), status);
+  if (high) burn__report_put(split, "max", cJSON_Duplicate(high, true), status);
+  if (last) burn__report_put(split, "last", cJSON_Duplicate(last, true), status);
 }
 
 /* The logs of a metric and split, from the first of them on; *next is the first of others. */
@@ -244,15 +244,15 @@ static BurnStatus read_split(const Scan *scan, size_t first, size_t *next, cJSON
       const double mean = log.weight > 0 ? log.sum / log.weight : (double)NAN;
       const double value = isnan(log.final) ? mean : log.final; /* as Burn reads its logs */
       add_batches(curve, &log, file->epoch, scan->epochs);
-      if (isfinite(value)) cJSON_AddItemToArray(epochs, pair((double)file->epoch, value));
+      if (isfinite(value)) burn__report_append(epochs, pair((double)file->epoch, value), &status);
     }
     free(log.values);
   }
   *next = i;
   if (status == BURN_OK) {
-    cJSON_AddItemToObject(split, "batches", curve_json(curve));
-    add_summary(split, epochs);
-    cJSON_AddItemToObject(split, "epochs", epochs);
+    burn__report_put(split, "batches", curve_json(curve, &status), &status);
+    add_summary(split, epochs, &status);
+    burn__report_put(split, "epochs", epochs, &status);
   } else {
     cJSON_Delete(epochs);
   }
@@ -263,15 +263,16 @@ static BurnStatus read_split(const Scan *scan, size_t first, size_t *next, cJSON
 static BurnStatus read_all(const Scan *scan, cJSON *root) {
   cJSON *metrics = cJSON_AddArrayToObject(root, "metrics"), *metric = NULL;
   BurnStatus status = BURN_OK;
+  if (!metrics) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
   for (size_t i = 0; i < scan->count && status == BURN_OK;) {
     if (i == 0 || scan->files[i].metric != scan->files[i - 1].metric) {
       char name[NAME_BYTES];
       (void)snprintf(name, sizeof name, "%s", scan->files[i].metric);
       metric = cJSON_CreateObject();
-      cJSON_AddStringToObject(metric, "name", burn_text_clean(name));
-      cJSON_AddItemToArray(metrics, metric);
+      burn__report_put(metric, "name", cJSON_CreateString(burn_text_clean(name)), &status);
+      burn__report_append(metrics, metric, &status);
     }
-    status = read_split(scan, i, &i, metric);
+    if (status == BURN_OK) status = read_split(scan, i, &i, metric);
   }
   return status;
 }
@@ -296,8 +297,8 @@ BurnStatus burn__report_logs(const char *artifact_dir, cJSON *root) {
   }
   if (status == BURN_OK) {
     qsort(scan->files, scan->count, sizeof *scan->files, compare_files);
-    cJSON_AddNumberToObject(root, "epochs", (double)scan->epochs);
-    status = read_all(scan, root);
+    burn__report_put(root, "epochs", cJSON_CreateNumber((double)scan->epochs), &status);
+    if (status == BURN_OK) status = read_all(scan, root);
   }
   free(scan->files);
   free(scan);

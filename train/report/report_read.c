@@ -23,13 +23,28 @@ static const char *folder_name(const char *path) {
   return name;
 }
 
+static void out_of_memory(BurnStatus *status) {
+  if (*status == BURN_OK) *status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
+}
+
+void burn__report_put(cJSON *object, const char *name, cJSON *item, BurnStatus *status) {
+  if (cJSON_AddItemToObject(object, name, item)) return;
+  cJSON_Delete(item);
+  out_of_memory(status);
+}
+
+void burn__report_append(cJSON *list, cJSON *item, BurnStatus *status) {
+  if (cJSON_AddItemToArray(list, item)) return;
+  cJSON_Delete(item);
+  out_of_memory(status);
+}
+
 /* A text of others, which may be any bytes. */
-static void add_text(cJSON *object, const char *name, const char *text) {
+static void add_text(cJSON *object, const char *name, const char *text, BurnStatus *status) {
   const size_t bytes = strlen(text) + 1;
   char *clean = malloc(bytes);
-  if (!clean) return;
-  memcpy(clean, text, bytes);
-  cJSON_AddStringToObject(object, name, burn_text_clean(clean));
+  if (clean) memcpy(clean, text, bytes);
+  burn__report_put(object, name, clean ? cJSON_CreateString(burn_text_clean(clean)) : NULL, status);
   free(clean);
 }
 
@@ -52,13 +67,13 @@ static BurnStatus read_text(const char *folder, const char *name, char **text) {
 
 static BurnStatus read_config(const char *folder, cJSON *root) {
   char *text;
-  const BurnStatus status = read_text(folder, "config.json", &text);
+  BurnStatus status = read_text(folder, "config.json", &text);
   if (status != BURN_OK || !text) return status;
   cJSON *config = cJSON_ParseWithOpts(text, NULL, true);
   free(text);
   if (!config) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "report: %s/config.json is no JSON", folder);
-  cJSON_AddItemToObject(root, "config", config);
-  return BURN_OK;
+  burn__report_put(root, "config", config, &status);
+  return status;
 }
 
 /* -- the newest checkpoint -------------------------------------------------------------------- */
@@ -83,15 +98,18 @@ static BurnStatus find_newest(void *context, const char *name) {
   return BURN_OK;
 }
 
-static void add_history(cJSON *root, const BurnValue *history) {
+static void add_history(cJSON *root, const BurnValue *history, BurnStatus *status) {
   cJSON *rows = cJSON_AddArrayToObject(root, "history");
+  if (!rows) out_of_memory(status);
   for (size_t i = 0; i < burn_value_count(history); i++) {
     const BurnValue *epoch = burn_value_at(history, i);
     cJSON *row = cJSON_CreateObject();
-    cJSON_AddNumberToObject(row, "epoch", (double)(i + 1));
-    cJSON_AddNumberToObject(row, "seconds", burn_value_as_float(burn_value_get(epoch, "seconds"), 0));
-    cJSON_AddNumberToObject(row, "items_per_second", burn_value_as_float(burn_value_get(epoch, "items_per_second"), 0));
-    cJSON_AddItemToArray(rows, row);
+    const double speed = burn_value_as_float(burn_value_get(epoch, "items_per_second"), 0);
+    burn__report_put(row, "epoch", cJSON_CreateNumber((double)(i + 1)), status);
+    burn__report_put(row, "seconds", cJSON_CreateNumber(burn_value_as_float(burn_value_get(epoch, "seconds"), 0)),
+                     status);
+    burn__report_put(row, "items_per_second", cJSON_CreateNumber(speed), status);
+    burn__report_append(rows, row, status);
   }
 }
 
@@ -110,15 +128,17 @@ static BurnStatus read_checkpoint(const char *folder, cJSON *root) {
     return BURN_OK;
   }
   const BurnValue *settings = burn_value_get(value, "settings");
-  add_text(root, "stack", burn_value_as_text(burn_value_get(value, "stack"), ""));
-  add_history(root, burn_value_get(value, "history"));
+  add_text(root, "stack", burn_value_as_text(burn_value_get(value, "stack"), ""), &status);
+  add_history(root, burn_value_get(value, "history"), &status);
   cJSON *list = cJSON_AddObjectToObject(root, "settings");
+  if (!list) out_of_memory(&status);
   for (size_t i = 0; i < burn_value_count(settings); i++) {
     const char *key = burn_value_key_at(settings, i);
-    if (key && burn_text_is_clean(key)) add_text(list, key, burn_value_as_text(burn_value_at(settings, i), ""));
+    if (key && burn_text_is_clean(key))
+      add_text(list, key, burn_value_as_text(burn_value_at(settings, i), ""), &status);
   }
   burn_value_destroy(value);
-  return BURN_OK;
+  return status;
 }
 
 /* -- what programs add ------------------------------------------------------------------------ */
@@ -144,13 +164,13 @@ static bool is_confusion(const cJSON *matrix) {
 
 static BurnStatus read_confusion(const char *folder, cJSON *root) {
   char *text;
-  const BurnStatus status = read_text(folder, REPORT_CONFUSION, &text);
+  BurnStatus status = read_text(folder, REPORT_CONFUSION, &text);
   if (status != BURN_OK || !text) return status;
   cJSON *matrix = cJSON_ParseWithOpts(text, NULL, true);
   free(text);
   if (is_confusion(matrix)) {
-    cJSON_AddItemToObject(root, "confusion_matrix", matrix);
-    return BURN_OK;
+    burn__report_put(root, "confusion_matrix", matrix, &status);
+    return status;
   }
   cJSON_Delete(matrix);
   return burn_status_make(BURN_STATUS_CORRUPT_DATA,
@@ -180,6 +200,7 @@ static BurnStatus read_samples(const char *folder, cJSON *root) {
   BurnStatus status = read_text(folder, REPORT_SAMPLES, &text);
   if (status != BURN_OK || !text) return status;
   cJSON *samples = cJSON_AddArrayToObject(root, "samples");
+  if (!samples) out_of_memory(&status);
   size_t number = 1;
   for (char *line = text; *line && number <= MAX_SAMPLES && status == BURN_OK; number++) {
     const size_t length = strcspn(line, "\n");
@@ -187,7 +208,7 @@ static BurnStatus read_samples(const char *folder, cJSON *root) {
     line[length] = '\0';
     cJSON *sample = cJSON_ParseWithOpts(line, NULL, true);
     if (is_sample(sample)) {
-      cJSON_AddItemToArray(samples, sample);
+      burn__report_append(samples, sample, &status);
     } else {
       cJSON_Delete(sample);
       status = burn_status_make(BURN_STATUS_CORRUPT_DATA,
@@ -212,9 +233,10 @@ BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root) {
   }
   cJSON *tree = *root = cJSON_CreateObject();
   if (!tree) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
-  add_text(tree, "title", config->title ? config->title : folder_name(folder));
-  cJSON_AddNumberToObject(tree, "written", burn__train_wall_seconds());
-  BurnStatus status = burn__report_logs(folder, tree);
+  BurnStatus status = BURN_OK;
+  add_text(tree, "title", config->title ? config->title : folder_name(folder), &status);
+  burn__report_put(tree, "written", cJSON_CreateNumber(burn__train_wall_seconds()), &status);
+  if (status == BURN_OK) status = burn__report_logs(folder, tree);
   if (status == BURN_OK) status = read_checkpoint(folder, tree);
   if (status == BURN_OK) status = read_config(folder, tree);
   if (status == BURN_OK) status = read_confusion(folder, tree);
