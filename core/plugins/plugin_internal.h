@@ -105,6 +105,10 @@ enum { BURN__IDENTITY_BYTES = 160 };
 bool burn__file_identity(const char *path, char text[BURN__IDENTITY_BYTES]);
 /* What drivers and the loader see of this machine, as a number: boot, libraries, device files, variables. */
 uint64_t burn__machine_stamp(void);
+/* How much memory and stack this process may have, as text: a plugin that is short of them fails by no fault of its
+ * own. */
+enum { BURN__LIMITS_BYTES = 80 };
+void burn__process_limits(char text[BURN__LIMITS_BYTES]);
 /* The file of verdicts, malloc'd, with its folder made; NULL where the user has no place for it. */
 char *burn__verdicts_path(void);
 

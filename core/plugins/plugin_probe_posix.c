@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -311,6 +312,15 @@ uint64_t burn__machine_stamp(void) {
   }
   mix_environment(&hash);
   return hash;
+}
+
+void burn__process_limits(char text[BURN__LIMITS_BYTES]) {
+  struct rlimit memory = {0, 0}, data = {0, 0}, stack = {0, 0};
+  (void)getrlimit(RLIMIT_AS, &memory);
+  (void)getrlimit(RLIMIT_DATA, &data);
+  (void)getrlimit(RLIMIT_STACK, &stack);
+  (void)snprintf(text, BURN__LIMITS_BYTES, "%llu %llu %llu", (unsigned long long)memory.rlim_cur,
+                 (unsigned long long)data.rlim_cur, (unsigned long long)stack.rlim_cur);
 }
 
 /* The folders of the user's file, of which only the last two may be missing. */

@@ -29,4 +29,6 @@ bool burn__file_identity(const char *path, char text[BURN__IDENTITY_BYTES]) {
 
 uint64_t burn__machine_stamp(void) { return 0; }
 
+void burn__process_limits(char text[BURN__LIMITS_BYTES]) { text[0] = '\0'; }
+
 char *burn__verdicts_path(void) { return NULL; }

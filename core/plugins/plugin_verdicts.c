@@ -1,9 +1,9 @@
 /* plugin_verdicts.c - what children found out about plugins, kept on disk for the processes after this one:
  * $XDG_CACHE_HOME/burn/plugins.json, one object per plugin file.
  *
- * A verdict holds for one file (place, size, times) and one libburn. What depends on more than that, devices and
- * libraries, holds for an hour on an unchanged machine (burn__machine_stamp). The file is the user's own, as plugins
- * are; whatever in it is not as we write it is not there. */
+ * A verdict holds for one file (place, size, times), one libburn and processes with the same limits of memory. What
+ * depends on more than that, devices and libraries, holds for an hour on an unchanged machine (burn__machine_stamp).
+ * The file is the user's own, as plugins are; whatever in it is not as we write it is not there. */
 #include "plugin_internal.h"
 
 #include <burn/file.h>
@@ -16,9 +16,9 @@ enum { FILE_BYTES_MAX = 4 << 20, ENTRIES_MAX = 512, HOUR = 3600, DAY = 24 * HOUR
 
 struct BurnVerdicts {
   char *path;
-  cJSON *root; /* {"burn": which libburn, "plugins": {path: {"file", "machine", "found", "answer"}}} */
+  cJSON *root; /* {"burn": which libburn, "plugins": {path: {"file", "limits", "machine", "found", "answer"}}} */
   bool is_changed;
-  char host[BURN__IDENTITY_BYTES + 64], machine[20];
+  char host[BURN__IDENTITY_BYTES + 64], machine[20], limits[BURN__LIMITS_BYTES];
 };
 
 static bool is_distrusted;
@@ -72,6 +72,7 @@ static void identify_host(BurnVerdicts *kept) {
   if (own) (void)burn__file_identity(own, file);
   free(own);
   (void)snprintf(kept->host, sizeof kept->host, "%s %u.%u %s", burn_version(), BURN_ABI_MAJOR, BURN_ABI_MINOR, file);
+  burn__process_limits(kept->limits);
   (void)snprintf(kept->machine, sizeof kept->machine, "%016llx", (unsigned long long)burn__machine_stamp());
 }
 
@@ -134,7 +135,9 @@ cJSON *burn__verdicts_find(const BurnVerdicts *kept, const char *path, int64_t *
   if (!kept || is_distrusted || !burn__file_identity(path, identity)) return NULL;
   const cJSON *entry = cJSON_GetObjectItemCaseSensitive(plugins_of(kept), path);
   const cJSON *answer = cJSON_GetObjectItemCaseSensitive(entry, "answer");
-  if (!cJSON_IsObject(answer) || strcmp(text_in(entry, "file"), identity) != 0) return NULL;
+  if (!cJSON_IsObject(answer) || strcmp(text_in(entry, "file"), identity) != 0 ||
+      strcmp(text_in(entry, "limits"), kept->limits) != 0)
+    return NULL;
   *since = seconds_in(entry, "found");
   const bool same_machine = strcmp(text_in(entry, "machine"), kept->machine) == 0;
   return still_holds(answer, same_machine, burn__wall_seconds() - *since) ? cJSON_Duplicate(answer, true) : NULL;
@@ -148,6 +151,7 @@ void burn__verdicts_put(BurnVerdicts *kept, const char *path, const char *identi
   (void)snprintf(found, sizeof found, "%lld", (long long)burn__wall_seconds());
   cJSON *plugins = plugins_of(kept), *entry = cJSON_CreateObject();
   cJSON_AddStringToObject(entry, "file", identity);
+  cJSON_AddStringToObject(entry, "limits", kept->limits);
   cJSON_AddStringToObject(entry, "machine", kept->machine);
   cJSON_AddStringToObject(entry, "found", found);
   cJSON_AddItemToObject(entry, "answer", cJSON_Duplicate(answer, true));

@@ -302,6 +302,18 @@ static void test_devices_are_asked_for_again_on_another_machine(void **state) {
   assert_true(log_has("burn_ndarray.so in a process"));
 }
 
+/* With less memory or stack a right plugin may crash: nobody else is to believe that. */
+static void test_verdicts_hold_under_the_same_limits(void **state) {
+  (void)state;
+  assert_int_equal(run(only_good, "burn backends --json"), 0);
+  assert_int_equal(run(only_good, "burn backends --json"), 0);
+  assert_false(log_has("probing "));
+  assert_int_equal(run(only_good, "ulimit -S -s 4000; burn backends --json"), 0);
+  assert_true(log_has("burn_ndarray.so in a process") && log_has("burn_autodiff.so in a process"));
+  assert_int_equal(run(only_good, "burn backends --json"), 0);
+  assert_true(log_has("burn_ndarray.so in a process") && log_has("burn_autodiff.so in a process"));
+}
+
 static void test_an_old_answer_of_a_backend_does_not_count(void **state) {
   (void)state;
   assert_int_equal(run(only_good, "burn backends --json"), 0);
@@ -392,6 +404,7 @@ int main(void) {
       TEST(test_a_new_file_is_looked_at_again),
       TEST(test_doctor_tries_again_when_asked),
       TEST(test_devices_are_asked_for_again_on_another_machine),
+      TEST(test_verdicts_hold_under_the_same_limits),
       TEST(test_an_old_answer_of_a_backend_does_not_count),
       TEST(test_verdicts_of_others_are_not_believed),
       TEST(test_in_process_the_file_is_named_before_it_is_loaded),
