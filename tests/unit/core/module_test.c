@@ -213,7 +213,9 @@ static void test_buffer_from_many_threads(void **state) {
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, replace_often, &cell), 0);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   assert_ok(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
-  assert_true(value >= 500 && value <= 2000); /* reading and replacing is not one step, but never tears */
+  /* Reading and replacing is not one step, but never tears. A thread may write 1 late and another read that for its
+   * last step: 2 is the least. */
+  assert_true(value >= 2 && value <= 2000 && value == (int)value);
   Cell_release(&cell);
 }
 
