@@ -4,10 +4,8 @@
  * file is text, a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are
  * kept, lines that are no such line are passed over. It is read when the first choice is asked for, and a line is added
  * per new choice, so several processes may share it. What another release measured lies in another file. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* secure_getenv */
-#endif
 #include <burn/common/autotune.h>
+#include <burn/common/environment.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -265,14 +263,6 @@ void burn_common_tuner_destroy(BurnCommonTuner *tuner) {
 
 /* -- the environment -------------------------------------------------------------------------- */
 
-static const char *variable(const char *name) {
-#if defined(__GLIBC__)
-  return secure_getenv(name); /* a privileged program takes no paths from its caller */
-#else
-  return getenv(name);
-#endif
-}
-
 void burn_common_tune_machine(char *machine, uint64_t bytes, const char *variant) {
   uint32_t name[13] = {0}; /* 48 bytes and an end */
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
@@ -307,11 +297,11 @@ uint32_t burn_common_tune_mode(bool *known) {
 
 void burn_common_tune_path(char *path, uint64_t bytes, const char *plugin, const char *version) {
 #if defined(_WIN32)
-  const char *cache = variable("LOCALAPPDATA"), *below = "";
+  const char *cache = burn_common_trusted_variable("LOCALAPPDATA"), *below = "";
 #else
-  const char *cache = variable("XDG_CACHE_HOME"), *below = "";
+  const char *cache = burn_common_trusted_variable("XDG_CACHE_HOME"), *below = "";
   if (!cache || *cache != '/') {
-    cache = variable("HOME");
+    cache = burn_common_trusted_variable("HOME");
     below = "/.cache";
   }
 #endif

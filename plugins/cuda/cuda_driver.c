@@ -2,7 +2,7 @@
  * it. */
 #include "cuda_driver.h"
 
-#include "gpu_trust.h"
+#include <burn/common/environment.h>
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -44,7 +44,7 @@ static void open_driver(void) {
 #define SYMBOL_TABLE driver
   const Symbol symbols[] = {CUDA_DRIVER_FUNCTIONS(SYMBOL)};
 #undef SYMBOL_TABLE
-  const char *named = burn__gpu_trusted_variable("BURN_CUDA_DRIVER"); /* another file, as tests without a GPU have */
+  const char *named = burn_common_trusted_variable("BURN_CUDA_DRIVER"); /* another file, as tests without a GPU have */
   void *library = dlopen(named && named[0] ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) library = dlopen("/usr/lib/wsl/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -138,11 +138,11 @@ static int find_in_list(const char *list, const Library *library, char path[PATH
 
 static int find_library(const Library *library, char path[PATH_BYTES]) {
   static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/cuda-13*", "/usr/local/cuda-12*"};
-  if (find_in_list(burn__gpu_trusted_variable("BURN_CUDA_LIBS"), library, path)) return 1;
-  if (find_wheel(burn__gpu_trusted_variable("VIRTUAL_ENV"), library, path) ||
-      find_wheel(burn__gpu_trusted_variable("CONDA_PREFIX"), library, path))
+  if (find_in_list(burn_common_trusted_variable("BURN_CUDA_LIBS"), library, path)) return 1;
+  if (find_wheel(burn_common_trusted_variable("VIRTUAL_ENV"), library, path) ||
+      find_wheel(burn_common_trusted_variable("CONDA_PREFIX"), library, path))
     return 1;
-  if (find_in_toolkit(burn__gpu_trusted_variable("CUDA_HOME"), library, path)) return 1;
+  if (find_in_toolkit(burn_common_trusted_variable("CUDA_HOME"), library, path)) return 1;
   for (size_t i = 0; i < COUNT_OF(toolkits); i++)
     if (find_in_toolkit(toolkits[i], library, path)) return 1;
   return find_at("/usr/lib", "*-linux-gnu", library->file, path) || find_at("/usr", "lib64", library->file, path);
@@ -275,7 +275,7 @@ static int suits_driver(const CudaDnnLibrary *library) {
 
 /* Another file, which suits the driver that is named with it, as tests without a GPU have; NULL: none. */
 static const char *named_dnn(void) {
-  const char *named = burn__gpu_trusted_variable("BURN_CUDA_DNN");
+  const char *named = burn_common_trusted_variable("BURN_CUDA_DNN");
   return named && named[0] ? named : NULL;
 }
 
@@ -301,6 +301,6 @@ const CudaDnnLibrary *burn__cuda_dnn_library_alone(void) {
 }
 
 const CudaDnnLibrary *burn__cuda_dnn_library(void) {
-  const char *named = burn__gpu_trusted_variable("BURN_CUDA_DRIVER");
+  const char *named = burn_common_trusted_variable("BURN_CUDA_DRIVER");
   return named && named[0] && !named_dnn() ? NULL : burn__cuda_dnn_library_alone();
 }

@@ -4,6 +4,8 @@
 
 #include "gpu_trust.h"
 
+#include <burn/common/environment.h>
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char 
 
 /* Writes the folder into path and makes it; false where there is no home. */
 static bool find_folder(char path[PATH_BYTES]) {
-  const char *cache = burn__gpu_trusted_variable("XDG_CACHE_HOME"), *home = burn__gpu_trusted_variable("HOME");
+  const char *cache = burn_common_trusted_variable("XDG_CACHE_HOME"), *home = burn_common_trusted_variable("HOME");
   int length = 0;
   if (cache && cache[0] == '/') {
     length = snprintf(path, PATH_BYTES, "%s", cache);

@@ -1,25 +1,13 @@
-/* gpu_trust.c - the environment of programs that may not trust it; files that are files. */
-#define _GNU_SOURCE
+/* gpu_trust.c - files of a cache: see gpu_trust.h. */
 #include "gpu_trust.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #if defined(_WIN32)
-static bool is_privileged(void) { return false; }
-
 FILE *burn__gpu_open_cached(const char *path) { return fopen(path, "rb"); }
 #else
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#if defined(__linux__)
-#include <sys/auxv.h>
-static bool is_privileged(void) { return getauxval(AT_SECURE) != 0; }
-#else
-static bool is_privileged(void) { return issetugid() != 0; }
-#endif
 
 static bool is_ours(const struct stat *found) {
   return S_ISREG(found->st_mode) && (found->st_uid == geteuid() || found->st_uid == 0) && !(found->st_mode & S_IWOTH);
@@ -33,5 +21,3 @@ FILE *burn__gpu_open_cached(const char *path) {
   return file;
 }
 #endif
-
-const char *burn__gpu_trusted_variable(const char *name) { return is_privileged() ? NULL : getenv(name); }

@@ -7,6 +7,8 @@
 #include "vulkan_internal.h"
 #include "vulkan_warm_file.h"
 
+#include <burn/common/environment.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +99,7 @@ static void find_build(uint64_t numbers[2]) {
 /* The folder of the user's caches; false where there is none. */
 static bool find_root(char path[PATH_BYTES]) {
   for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-    const char *root = burn__gpu_trusted_variable(roots[i]);
+    const char *root = burn_common_trusted_variable(roots[i]);
     const bool is_absolute = root && (root[0] == '/' || (root[0] && root[1] == ':'));
     if (!is_absolute) continue;
     const int length = snprintf(path, PATH_BYTES, "%s%s", root, i == 1 ? "/.cache" : "");

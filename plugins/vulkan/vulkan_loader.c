@@ -1,7 +1,7 @@
 /* vulkan_loader.c - opens the loader of Vulkan and makes the instance of the process: see vulkan_loader.h. */
 #include "vulkan_loader.h"
 
-#include "gpu_trust.h"
+#include <burn/common/environment.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ static void list_devices(void) {
 }
 
 static void make_instance(void) {
-  const char *named = burn__gpu_trusted_variable("BURN_VULKAN_LOADER"); /* another file, as tests have */
+  const char *named = burn_common_trusted_variable("BURN_VULKAN_LOADER"); /* another file, as tests have */
   if (!open_loader(named && named[0] ? named : default_name)) return;
   const char *missing = instance.global.GetInstanceProcAddr ? NULL : "vkGetInstanceProcAddr";
   if (!missing) missing = load_global(&instance.global);

@@ -1,0 +1,36 @@
+/* environment.h - variables of the environment that a plugin may believe. C99 and C++11, nothing to link.
+ *
+ *   const char *folder = burn_common_trusted_variable("XDG_CACHE_HOME");
+ *
+ * For names of what is loaded or written. In a program that has more rights than who calls it (setuid), the caller
+ * would choose the code that runs with them. */
+#ifndef BURN_COMMON_ENVIRONMENT_H
+#define BURN_COMMON_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#elif !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+/* Whether this program has more rights than who calls it, as the system says; never on Windows, which has no such
+ * programs. */
+static inline bool burn_common_is_privileged(void) {
+#if defined(__linux__)
+  return getauxval(AT_SECURE) != 0;
+#elif defined(_WIN32)
+  return false;
+#else
+  return issetugid() != 0;
+#endif
+}
+
+/* The variable's text, which is the environment's; NULL where it is not set, and in a privileged program. */
+static inline const char *burn_common_trusted_variable(const char *name) {
+  return burn_common_is_privileged() ? NULL : getenv(name);
+}
+
+#endif
