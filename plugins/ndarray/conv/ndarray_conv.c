@@ -9,7 +9,6 @@ enum {
   PACKED_PIXELS = 512,    /* from which on a copy of the weights costs next to nothing, .. */
   PACKED_FEW = 96,        /* .. and from which on it pays .. */
   PACKED_BYTES = 4 << 20, /* .. where the weights are no larger than this */
-  DIRECT_DEPTH = 1024,    /* taps at once, where few output channels hardly come back to what they see */
   COPY_GRAIN = 16384,     /* elements of a copy that are worth a chunk of a parallel loop */
   SHARE_CHANNELS = 64,    /* least output channels of a share: every share gathers its pixels anew */
 };
@@ -399,7 +398,7 @@ static bool conv_run(Conv *work) {
     flops += 2 * (double)plan->phases[p].tap_count * (double)plan->phases[p].columns;
   }
   flops *= (double)(plan->images * plan->band * work->share);
-  work->depth = nd_min(plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : ND_CONV_DEPTH, nd_max(work->max_taps, 1));
+  work->depth = nd_min(plan->depth, nd_max(work->max_taps, 1));
   atomic_init(&work->out_of_memory, false);
   const bool is_ready = copy_items(work) && pack_weights(work);
   if (is_ready) {

@@ -92,6 +92,7 @@ typedef struct NdConvPlan {
   bool in_place;                 /* no copy */
   int64_t images, band;          /* images and grid rows per item; one of the two is whole */
   int64_t blocks, bands;         /* so many items for a group */
+  int64_t depth;                 /* taps at once, at most; not of the gradient */
   int64_t kernel_columns;        /* of the kernel, for the gradient */
   int64_t pixel;                 /* elements of the copy (or input) from column to column */
   int64_t row_width;             /* and from row to row */

@@ -13,6 +13,8 @@ enum {
   SLICES = 16,                     /* as many items, or shares of them, as keep threads busy */
   PARTIAL_BYTES = 8 * 1024 * 1024, /* most of all slices, unless one has more */
   SHARE_BYTES = 512 * 1024,        /* of a share's sums, which should stay in the second-level cache */
+  LEAST_PLANE = 96,                /* pixels of a plane that is worth reading where it lies */
+  PAGE_BYTES = 4096,
 };
 
 /* What the bodies of the parallel loops see. */
@@ -233,7 +235,7 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
   const NdConvGrid *grid = grid_of(plan, item);
   const int64_t bytes = plan->element_bytes, lanes = plan->loops->lanes, first = first_vector * lanes;
   NdConvGather gather = {.input = input, .taps = plan->phases->taps, .depth = taps, .row = ND_CONV_COLUMN};
-  NdConvOuter outer = {.taps = taps, .sums_row = panels_width(plan)};
+  NdConvOuter outer = {.taps = taps, .row = ND_CONV_COLUMN, .sums_row = panels_width(plan)};
   gather.vectors = &grid->vectors[first_vector];
   gather.vector_count = vectors;
   gather.columns = scratch->copy + scratch->columns_at;
@@ -246,6 +248,68 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
     outer.sums = sums + channel * bytes;
     transpose_grad(work, item, first, outer.pixels, channel, outer.width, scratch->copy + scratch->grad_at);
     plan->loops->outer(&outer);
+  }
+}
+
+/* Taps of a tile of the widest panel. */
+static int64_t widest_tile(const NdConvLoops *loops) { return loops->tile_taps / loops->max_vectors; }
+
+/* True if windows are single numbers whose planes are read where they lie: panels are of the widest kind, and rows of a
+ * tile do not lie whole pages apart, where they would push each other out of the first-level cache. */
+static bool reads_planes(const NdConvPlan *plan) {
+  const int64_t widest = plan->loops->max_vectors * plan->loops->lanes;
+  return plan->in_place && plan->phases->tap_count == plan->channels_in && plan->y.out * plan->x.out >= LEAST_PLANE &&
+         plan->channel != ND_CONV_COLUMN && plan->channel * plan->element_bytes % PAGE_BYTES != 0 &&
+         plan->channels_out % widest == 0;
+}
+
+/* Some pixels of an image of an item, at most ND_CONV_CHUNK, that follow each other. */
+typedef struct Run {
+  const char *planes;    /* the first one's, of one channel after the other */
+  int64_t first, pixels; /* among the item's */
+  int64_t ahead;         /* elements to those that come next */
+} Run;
+
+static Run run_of(const WeightGradient *work, const NdConvItem *item, const char *input, int64_t number) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t plane = item->rows * plan->x.out, runs = nd_ceil_div(plane, ND_CONV_CHUNK), image = number / runs;
+  const int64_t first = number % runs * plane / runs, next = (number % runs + 1) * plane / runs;
+  Run run = {input + (image * plan->image + first) * plan->element_bytes, image * plane + first, next - first, 0};
+  run.ahead = next < plane ? next - first : plan->image - first;
+  return run;
+}
+
+/* Adds a run to the sums of a share. What is no whole tile of taps is copied, as nothing may be read behind it. */
+static void multiply_run(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch, const Run *run,
+                         int64_t taps, char *sums) {
+  const NdConvPlan *plan = &work->plan;
+  const int64_t bytes = plan->element_bytes, whole = taps / widest_tile(plan->loops) * widest_tile(plan->loops);
+  NdConvOuter outer = {.columns = run->planes, .row = plan->channel, .taps = whole, .pixels = run->pixels};
+  NdConvOuter rest = {.columns = scratch->copy + scratch->columns_at, .row = ND_CONV_COLUMN, .taps = taps - whole};
+  outer.sums_row = rest.sums_row = panels_width(plan);
+  outer.width = rest.width = plan->loops->max_vectors * plan->loops->lanes;
+  outer.grad = rest.grad = scratch->copy + scratch->grad_at;
+  rest.pixels = run->pixels;
+  for (int64_t tap = whole; tap < taps; tap++)
+    memcpy(scratch->copy + scratch->columns_at + (tap - whole) * ND_CONV_COLUMN * bytes,
+           run->planes + tap * plan->channel * bytes, (size_t)(run->pixels * bytes));
+  for (int64_t channel = 0; channel < plan->channels_out; channel += outer.width) {
+    outer.ahead = channel == 0 ? run->ahead : 0;
+    outer.sums = sums + channel * bytes;
+    rest.sums = sums + (whole * outer.sums_row + channel) * bytes;
+    transpose_grad(work, item, run->first, run->pixels, channel, outer.width, scratch->copy + scratch->grad_at);
+    plan->loops->outer(&outer);
+    plan->loops->outer(&rest);
+  }
+}
+
+/* Adds an item to the sums of a share, run by run. */
+static void multiply_runs(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch, const char *input,
+                          int64_t taps, char *sums) {
+  const int64_t runs = item->images * nd_ceil_div(item->rows * work->plan.x.out, ND_CONV_CHUNK);
+  for (int64_t i = 0; i < runs; i++) {
+    const Run run = run_of(work, item, input, i);
+    multiply_run(work, item, scratch, &run, taps, sums);
   }
 }
 
@@ -276,6 +340,10 @@ static void multiply_slice(const WeightGradient *work, int64_t slice, int64_t gr
   for (int64_t i = slice * work->items / work->slices; i < (slice + 1) * work->items / work->slices; i++) {
     const NdConvItem item = item_of(plan, group, i);
     const void *input = nd_conv_input(plan, &item, work->x, channel, channels, scratch->copy);
+    if (reads_planes(plan)) {
+      multiply_runs(work, &item, scratch, (const char *)input, channels, sums);
+      continue;
+    }
     const int64_t vectors = grid_of(plan, &item)->vector_count, chunks = nd_ceil_div(vectors * lanes, ND_CONV_CHUNK);
     for (int64_t c = 0; c < chunks; c++) {
       const int64_t first = c * vectors / chunks, next = (c + 1) * vectors / chunks;

@@ -13,11 +13,13 @@ enum {
   SEEN_TAPS = 64,         /* most taps of a channel that are told apart */
   DIRECT_PIXELS = 96,     /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024, /* most of them in the gradient of few weights: some channels stay in the first-level cache */
-  SWEEP_PIXELS = 256, /* the same where lanes are output channels: their gradient and the input stay there together */
-  OUTER_PIXELS = 512, /* of an item of the gradient of many weights */
+  SWEEP_PIXELS = 256,  /* the same where lanes are output channels: their gradient and the input stay there together */
+  OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
+  DIRECT_DEPTH = 1024, /* taps at once, where few output channels hardly come back to what they see */
   ITEMS_PER_THREAD = 4,
   POINTS_PLANE =
       96, /* least pixels of a plane where windows are one number: of fewer, too many lanes are lost at the end */
+  POINTS_DEPTH = 64, /* least of them that are seen at once */
   PAGE_BYTES = 4096,
   FIRST_WAYS = 8, /* lines at distances of whole pages that the first-level cache has room for */
 };
@@ -103,6 +105,7 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
   const int64_t wanted = nd_ceil_div((int64_t)threads * ITEMS_PER_THREAD, plan->batch * plan->groups);
   plan->in_place = needs_no_copy(plan);
   plan->way = choose_way(plan);
+  plan->depth = plan->way == ND_CONV_DIRECT ? DIRECT_DEPTH : ND_CONV_DEPTH;
   if (plan->way == ND_CONV_IMAGES) {
     plan->in_place = false;
     settle(plan, plan->loops->lanes, nd_max(1, IMAGES_PIXELS / plan->x.grid));
@@ -123,13 +126,13 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
   settle(plan, 1, nd_min(rows_of_copy(plan), rows));
 }
 
-/* True if what a tile of pixels sees in as many planes as are seen at once stays in the first-level cache: planes
- * whose size has a large power of two in it push each other out. */
-static bool stays_in_cache(const NdConvPlan *plan) {
+/* In how many planes what a tile of pixels sees stays in the first-level cache: planes whose size has a large power of
+ * two in it push each other out. */
+static int64_t cached_planes(const NdConvPlan *plan) {
   const int64_t plane = plan->y.in * plan->x.in * plan->element_bytes;
   int64_t apart = PAGE_BYTES; /* distance of the places in a page where planes begin */
   while (plane % apart != 0) apart /= 2;
-  return nd_min(plan->channels_in, ND_CONV_DEPTH) * apart <= FIRST_WAYS * PAGE_BYTES;
+  return nd_min(ND_CONV_DEPTH, FIRST_WAYS * PAGE_BYTES / apart);
 }
 
 /* True if windows are single numbers, and the output has a pixel for each of the input. */
@@ -137,13 +140,14 @@ static bool suits_points(const NdConvPlan *plan) {
   const int64_t pixels = plan->y.in * plan->x.in;
   return plan->loops->points && plan->channels_in > 0 && plan->channels_out >= plan->loops->rows &&
          lies_inside(&plan->y) && lies_inside(&plan->x) && plan->y.out * plan->x.out == pixels &&
-         pixels >= POINTS_PLANE && stays_in_cache(plan);
+         pixels >= POINTS_PLANE && cached_planes(plan) >= nd_min(plan->channels_in, POINTS_DEPTH);
 }
 
 bool nd_conv_cut_points(NdConvPlan *plan) {
   const int64_t pixels = plan->y.in * plan->x.in, tile = ND_CONV_VECTORS * plan->loops->lanes, tiles = pixels / tile;
   if (!suits_points(plan)) return false;
   plan->way = ND_CONV_POINTS;
+  plan->depth = cached_planes(plan);
   plan->in_place = true;
   plan->y.in = plan->y.out = plan->y.grid = plan->phases->rows = pixels;
   plan->x.in = plan->x.out = plan->x.grid = plan->phases->columns = 1;

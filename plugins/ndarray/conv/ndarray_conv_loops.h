@@ -202,7 +202,9 @@ typedef struct NdConvSweep {
 /* sums[tap][channel] += over pixels: columns[tap][pixel] * grad[pixel][channel]. Columns and sums have room for whole
  * tiles of taps. */
 typedef struct NdConvOuter {
-  const void *columns; /* [taps, ND_CONV_COLUMN] */
+  const void *columns; /* [taps, row] */
+  int64_t row;         /* ND_CONV_COLUMN, or for the widest panel any */
+  int64_t ahead;       /* then: what lies so many elements behind is fetched, unless it is 0 */
   const void *grad;    /* [pixels, width] */
   void *sums;
   int64_t taps, pixels;

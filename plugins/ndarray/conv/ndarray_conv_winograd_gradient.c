@@ -88,7 +88,8 @@ static void change_grad(const Gradient *g, const NdConvTilingItem *item, const S
 static void multiply(const Gradient *g, int64_t tiles, int64_t channels, const float *input, const float *grad,
                      float *sums, float *panel) {
   const NdConvTiling *t = &g->tiling;
-  NdConvOuter outer = {.columns = input, .grad = panel, .taps = channels, .pixels = tiles, .sums_row = g->width};
+  NdConvOuter outer = {.columns = input, .row = ND_CONV_COLUMN, .grad = panel, .taps = channels, .pixels = tiles};
+  outer.sums_row = g->width;
   for (int64_t channel = 0; channel < t->channels_out; channel += outer.width) {
     const int64_t left = t->channels_out - channel;
     outer.width = nd_conv_panel_width(t->loops, left);

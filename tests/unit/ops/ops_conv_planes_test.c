@@ -184,6 +184,12 @@ static void check_all_gradients(void) {
   check_gradients(&(Case){72, 140, 2, 11, 13, 1, 1, 0, 1});
   check_gradients(&(Case){40, 200, 1, 14, 14, 1, 1, 0, 1});
   check_gradients(&(Case){130, 140, 1, 3, 3, 1, 1, 0, 1});
+  check_gradients(&(Case){64, 70, 1, 14, 14, 1, 1, 0, 1}); /* planes of x, or of grad, are read where they lie */
+  check_gradients(&(Case){70, 64, 1, 17, 15, 1, 1, 0, 1});
+  check_gradients(&(Case){131, 128, 1, 32, 33, 1, 1, 0, 1});
+  check_gradients(&(Case){140, 128, 2, 10, 10, 1, 1, 0, 1});
+  check_gradients(&(Case){64, 70, 1, 27, 25, 1, 2, 0, 1});
+  check_gradients(&(Case){70, 36, 2, 29, 22, 1, 3, 0, 1});
   for (int64_t size = 3; size <= 20; size++) {
     check_gradients(&(Case){35, 35, 35, size, size, 3, 1, 1, 1});
     check_gradients(&(Case){33, 33, 33, size, size + 1, 3, 2, 1, 1});
