@@ -501,12 +501,36 @@ static bool gradient_direct(WeightGradient *work, Ndarray *nd, NdConvShape shape
   return done;
 }
 
+/* True if a kernel of one tap sees one number in each stride, and there are so many weights that these are better packed
+ * first: the sums may then be swapped, and read where the numbers lie. */
+static bool suits_sampling(const NdConvShape *shape) {
+  const int64_t weights = shape->x[1] / shape->groups * shape->output[1];
+  bool is_point = shape->stride[0] > 1 || shape->stride[1] > 1;
+  for (int i = 0; i < 2; i++) is_point &= shape->kernel[i] == 1 && shape->padding[i] == 0;
+  return is_point && weights >= (shape->output[2] * shape->output[3] >= LEAST_PLANE ? 1 << 17 : 1 << 18);
+}
+
+/* What the kernel sees of x, packed, with a reference; *shape becomes that of a convolution with stride 1. NULL when out
+ * of memory. */
+static NdTensor *sample(Ndarray *nd, NdTensor *x, NdConvShape *shape) {
+  static const int64_t ones[2] = {1, 1};
+  const int64_t seen[4] = {shape->x[0], shape->x[1], shape->output[2], shape->output[3]};
+  const int64_t strides[4] = {x->strides[0], x->strides[1], x->strides[2] * shape->stride[0],
+                              x->strides[3] * shape->stride[1]};
+  NdTensor *view = nd_view(nd, x, 4, seen, strides, 0), *packed = view ? nd_contiguous(nd, view) : NULL;
+  nd_release(nd, view);
+  if (!packed) return NULL;
+  shape->x = packed->shape;
+  shape->stride = ones;
+  return packed;
+}
+
 /* x [n, in, h, w], grad [n, out, oh, ow] -> [out, in/groups, kh, kw]. */
 BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
   const BurnAttrs_conv2d_weight_backward *attrs = BURN_ATTRS(conv2d_weight_backward, call);
-  const NdConvShape shape = {call->inputs[0]->shape,   call->inputs[1]->shape,    call->output_descs->shape + 2,
-                             attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
-                             attrs->groups.value.i64,  call->output_descs->dtype};
+  NdConvShape shape = {call->inputs[0]->shape,   call->inputs[1]->shape,    call->output_descs->shape + 2,
+                       attrs->stride.value.i64s, attrs->padding.value.i64s, attrs->dilation.value.i64s,
+                       attrs->groups.value.i64,  call->output_descs->dtype};
   const int64_t weights = burn_desc_count(call->output_descs);
   NdTensor *out = nd_new(nd, call->output_descs), *x, *grad;
   WeightGradient work = {.out = NULL};
@@ -517,7 +541,8 @@ BurnStatus nd_conv2d_weight_backward(Ndarray *nd, const BurnOpCall *call) {
     memset(nd_data(out), 0, (size_t)weights * burn_dtype_bytes(shape.dtype));
     return nd_finish(nd, call, out);
   }
-  x = nd_contiguous(nd, nd_tensor(call->inputs[0]));
+  x = nd_tensor(call->inputs[0]);
+  x = suits_sampling(&shape) ? sample(nd, x, &shape) : nd_contiguous(nd, x);
   grad = nd_contiguous(nd, nd_tensor(call->inputs[1]));
   atomic_init(&work.out_of_memory, false);
   if (x && grad && nd_conv_suits_winograd_gradient(nd, &shape)) {

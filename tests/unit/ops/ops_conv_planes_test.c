@@ -190,6 +190,8 @@ static void check_all_gradients(void) {
   check_gradients(&(Case){140, 128, 2, 10, 10, 1, 1, 0, 1});
   check_gradients(&(Case){64, 70, 1, 27, 25, 1, 2, 0, 1});
   check_gradients(&(Case){70, 36, 2, 29, 22, 1, 3, 0, 1});
+  check_gradients(&(Case){512, 512, 1, 5, 4, 1, 2, 0, 1}); /* so many weights that what they see is packed first */
+  check_gradients(&(Case){257, 512, 1, 21, 19, 1, 2, 0, 1});
   for (int64_t size = 3; size <= 20; size++) {
     check_gradients(&(Case){35, 35, 35, size, size, 3, 1, 1, 1});
     check_gradients(&(Case){33, 33, 33, size, size + 1, 3, 2, 1, 1});
