@@ -28,14 +28,6 @@ static inline void store_part_f32(float *to, __m256 x, int64_t count) { _mm256_m
 static inline void store_part_f64(double *to, __m256d x, int64_t count) { _mm256_maskstore_pd(to, mask_f64(count), x); }
 
 #define GEMM_SUM_HOOKS
-static inline float sum_lanes_f32(__m256 x) {
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
-static inline double sum_lanes_f64(__m256d x) {
-  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
-  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-}
+#include "support/ndarray_lane_sums.h"
 
 #include "ndarray_gemm_isa.inc"

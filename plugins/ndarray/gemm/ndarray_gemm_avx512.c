@@ -26,4 +26,7 @@ static inline void store_part_f64(double *to, __m512d x, int64_t count) {
   _mm512_mask_storeu_pd(to, mask_f64(count), x);
 }
 
+#define GEMM_SUM_HOOKS
+#include "support/ndarray_lane_sums.h"
+
 #include "ndarray_gemm_isa.inc"
