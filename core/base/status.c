@@ -36,6 +36,9 @@ static const char *code_text(uint32_t code) {
   }
 }
 
+/* Whoever hands in what is no code, such as an error number of a driver, must not reach the bits of the serial. */
+static uint32_t code_of(uint32_t code) { return code > 0 && code <= 0xffu ? code : BURN_STATUS_INTERNAL; }
+
 BurnStatus burn__status_again(uint32_t code, const char *text) {
   pthread_mutex_lock(&burn__message_mutex);
   const uint64_t serial = ++last_serial;
@@ -43,7 +46,7 @@ BurnStatus burn__status_again(uint32_t code, const char *text) {
   message->serial = serial;
   snprintf(message->text, sizeof message->text, "%s", text);
   pthread_mutex_unlock(&burn__message_mutex);
-  return (serial << 8) | (code ? code : BURN_STATUS_INTERNAL);
+  return (serial << 8) | code_of(code);
 }
 
 /* The one place where a failure comes into being: set a breakpoint here. */

@@ -32,6 +32,21 @@ static void test_make(void **state) {
   assert_int_equal(burn_status_code(nameless), BURN_STATUS_INTERNAL);
 }
 
+/* An error number of a driver, given as a code: it must not become part of the serial, which names the message. */
+static void test_a_number_that_is_no_code(void **state) {
+  (void)state;
+  static const uint32_t numbers[] = {256, 700, 0x80000000u, UINT32_MAX};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (int k = 0; k < 4; k++) { /* with any bits of the serial */
+      const BurnStatus status = burn_status_make(numbers[i], "launch %d failed", k);
+      char expected[32];
+      snprintf(expected, sizeof expected, "launch %d failed", k);
+      assert_string_equal(burn_status_message(status), expected);
+      assert_int_equal(burn_status_code(status), BURN_STATUS_INTERNAL);
+    }
+  }
+}
+
 /* A number that a plugin has made up: neither success nor somebody else's message. */
 static void test_a_serial_without_a_code_is_a_failure(void **state) {
   (void)state;
@@ -220,6 +235,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ok),
       cmocka_unit_test(test_make),
+      cmocka_unit_test(test_a_number_that_is_no_code),
       cmocka_unit_test(test_a_serial_without_a_code_is_a_failure),
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_annotate),
