@@ -50,6 +50,48 @@ static bool is_name_of_pack(const char *name, const char *pack) {
   return strspn(name + length + 1, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name + length + 1);
 }
 
+/* A default is of its attribute's tag; a list has one number for every axis, as in ops.def. */
+static bool is_default_of(const BurnAttr *value, uint32_t tag) {
+  if (value->tag == BURN_ATTR_NONE) return true;
+  if (tag == BURN_ATTR_NUMBER) return value->tag == BURN_ATTR_I64 || value->tag == BURN_ATTR_F64;
+  return value->tag == tag;
+}
+
+static BurnStatus check_attr(const BurnOpInfo *info, uint32_t i) {
+  const char *name = info->attr_names[i];
+  const BurnAttr *value = &info->attr_defaults[i];
+  const uint32_t tag = info->attr_tags[i];
+  if (!name || !name[0]) return BURN_FAIL(INCOMPATIBLE, "%s: attribute %u has no name", info->name, i);
+  if (tag < BURN_ATTR_I64 || tag > BURN_ATTR_NUMBER)
+    return BURN_FAIL(INCOMPATIBLE, "%s: attribute '%s' has tag %u, known are 1 to %d", info->name, name, tag,
+                     BURN_ATTR_NUMBER);
+  if (!is_default_of(value, tag)) {
+    return BURN_FAIL(INCOMPATIBLE, "%s: attribute '%s' has tag %u, its default %u%s", info->name, name, tag, value->tag,
+                     tag == BURN_ATTR_NUMBER ? ": the default of a number is an I64 or an F64" : "");
+  }
+  if (value->tag == BURN_ATTR_I64S && value->count > 0) {
+    return BURN_FAIL(INCOMPATIBLE,
+                     "%s: the default of '%s' is a list of %u; the default of a list is one number for every axis,"
+                     " value.i64 with count 0",
+                     info->name, name, value->count);
+  }
+  return BURN_OK;
+}
+
+/* What is looked at in every call, or printed. */
+static BurnStatus check_tables(const BurnOpInfo *info) {
+  const bool attrs = info->attr_count == 0 || (info->attr_names && info->attr_defaults && info->attr_tags);
+  if (!info->input_names || !attrs || (info->kinds & BURN_KIND_ANY) == 0)
+    return BURN_FAIL(INCOMPATIBLE, "%s: names of inputs, tables of attributes or kinds are missing", info->name);
+  for (uint32_t i = 0; i < info->input_count; i++) {
+    if (!info->input_names[i] || !info->input_names[i][0])
+      return BURN_FAIL(INCOMPATIBLE, "%s: input %u has no name", info->name, i);
+  }
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; i < info->attr_count && status == BURN_OK; i++) status = check_attr(info, i);
+  return status;
+}
+
 static BurnStatus check_definition(const BurnOpDefinition *definition, const char *pack) {
   if (!definition || definition->struct_size < BURN_OP_DEFINITION_MIN_BYTES || !definition->info ||
       definition->info->struct_size < BURN_OP_INFO_MIN_BYTES) {
@@ -68,11 +110,7 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
                      info->name, info->input_count, info->input_required, info->output_count, info->attr_count,
                      BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN_MAX_ATTRS);
   }
-  const bool attrs = info->attr_count == 0 || (info->attr_names && info->attr_defaults && info->attr_tags);
-  if (!info->input_names || !attrs || (info->kinds & BURN_KIND_ANY) == 0) {
-    return BURN_FAIL(INCOMPATIBLE, "%s: names of inputs, tables of attributes or kinds are missing", info->name);
-  }
-  return BURN_OK;
+  return check_tables(info);
 }
 
 static int falling(int32_t left, int32_t right) { return (left < right) - (left > right); }
@@ -122,6 +160,7 @@ static BurnStatus add_op(const BurnKernelsInterface *pack, const BurnOpDefinitio
   entry->info.gradient = definition->backward    ? BURN_GRADIENT_RULE
                          : definition->decompose ? BURN_GRADIENT_VIA
                                                  : BURN_GRADIENT_CONSTANT;
+  if (!entry->info.doc) entry->info.doc = "";
   if (!entry->info.family) entry->info.family = "pack";
   if (!collect_kernels(pack, entry) || !collect_device_kernels(pack, entry)) {
     free(entry->kernels);

@@ -65,6 +65,13 @@ BURN__INLINE BurnStatus check_kind(const BurnOpInfo *info, BurnDType dtype) {
   return burn_dtype_kind(dtype) & info->kinds ? BURN_OK : wrong_kind(info, dtype);
 }
 
+/* An op of a pack may leave the choice of its inputs to the caller. */
+BURN__INLINE const BurnPrimitive *first_given(const BurnOpCall *call) {
+  uint32_t i = 0;
+  while (i < call->input_count - 1 && !call->inputs[i]) i++;
+  return call->inputs[i];
+}
+
 BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnOpInfo *info = burn__op_info(call->op);
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
@@ -74,7 +81,8 @@ BurnStatus burn__infer(const BurnOpCall *call, BurnTensorDesc *out) {
 BurnStatus burn__infer_as(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
   BurnStatus status = check_inputs(info, call);
   if (status == BURN_OK) status = check_attrs(info, call);
-  if (status == BURN_OK && call->input_count > 0) status = check_kind(info, call->inputs[0]->dtype);
+  const BurnPrimitive *first = call->input_count > 0 ? first_given(call) : NULL;
+  if (status == BURN_OK && first) status = check_kind(info, first->dtype);
   if (status != BURN_OK) return status;
   for (uint32_t i = 0; i < info->output_count; i++) out[i] = (BurnTensorDesc){0};
   status = burn__op_infer_rule(call->op)(info, call, out);

@@ -87,7 +87,7 @@ static BurnStatus BURN_API_CALL infer(const BurnHost *host,
 static BurnStatus BURN_API_CALL decompose(const BurnHost *host,
                                           const BurnBackend *backend,
                                           const BurnOpCall *call) {
-  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnBuilder b = burn_builder_begin_for(host, backend, call);
   BurnPrimitive *product =
       burn_build_op2(&b, BURN_OP_matmul, call->inputs[0], call->inputs[1]);
   BurnPrimitive *sum = burn_build_add(&b, product, call->inputs[2]);

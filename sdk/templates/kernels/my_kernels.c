@@ -36,7 +36,7 @@ static BurnStatus BURN_API_CALL infer_scaled_add(const BurnHost *host, const Bur
 /* attrs stand in the order of factor_names below, with defaults filled in. */
 static BurnStatus BURN_API_CALL decompose_scaled_add(const BurnHost *host, const BurnBackend *backend,
                                                      const BurnOpCall *call) {
-  BurnBuilder b = burn_builder_begin(host, backend);
+  BurnBuilder b = burn_builder_begin_for(host, backend, call);
   BurnPrimitive *scaled = burn_build_scalar(&b, BURN_OP_mul_scalar, call->inputs[1], call->attrs[0].value.f64);
   BurnPrimitive *result = burn_build_add(&b, call->inputs[0], scaled);
   return burn_builder_finish(&b, call, &result);

@@ -216,6 +216,47 @@ static void test_failures(void **state) {
   expect_failure(burn_op("max_pool2d_with_indices", &x, 1, NULL, 0), "has 2 outputs; call it with burn_op_call");
 }
 
+/* A table that would make each call fail or compute with something else is refused when the pack is loaded, by the name
+ * of what is wrong. */
+static void test_tables_that_are_wrong(void **state) {
+  static const struct {
+    const char *op, *reason;
+  } packs[] = {
+      {"table_list.twice",
+       "table_list.twice: the default of 'factors' is a list of 2; the default of a list is one"
+       " number for every axis, value.i64 with count 0"},
+      {"table_other_tag.twice", "table_other_tag.twice: attribute 'factors' has tag 1, its default 5"},
+      {"table_number.twice",
+       "attribute 'factors' has tag 6, its default 6: the default of a number is an I64 or an"
+       " F64"},
+      {"table_unknown_tag.twice", "attribute 'factors' has tag 9, known are 1 to 6"},
+      {"table_nameless.twice", "table_nameless.twice: attribute 0 has no name"},
+      {"table_nameless_input.twice", "table_nameless_input.twice: input 1 has no name"},
+  };
+  for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
+    BurnTensor *x = vector(*state, 1, 2);
+    expect_failure(burn_op(packs[i].op, &x, 1, NULL, 0), packs[i].reason);
+  }
+}
+
+/* An op may leave the choice of its inputs to the caller: kinds are those of the first that is given. */
+static void test_inputs_that_are_all_optional(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "autodiff<ndarray>", "fusion<ndarray>", "validate<ndarray>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    BurnTensor *first[] = {vector(device, 1, 2), NULL}, *second[] = {NULL, vector(device, 1, 2)};
+    expect(burn_op("table.twice", first, 2, NULL, 0), 2, 4);
+    expect(burn_op("table.twice", second, 2, NULL, 0), 2, 4);
+    BurnTensor *ints[] = {NULL, burn_cast(vector(device, 1, 2), BURN_DTYPE_I32)};
+    expect_failure(burn_op("table.twice", ints, 2, NULL, 0), "table.twice: not defined for i32");
+    burn_device_close(device);
+  }
+  const BurnOpInfo *info = NULL;
+  assert_true(burn_op_find("table.twice", &info) == BURN_OK);
+  assert_string_equal(info->doc, ""); /* it was NULL */
+}
+
 /* Ops of the table go through the same door; attributes left out take their defaults. */
 static void test_ops_of_the_table(void **state) {
   BurnDevice *device = *state;
@@ -298,6 +339,8 @@ int main(void) {
       cmocka_unit_test(test_device_failures),
       cmocka_unit_test(test_under_decorators),
       cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_tables_that_are_wrong),
+      cmocka_unit_test(test_inputs_that_are_all_optional),
       cmocka_unit_test(test_ops_of_the_table),
       cmocka_unit_test(test_decompositions_that_are_wrong),
       cmocka_unit_test(test_layers_that_are_wrong),

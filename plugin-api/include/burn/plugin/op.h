@@ -127,7 +127,7 @@ typedef struct BurnOpInfo {
   uint32_t since;                 /* the minor of the ABI in which the op came */
   const char *const *input_names; /* [input_count] */
   const char *const *attr_names;  /* [attr_count] */
-  const BurnAttr *attr_defaults;  /* [attr_count]; tag NONE means required */
+  const BurnAttr *attr_defaults;  /* [attr_count]; tag NONE means required; a list: value.i64 for every axis, count 0 */
   const uint32_t *attr_tags;      /* [attr_count] BURN_ATTR_*; NUMBER: a call gives it the tag I64 or F64 */
   const char *doc;
   const char *family;         /* "activation"; files of core, decorators and backends are named by it */
