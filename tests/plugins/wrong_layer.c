@@ -57,6 +57,11 @@ static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
 
 static BurnStatus BURN_API_CALL wrong_submit(void *self, const BurnOpCall *call) { return wrong_call(self, call); }
 
+static uint32_t BURN_API_CALL wrong_dtype_usage(void *self, BurnDType dtype) {
+  const BurnBackend *next = ((Wrong *)self)->next;
+  return dtype == BURN_DTYPE_BOOL && has_fault("no_bool") ? BURN_USAGE_STORE : next->dtype_usage(next->self, dtype);
+}
+
 static void BURN_API_CALL wrong_close(void *self) {
   Wrong *wrong = self;
   if (!has_fault("close_leaks")) wrong->host->free(wrong, sizeof *wrong);
@@ -76,6 +81,7 @@ static BurnStatus BURN_API_CALL wrong_open(const BurnHost *host, const BurnBacke
   out->self = wrong;
   out->name = PLUGIN_NAME;
   out->submit = wrong_submit;
+  out->dtype_usage = wrong_dtype_usage;
   out->close = wrong_close;
   return BURN_OK;
 }

@@ -282,6 +282,9 @@ static const char *step_short_host(const Subject *subject) {
   return open_with(subject, offsetof(BurnHost, get_interface), sizeof(BurnBackend), false, "a shorter host table");
 }
 
+/* Set by a step that could not look, or has something to say that is no failure; else NULL. */
+static const char *nothing_to_check;
+
 /* Opens into a plain table; NULL on success. */
 static const char *open_plain(const Subject *subject, const BurnHost *host, BurnBackend *out) {
   *out = (BurnBackend){.struct_size = sizeof *out};
@@ -324,6 +327,26 @@ static const char *step_odd_questions(const Subject *subject) {
   return wrong ? wrong : fault_of_memory();
 }
 
+/* What decompositions compare, count and add in. No failure by itself: there are backends for one program, whose ops do
+ * without; other ops fail, and this says why. */
+static const char *step_dtypes(const Subject *subject) {
+  static const BurnDType needed[] = {BURN_DTYPE_BOOL, BURN_DTYPE_I64, BURN_DTYPE_F32};
+  static char lacks[96];
+  const uint32_t all = BURN_USAGE_STORE | BURN_USAGE_ARITHMETIC;
+  const BurnHost host = bare_host();
+  BurnBackend instance;
+  const char *wrong = open_plain(subject, &host, &instance);
+  if (wrong) return wrong;
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0] && instance.dtype_usage; i++) {
+    if ((instance.dtype_usage(instance.self, needed[i]) & all) == all) continue;
+    snprintf(lacks, sizeof lacks, "dtype_usage says no to %s: ops fail whose decompositions compute in it",
+             burn_dtype_name(needed[i]));
+    nothing_to_check = lacks;
+  }
+  instance.close(instance.self);
+  return NULL;
+}
+
 static const char *step_many_openings(const Subject *subject) {
   const BurnHost host = bare_host();
   BurnBackend instance;
@@ -355,9 +378,6 @@ static const char *step_failing_open(const Subject *subject) {
   }
   return fault_of_memory();
 }
-
-/* Why a step has nothing to check; NULL otherwise. */
-static const char *nothing_to_check;
 
 static bool is_declared(const BurnOptionsInterface *declared, const char *key) {
   for (uint32_t i = 0; i < declared->option_count; i++) {
@@ -491,6 +511,7 @@ static const Step steps[] = {
     {"a shorter BurnBackend", step_short_backend},
     {"a shorter host table", step_short_host},
     {"questions that have no answer", step_odd_questions},
+    {"dtypes that every stack has", step_dtypes},
     {"opened and closed a hundred times", step_many_openings},
     {"open with allocations failing", step_failing_open},
     {"unknown options and device numbers", step_refusals},

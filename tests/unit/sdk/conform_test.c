@@ -117,6 +117,23 @@ static void faults_are_named(void **state) {
   expect_fault("unchecked_memory", "--check faults --op sub,add", "faults", "sub", "crashes", "ends the process");
 }
 
+/* A stack without a dtype that decompositions need is told so, beside the ops that fail. */
+static void a_missing_dtype_is_told(void **state) {
+  (void)state;
+  static const char command[] = "BURN_TEST_FAULT=no_bool '%s' conform '" BURN_BUILD_DIR
+                                "/tests/broken_plugins/burn_wrong.so' --check handshake --json 2>/dev/null";
+  char text[1024];
+  int status = -1;
+  snprintf(text, sizeof text, command, burn);
+  cJSON *root = run_json(text, &status);
+  assert_int_equal(status, 0);
+  const cJSON *skip = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "skips"), 0);
+  assert_non_null(skip);
+  assert_string_equal(text_of(skip, "reason"),
+                      "dtype_usage says no to bool: ops fail whose decompositions compute in it");
+  cJSON_Delete(root);
+}
+
 static int count_hangs(const cJSON *root) {
   const cJSON *failure;
   int hangs = 0;
@@ -345,6 +362,7 @@ int main(void) {
       cmocka_unit_test(a_pack_may_leave_gradients_out),
       cmocka_unit_test(right_stacks_pass),
       cmocka_unit_test(faults_are_named),
+      cmocka_unit_test(a_missing_dtype_is_told),
       cmocka_unit_test(without_a_fault_it_passes),
       cmocka_unit_test(one_case_runs_alone),
       cmocka_unit_test(wrong_words_are_refused),

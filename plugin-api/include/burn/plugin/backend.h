@@ -75,7 +75,7 @@ struct BurnBackend {
    */
   BurnStatus(BURN_API_CALL *sync)(void *self);
 
-  /* BURN_USAGE_* bits for a dtype. */
+  /* BURN_USAGE_* bits for a dtype. bool, i64 and f32 have both: decompositions compute in them. */
   uint32_t(BURN_API_CALL *dtype_usage)(void *self, BurnDType dtype);
 
   /* Optional (default: NOT_FOUND). */
