@@ -352,6 +352,9 @@ void burn__instance_release(BurnInstance *instance);
 /* The first instance from the top that has the interface, or NULL. */
 BurnInstance *burn__instance_interface(BurnInstance *top, const char *name, BurnInterface *out);
 
+/* Why a device whose stack is open has no gradients, for `user`, and the way out: NO_AUTODIFF. */
+BurnStatus burn__no_gradients(const BurnDevice *device, const char *user);
+
 /* The text to open by the precedence of device.h, malloc'd, and where it was found ("BURN_BACKEND", "burn.json"), for
  * messages; that is NULL for the argument. The text is NULL where nobody says: then it is the automatic choice. */
 BurnStatus burn__settings_stack(const char *argument, char **out, const char **source);

@@ -98,6 +98,19 @@ static BurnStatus open_plugin(BurnInstance *instance, const BurnStackPart *part,
   return backend.open(host, part->index, &part->options, owner, table);
 }
 
+/* Every function of a decorator that wraps gets its tensors, but those which have none: they may be left out. */
+static bool has_tensors_functions(const BurnBackend *b) {
+  return b->close && b->op_support && b->submit && b->create && b->read && b->retain && b->release && b->dtype_usage &&
+         b->unwrap && b->adopt;
+}
+
+static void complete_wrapping(BurnInstance *instance) {
+  BurnBackend *table = &instance->backend;
+  if (!table->supports) table->supports = default_supports;
+  if (!table->get_interface) table->get_interface = default_get_interface;
+  if (has_tensors_functions(table)) burn__instance_forward(instance);
+}
+
 /* Tensors of a decorator that does not wrap are those of the level below, and what it does not do is done there. */
 static void complete_table(BurnInstance *instance, uint32_t owner) {
   const bool forwards = instance->next && !instance->wraps_tensors;
@@ -107,6 +120,8 @@ static void complete_table(BurnInstance *instance, uint32_t owner) {
   instance->target = forwards && !table->op_support ? BURN_ABI_MINOR : burn__plugin_target(instance->plugin);
   if (forwards) {
     burn__instance_forward(instance);
+  } else if (instance->next) {
+    complete_wrapping(instance);
   } else {
     fill_defaults(table);
   }

@@ -1,4 +1,5 @@
-/* stack_forward.c - a decorator's table where it leaves functions to the level below.
+/* stack_forward.c - a decorator's table where it leaves functions to the level below: one that wraps tensors leaves
+ * those that get none.
  *
  * A table has one `self`, and a function of the level below needs another one. So the table that others see has the
  * instance as its self and functions of this file, which call the decorator's or those below. Only decorators that
@@ -65,6 +66,15 @@ static int32_t BURN_API_CALL forward_get_interface(void *self, const char *name,
   FORWARD(get_interface, name, min_version, out);
 }
 
+static BurnPrimitive *BURN_API_CALL forward_unwrap(void *self, BurnPrimitive *x) {
+  const BurnBackend *own = &instance_of(self)->own;
+  return own->unwrap(own->self, x);
+}
+static BurnStatus BURN_API_CALL forward_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
+  const BurnBackend *own = &instance_of(self)->own;
+  return own->adopt(own->self, inner, out);
+}
+
 static bool is_full(const BurnBackend *b) {
   return b->op_support && b->supports && b->submit && b->create && b->read && b->retain && b->release && b->sync &&
          b->dtype_usage && b->query && b->trim && b->get_interface;
@@ -90,5 +100,7 @@ void burn__instance_forward(BurnInstance *instance) {
                          .dtype_usage = forward_dtype_usage,
                          .query = forward_query,
                          .trim = forward_trim,
-                         .get_interface = forward_get_interface};
+                         .get_interface = forward_get_interface,
+                         .unwrap = instance->wraps_tensors ? forward_unwrap : NULL,
+                         .adopt = instance->wraps_tensors ? forward_adopt : NULL};
 }

@@ -9,13 +9,32 @@ struct BurnGradients {
 
 static const BurnAutodiffInterface *interface_of(const BurnDevice *device) { return device->autodiff_interface.table; }
 
+BurnStatus burn__no_gradients(const BurnDevice *device, const char *user) {
+  const char *stack = burn_device_name(device);
+  const BurnInstance *recorder = device->top, *above = device->top;
+  while (recorder && !(recorder->roles & BURN_ROLE_AUTODIFF)) recorder = recorder->next;
+  if (!recorder) {
+    return BURN_FAIL(NO_AUTODIFF,
+                     "%s: the stack '%s' has no autodiff; open it with burn_device_open_training or as 'autodiff<%s>'",
+                     user, stack, stack);
+  }
+  while (above != recorder && !above->wraps_tensors) above = above->next;
+  const char *name = recorder->plugin->name;
+  if (above == recorder) {
+    return BURN_FAIL(NO_AUTODIFF, "%s: '%s' of the stack '%s' says that it computes gradients, but offers none", user,
+                     name, stack);
+  }
+  return BURN_FAIL(NO_AUTODIFF,
+                   "%s: the stack '%s' has %s, but '%s' above it hands out tensors of its own and offers no gradients;"
+                   " write %s<%s<..>>",
+                   user, stack, name, above->plugin->name, name, above->plugin->name);
+}
+
 /* The tensor is usable and its device has autodiff. */
 static BurnStatus check(const BurnTensor *x, const char *user) {
   const BurnStatus status = burn__tensor_check(x, user);
   if (status != BURN_OK || x->device->autodiff) return status;
-  return BURN_FAIL(NO_AUTODIFF,
-                   "%s: the stack '%s' has no autodiff; open it with burn_device_open_training or as 'autodiff<%s>'",
-                   user, burn_device_name(x->device), burn_device_name(x->device));
+  return burn__no_gradients(x->device, user);
 }
 
 /* The check of every verb here, before it reaches the plugin; BURN_OK: it says burn__work_leave afterwards. */

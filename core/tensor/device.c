@@ -173,6 +173,7 @@ static BurnStatus open_stack(BurnDevice *device, BurnStackText *stack, const Bur
   if (status == BURN_OK) status = check_dtype(device->top, device->int_dtype);
   device->autodiff = burn__instance_interface(device->top, "burn.autodiff", &device->autodiff_interface);
   if (status == BURN_OK && device->autodiff) status = make_inner(device);
+  if (status == BURN_OK && training && !device->autodiff) status = burn__no_gradients(device, "open");
   return status;
 }
 

@@ -80,7 +80,8 @@ static void test_a_decorator_that_only_looks_does_not_end_fusion(void **state) {
 }
 
 static void test_a_late_failure_is_not_swallowed(void **state) {
-  static const char *const stacks[] = {"fusion<ndarray>", "seen<fusion<ndarray>>", TRACE "<seen<fusion<ndarray>>>"};
+  static const char *const stacks[] = {"fusion<ndarray>", "seen<fusion<ndarray>>", TRACE "<seen<fusion<ndarray>>>",
+                                       "wrapping<fusion<ndarray>>", "autodiff<wrapping<fusion<ndarray>>>"};
   (void)state;
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = open_stack(stacks[i]);
@@ -226,6 +227,26 @@ static void test_an_autodiff_of_another_name(void **state) {
   burn_device_close(device);
 }
 
+/* A decorator between the program and autodiff has tensors of its own, and no gradients of them: the way out is told
+ * when the device is opened for training, else when gradients are asked for, and is no stack that is refused. */
+static void test_gradients_that_do_not_reach_the_top(void **state) {
+  static const char stack[] = "wrapping<autodiff<ndarray>>";
+  static const char reason[] =
+      "the stack 'wrapping<autodiff<ndarray>>' has autodiff, but 'wrapping' above it hands out"
+      " tensors of its own and offers no gradients; write autodiff<wrapping<..>>";
+  (void)state;
+  BurnDevice *training = burn_device_open_training(stack);
+  assert_int_equal(burn_status_code(burn_device_status(training)), BURN_STATUS_NO_AUTODIFF);
+  assert_non_null(strstr(burn_status_message(burn_device_status(training)), reason));
+  burn_device_close(training);
+  BurnDevice *device = open_stack(stack);
+  BurnTensor *x = burn_require_grad(vector(device));
+  assert_int_equal(burn_status_code(burn_tensor_status(x)), BURN_STATUS_NO_AUTODIFF);
+  assert_non_null(strstr(burn_status_message(burn_tensor_status(x)), reason));
+  burn_drop(x);
+  burn_device_close(device);
+}
+
 static void test_roles_have_an_order(void **state) {
   static const struct {
     const char *stack, *message;
@@ -308,6 +329,7 @@ int main(void) {
       cmocka_unit_test(test_the_last_use_gives_storage_away),
       cmocka_unit_test(test_a_fusion_without_regions),
       cmocka_unit_test(test_an_autodiff_of_another_name),
+      cmocka_unit_test(test_gradients_that_do_not_reach_the_top),
       cmocka_unit_test(test_roles_have_an_order),
       cmocka_unit_test(test_a_short_host_is_refused),
       cmocka_unit_test(test_facts_of_dtypes),

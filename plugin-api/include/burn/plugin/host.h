@@ -22,7 +22,7 @@ typedef struct BurnHost {
   uint32_t abi_minor;
   uint32_t reserved;
 
-  /* Makes a failed status with the given code (BURN_STATUS_*) and message, which is copied. `file` and `line` say
+  /* Makes a failed status with the given code (BURN_STATUS_*; what is none becomes INTERNAL) and message, which is copied. `file` and `line` say
    * where; `file` is read during this call only. `file` NULL: it was made before, and kept by the plugin. Every failure
    * of the framework is made here: a breakpoint on burn__status_make sees them all. */
   BurnStatus(BURN_API_CALL *fail)(uint32_t code, const char *file, int32_t line, const char *message);

@@ -104,7 +104,8 @@ typedef struct BurnDecoratorInterface {
   uint32_t roles;         /* BURN_ROLE_* bits; 0: none of them */
   /* Opens the decorator on top of `next`, which stays valid until after close. A decorator that does not wrap tensors
    * fills only what it does itself: for every slot that it leaves NULL the host calls that of `next`, op_support and
-   * get_interface included. So it needs name, close and what it is there for. One that wraps fills the whole table.
+   * get_interface included. So it needs name, close and what it is there for. One that wraps fills the whole table, but
+   * sync, query and trim, which get no tensors: left NULL they are those of `next`, too.
    * `out` stays where it is until close, so a decorator may run calls on itself by host->invoke. */
   BurnStatus(BURN_API_CALL *open)(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
                                   uint32_t owner, BurnBackend *out);
