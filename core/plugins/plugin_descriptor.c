@@ -84,9 +84,19 @@ static BurnStatus check_size(const BurnPlugin *plugin, BurnRefusal *refusal) {
                 plugin->struct_size, BURN_PLUGIN_MIN_BYTES);
 }
 
+/* A name that a stack text can hold. */
+static bool is_plugin_name(const char *name) {
+  if (name[0] < 'a' || name[0] > 'z') return false;
+  return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
 static BurnStatus check_texts(const BurnPlugin *plugin, const char *file_name, BurnRefusal *refusal) {
   if (!plugin->name || !plugin->version || !plugin->get_interface) {
     return REFUSE(BAD_DESCRIPTOR, "its descriptor lacks a name, a version or get_interface");
+  }
+  if (!is_plugin_name(plugin->name)) {
+    return REFUSE(WRONG_NAME, "the plugin calls itself '%s': names have a-z, 0-9 and _, and start with a letter",
+                  plugin->name);
   }
   if (file_name && strcmp(file_name, plugin->name) != 0) {
     return REFUSE(WRONG_NAME, "the plugin calls itself '%s': its file must be named burn_%s%s", plugin->name,

@@ -41,6 +41,8 @@
 #endif
 #if defined(FAULT_OTHER_NAME)
 #define NAME "somebody_else"
+#elif defined(FAULT_WRONG_LETTERS)
+#define NAME "Wrong-Letters"
 #else
 #define NAME PLUGIN_NAME
 #endif

@@ -58,6 +58,8 @@ static const Fault faults[] = {
     {"short_interface", "bad_interface", "its interface burn.backend has 8 bytes, at least"},
     {"other_name", "wrong_name",
      "the plugin calls itself 'somebody_else': its file must be named burn_somebody_else" BURN_PLUGIN_SUFFIX},
+    {"wrong_letters", "wrong_name",
+     "the plugin calls itself 'Wrong-Letters': names have a-z, 0-9 and _, and start with a letter"},
     {"null_descriptor", "no_descriptor", "its entry function returned no descriptor"},
     {"no_version", "bad_descriptor", "its descriptor lacks a name, a version or get_interface"},
 };
