@@ -295,15 +295,17 @@ static BurnStatus BURN_API_CALL stand_in(void *self, BurnRecording *recording, u
 
 /* -- slots ------------------------------------------------------------------------------------ */
 
-/* Bytes from the first element to the end of the last; 0 if some lie before the first. */
-static uint64_t span_of(const BurnPrimitive *x) {
+/* Bytes from the first element to the end of the last; false if some lie before the first. */
+static bool span_of(const BurnPrimitive *x, uint64_t *bytes) {
   int64_t last = 0;
-  if (burn_primitive_count(x) == 0) return 0;
+  *bytes = 0;
+  if (burn_primitive_count(x) == 0) return true;
   for (uint32_t axis = 0; axis < x->rank; axis++) {
-    if (x->strides[axis] < 0) return 0;
+    if (x->strides[axis] < 0) return false;
     last += (x->shape[axis] - 1) * x->strides[axis];
   }
-  return (uint64_t)(last + 1) * burn_dtype_bytes(x->dtype);
+  *bytes = (uint64_t)(last + 1) * burn_dtype_bytes(x->dtype);
+  return true;
 }
 
 /* Memory like that of x: its strides, as far from a multiple of ALIGNMENT, so that kernels are chosen alike, and as
@@ -314,8 +316,7 @@ static BurnStatus make_slot(Gpu *gpu, const BurnPrimitive *x, Slot *slot, BurnPr
   const GpuStorage *real = gpu_const_tensor(x)->storage;
   const uint64_t rest = real->bytes - (gpu_address(x) - real->address);
   GpuStorage *storage = NULL;
-  slot->bytes = span_of(x);
-  if (slot->bytes == 0) return GPU_FAIL(gpu, INVALID_ARGUMENT, "slot: no element, or some before the first");
+  if (!span_of(x, &slot->bytes)) return GPU_FAIL(gpu, INVALID_ARGUMENT, "slot: some elements lie before the first");
   BurnStatus status = burn__gpu_storage_new(gpu, offset + rest, &storage);
   if (status != BURN_OK) return status;
   slot->place = (GpuPlace){storage->address + offset, storage->memory};
@@ -326,6 +327,7 @@ static BurnStatus make_slot(Gpu *gpu, const BurnPrimitive *x, Slot *slot, BurnPr
 
 static BurnStatus copy_to(Gpu *gpu, const Slot *to, const BurnPrimitive *x) {
   const GpuPlace from = {gpu_address(x), gpu_const_tensor(x)->storage->memory};
+  if (to->bytes == 0) return BURN_OK;
   return gpu->backend->replay->copy(gpu, &to->place, &from, to->bytes);
 }
 

@@ -319,10 +319,46 @@ static void test_results_that_are_held(void **state) {
   forked_test(hold_losses);
 }
 
+/* The same with a result that has no elements, and an input of that kind that lies elsewhere each time. */
+static void hold_nothing(void *context) {
+  enum { STEPS = 24 };
+  BurnTensor *nothings[STEPS], *moved[STEPS];
+  float none;
+  (void)context;
+  use_device();
+  BurnDevice *device = open_stack("fusion<" REPLAY_BACKEND ">");
+  Model model = make_model(device);
+  BurnTensor *empty = burn_tensor_f32(device, NULL, BURN_SHAPE(0, IN));
+  for (int i = 0; i < STEPS; i++) {
+    BurnTensor *other = burn_tensor_f32(device, NULL, BURN_SHAPE(0, IN));
+    nothings[i] = burn_exp(burn_mul_scalar(burn_clone(empty), 2));
+    moved[i] = burn_mul_scalar(burn_clone(other), 2);
+    update(&model, 0, burn_mul_scalar(burn_clone(model.w[0]), 0.1), i);
+    update(&model, 1, burn_mul_scalar(burn_clone(model.w[1]), 0.1), i);
+    CHECK(burn_device_sync(device) == BURN_OK, "step %d fails", i);
+    burn_drop(i % 2 ? other : empty);
+    if (i % 2 == 0) empty = other;
+  }
+  for (int i = 0; i < STEPS; i++) {
+    CHECK(burn_read_f32(nothings[i], &none, 0) == BURN_OK, "the empty result of step %d has failed", i);
+    CHECK(burn_read_f32(moved[i], &none, 0) == BURN_OK, "the other empty result of step %d has failed", i);
+  }
+  CHECK(fusion_statistics(device).replays >= 12, "%d steps were replayed", (int)fusion_statistics(device).replays);
+  burn_drop(empty);
+  drop_model(&model);
+  burn_device_close(device);
+}
+
+static void test_results_without_elements_that_are_held(void **state) {
+  (void)state;
+  forked_test(hold_nothing);
+}
+
 #define REPLAY_STEPS_TESTS                                                                               \
   cmocka_unit_test(test_steps_with_other_numbers), cmocka_unit_test(test_batches_of_two_sizes),          \
       cmocka_unit_test(test_weights_that_somebody_holds), cmocka_unit_test(test_memory_that_is_trimmed), \
-      cmocka_unit_test(test_inputs_that_move), cmocka_unit_test(test_results_that_are_held)
+      cmocka_unit_test(test_inputs_that_move), cmocka_unit_test(test_results_that_are_held),             \
+      cmocka_unit_test(test_results_without_elements_that_are_held)
 
 /* -- steps that may fail ----------------------------------------------------------------------- */
 
