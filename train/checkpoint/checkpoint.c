@@ -356,8 +356,12 @@ static BurnStatus history_restore(const BurnValue *value, size_t epoch, BurnRun 
 static BurnStatus state_restore(const BurnValue *value, BurnMetricState *state, uint64_t *log_bytes) {
   const BurnValue *numbers = burn_value_get(value, "numbers"), *sum = burn_value_get(value, "sum");
   const size_t count = sum ? 1 : burn_value_count(numbers);
+  const int64_t bytes = burn_value_as_int(burn_value_get(value, "log_bytes"), 0);
   state->weight = burn_value_as_float(burn_value_get(value, sum ? "items" : "weight"), 0);
-  *log_bytes = (uint64_t)burn_value_as_int(burn_value_get(value, "log_bytes"), 0);
+  if (!(state->weight >= 0) || !isfinite(state->weight) || bytes < 0 || (count == 0 && state->weight > 0))
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "a metric of %zu numbers of weight %g, with %lld bytes of logs",
+                            count, state->weight, (long long)bytes);
+  *log_bytes = (uint64_t)bytes;
   if (count == 0) return BURN_OK;
   state->numbers = calloc(count, sizeof *state->numbers);
   if (!state->numbers) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "learner: out of memory for a metric");

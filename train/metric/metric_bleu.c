@@ -77,10 +77,11 @@ static double smoothed(const BurnBleuConfig *config, double *halves) {
 
 static double value(const void *context, const double *numbers, size_t count, double weight) {
   const BurnBleuConfig *config = context;
+  (void)weight;
+  if (count != kept_of(config)) return (double)NAN;
   const double predicted = numbers[count - 2], there = numbers[count - 1];
   double logs = 0, halves = 1;
   bool any = false;
-  (void)weight;
   for (size_t i = 0; i < config->max_n; i++) any |= numbers[2 * i] > 0;
   if (!any) return 0;
   for (size_t i = 0; i < config->max_n; i++) {

@@ -2,6 +2,8 @@
  * 1948). */
 #include "metric_images.h"
 
+#include <math.h>
+
 static BurnMeasured refused(const char *what) {
   const BurnStatus status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dice: %s", what);
   return (BurnMeasured){.numbers = burn_tensor_failed(status), .weight = 1};
@@ -34,7 +36,8 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
 
 static double value(const void *context, const double *numbers, size_t count, double weight) {
   const BurnDiceConfig *config = context;
-  (void)count, (void)weight;
+  (void)weight;
+  if (count != 2) return (double)NAN;
   return (2 * numbers[0] + config->epsilon) / (numbers[1] + config->epsilon);
 }
 

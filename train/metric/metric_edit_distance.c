@@ -52,7 +52,8 @@ static size_t reduce_wer(const void *config, double *numbers, size_t count, doub
 
 /* 0 if there are no targets, as in Burn. */
 static double value(const void *config, const double *numbers, size_t count, double weight) {
-  (void)config, (void)count, (void)weight;
+  (void)config, (void)weight;
+  if (count != 2) return (double)NAN;
   return numbers[1] > 0 ? numbers[0] / numbers[1] : 0;
 }
 

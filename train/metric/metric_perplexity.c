@@ -23,8 +23,8 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
 }
 
 static double value(const void *config, const double *numbers, size_t count, double weight) {
-  (void)config, (void)count, (void)weight;
-  return exp(numbers[0] / numbers[1]);
+  (void)config, (void)weight;
+  return count == 2 ? exp(numbers[0] / numbers[1]) : (double)NAN;
 }
 
 static const BurnMetricInterface perplexity_metric = {

@@ -36,6 +36,7 @@ static bool gather(const double *numbers, size_t rows, size_t classes, size_t fi
 }
 
 double burn__scores_value(bool micro, const double *numbers, size_t count, double weight, BurnScore *score) {
+  if (!(weight >= 1 && weight <= (double)count / 2)) return (double)NAN;
   const size_t rows = (size_t)weight, classes = count / (2 * rows), step = micro ? classes : 1;
   BurnScored *items = malloc((rows * step + 1) * sizeof *items);
   double sum = 0;

@@ -2,6 +2,8 @@
  * by its rows, pads too; here the value of an epoch is hits per target that counts. */
 #include "metric_rows.h"
 
+#include <math.h>
+
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
   const BurnTopKAccuracyConfig *config = context;
   BurnMetricRows rows;
@@ -24,8 +26,8 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
 }
 
 static double value(const void *config, const double *numbers, size_t count, double weight) {
-  (void)config, (void)count, (void)weight;
-  return numbers[0] / numbers[1];
+  (void)config, (void)weight;
+  return count == 2 ? numbers[0] / numbers[1] : (double)NAN;
 }
 
 static const BurnMetricInterface top_k_metric = {

@@ -512,11 +512,13 @@ static double number_at(const BurnValue *value, const char *one, const char *two
   return burn_value_as_float(burn_value_kind(found) == BURN_VALUE_ARRAY ? burn_value_at(found, 0) : found, -1);
 }
 
-static BurnValue *old_state(const BurnValue *learner, const char *name) {
+/* `items` instead of those that there are, if it is not 0. */
+static BurnValue *old_state(const BurnValue *learner, const char *name, double items) {
   const char *const names[] = {"sum", "items"};
   const BurnValue *partial = burn_value_get(learner, "partial");
+  const double weight = number_at(partial, "metrics", name, "weight");
   const double values[] = {number_at(partial, "metrics", name, "numbers"),
-                           number_at(partial, "metrics", name, "weight")};
+                           fabs(items) > 0 || isnan(items) ? items : weight};
   const BurnValue *state = burn_value_get(burn_value_get(partial, "metrics"), name);
   BurnValue *map = floats(names, values, 2);
   const int64_t bytes = burn_value_as_int(burn_value_get(state, "log_bytes"), -1);
@@ -524,8 +526,8 @@ static BurnValue *old_state(const BurnValue *learner, const char *name) {
   return map;
 }
 
-/* The learner file of an interrupted run as it was before. */
-static void write_as_before(const char *path) {
+/* The learner file of an interrupted run as it was before; `items` as in old_state. */
+static void write_as_before(const char *path, double items) {
   static const char *const names[] = {"train_loss",     "train_accuracy", "valid_loss",
                                       "valid_accuracy", "seconds",        "items_per_second"};
   const BurnRecordConfig config = {BURN_RECORD_MPK, BURN_PRECISION_DOUBLE};
@@ -541,8 +543,8 @@ static void write_as_before(const char *path) {
   assert_true(burn_value_append(history, floats(names, values, 6)));
   assert_true(burn_value_set(partial, "batches", burn_value_int(3)));
   assert_true(burn_value_set(partial, "seconds", burn_value_float(0.25)));
-  assert_true(burn_value_set(partial, "loss", old_state(now, "Loss")));
-  assert_true(burn_value_set(partial, "accuracy", old_state(now, "Accuracy")));
+  assert_true(burn_value_set(partial, "loss", old_state(now, "Loss", items)));
+  assert_true(burn_value_set(partial, "accuracy", old_state(now, "Accuracy", 0)));
   assert_true(burn_value_set(before, "random", random_of(now, "random")));
   assert_true(burn_value_set(before, "random_inner", random_of(now, "random_inner")));
   assert_true(burn_value_set(before, "history", history));
@@ -563,7 +565,7 @@ static void files_of_before_load(void **state) {
   const Plan rest = {.config = {.epochs = 3, .artifact_dir = folder.path, .resume = true}, .begun_batches = 3};
   const Run whole = train(&straight);
   check_refused(train(&first).status, BURN_STATUS_CANCELLED, "interrupted");
-  write_as_before(file_in(&folder, "checkpoint/learner-2-3.mpk"));
+  write_as_before(file_in(&folder, "checkpoint/learner-2-3.mpk"), 0);
   const Run ended = train(&rest);
   check_status(ended.status);
   assert_int_equal(ended.result.epochs_resumed, 1);
@@ -575,6 +577,60 @@ static void files_of_before_load(void **state) {
   const BurnValue *epoch = burn_value_at(burn_value_get(learner, "history"), 0);
   assert_true(number_at(epoch, "metrics", "Accuracy", "valid") == valid_of(&whole.epochs[0], "Accuracy"));
   burn_value_destroy(learner);
+  folder_remove(folder.path);
+}
+
+/* -- sums of a checkpoint that are none --------------------------------------------------------- */
+
+/* A weight that no step has is damage: the checkpoint before it is taken. */
+static void weights_that_are_none_are_damage(void **state) {
+  (void)state;
+  static const double weights[] = {-3, (double)NAN, (double)INFINITY};
+  const Plan straight = {.config = {.epochs = 3}};
+  const Run whole = train(&straight);
+  for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+    Folder folder = folder_make();
+    BurnInterrupter interrupter = {0};
+    const Plan first = {.config = {.epochs = 3, .artifact_dir = folder.path, .interrupter = &interrupter},
+                        .interrupt_epoch = 2,
+                        .at_batch = 3};
+    const Plan rest = {.config = {.epochs = 3, .artifact_dir = folder.path, .resume = true}};
+    check_refused(train(&first).status, BURN_STATUS_CANCELLED, "interrupted");
+    write_as_before(file_in(&folder, "checkpoint/learner-2-3.mpk"), weights[i]);
+    const Run ended = train(&rest);
+    check_status(ended.status);
+    assert_int_equal(ended.result.epochs_resumed, 1);
+    same_from(&whole, &ended, 1);
+    folder_remove(folder.path);
+  }
+}
+
+/* A run that ended in the validation goes on with metrics that mean something else by the same names: the sums of its
+ * training batches are not theirs. */
+static void sums_of_another_metric_have_no_value(void **state) {
+  (void)state;
+  static const char *const names[] = {"Perplexity", "TopK", "AUROC"};
+  enum { METRICS = sizeof names / sizeof names[0] };
+  const BurnTokenConfig tokens = BurnTokenConfig_defaults();
+  const BurnTopKAccuracyConfig top = BurnTopKAccuracyConfig_defaults(1);
+  const BurnAurocConfig auroc = BurnAurocConfig_defaults();
+  BurnMetric before[METRICS];
+  BurnMetric after[] = {burn_metric_perplexity(&tokens), burn_metric_top_k_accuracy(&top), burn_metric_auroc(&auroc)};
+  Folder folder = folder_make();
+  BurnInterrupter interrupter = {0};
+  for (size_t i = 0; i < METRICS; i++) {
+    before[i] = burn_metric_accuracy();
+    before[i].name = after[i].name = names[i];
+  }
+  const Plan first = {
+      .config = {.epochs = 1, .artifact_dir = folder.path, .interrupter = &interrupter, .metrics = {before, METRICS}},
+      .interrupt_epoch = 1,
+      .interrupt_valid = true};
+  const Plan rest = {.config = {.epochs = 1, .artifact_dir = folder.path, .resume = true, .metrics = {after, METRICS}}};
+  check_refused(train(&first).status, BURN_STATUS_CANCELLED, "interrupted");
+  const Run ended = train(&rest);
+  check_status(ended.status);
+  for (size_t i = 0; i < METRICS; i++) assert_true(isnan(train_of(&ended.result.last, names[i])));
   folder_remove(folder.path);
 }
 
@@ -594,6 +650,8 @@ int main(void) {
       cmocka_unit_test(strategies_look_at_what_a_run_has),
       cmocka_unit_test(a_run_that_ended_early_is_complete),
       cmocka_unit_test(files_of_before_load),
+      cmocka_unit_test(weights_that_are_none_are_damage),
+      cmocka_unit_test(sums_of_another_metric_have_no_value),
   };
   return cmocka_run_group_tests_name("learner_interfaces", tests, NULL, NULL);
 }

@@ -44,7 +44,8 @@ typedef struct BurnMetricInterface {
   /* The device's part; a failure travels in `numbers`. */
   BurnMeasured (*measure)(const void *config, const BurnMetricInput *input);
   /* The value of sums of numbers, of one step or of an epoch so far, and of their weights. NULL: numbers[0] / weight.
-   * Of appended numbers it is asked for a step and at the end of an epoch only. */
+   * Of appended numbers it is asked for a step and at the end of an epoch only. The numbers may be those of a
+   * checkpoint: then `count` is another where the metric was configured in another way, and NaN the answer. */
   double (*value)(const void *config, const double *numbers, size_t count, double weight);
   /* The host's part of a step: makes those numbers that are kept of those that came, in place, and returns how many;
    * not more. NULL: all are kept as they are. */
