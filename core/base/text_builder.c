@@ -1,4 +1,5 @@
-/* text_builder.c - growing text for printers (config JSON, module trees; in train/ logs and reports). */
+/* text_builder.c - growing text for printers (config JSON, module trees; logs, reports and vocabularies of train/, what
+ * import/ writes). */
 #include "text_builder.h"
 
 #include <stdarg.h>
@@ -46,6 +47,27 @@ void burn__text_addf(BurnTextBuilder *builder, const char *format, ...) {
   (void)vsnprintf(builder->text + builder->length, (size_t)length + 1, format, arguments);
   va_end(arguments);
   builder->length += (size_t)length;
+}
+
+/* Bytes at the beginning that need no escape. */
+static size_t plain_bytes(const char *text, size_t length) {
+  size_t count = 0;
+  while (count < length && (unsigned char)text[count] >= 0x20 && text[count] != '"' && text[count] != '\\') count++;
+  return count;
+}
+
+void burn__text_add_json(BurnTextBuilder *builder, const char *text, size_t length) {
+  burn__text_add(builder, "\"");
+  while (length > 0) {
+    const size_t plain = plain_bytes(text, length);
+    const unsigned char byte = plain < length ? (unsigned char)text[plain] : 0;
+    burn__text_add_bytes(builder, text, plain);
+    if (plain == length) break;
+    burn__text_addf(builder, byte < 0x20 ? "\\u%04x" : "\\%c", byte);
+    text += plain + 1;
+    length -= plain + 1;
+  }
+  burn__text_add(builder, "\"");
 }
 
 void burn__text_indent(BurnTextBuilder *builder, unsigned levels) {

@@ -18,6 +18,10 @@ void burn__text_add(BurnTextBuilder *builder, const char *text);
 void burn__text_addf(BurnTextBuilder *builder, const char *format, ...) BURN_PRINTF(2, 3);
 void burn__text_indent(BurnTextBuilder *builder, unsigned levels); /* two spaces per level */
 
+/* `length` bytes as a string of JSON, in quotes, with escapes where JSON wants them. Whether they are UTF-8, which JSON
+ * wants, too, is left to the caller. */
+void burn__text_add_json(BurnTextBuilder *builder, const char *text, size_t length);
+
 /* The shortest of 15 to 17 digits that reads back as the same double, with a point or an exponent ("1.0"), whatever the
  * locale; "nan", "inf", "-inf". */
 void burn__text_number(BurnTextBuilder *builder, double value);

@@ -65,21 +65,6 @@ static BurnStatus fail_at(const Place *place, const char *format, ...) {
 static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data,
                               unsigned level);
 
-static void write_text(BurnTextBuilder *out, const char *text, size_t length) {
-  burn__text_add(out, "\"");
-  for (size_t i = 0; i < length; i++) {
-    unsigned char byte = (unsigned char)text[i];
-    if (byte == '"' || byte == '\\') {
-      burn__text_addf(out, "\\%c", byte);
-    } else if (byte < 0x20) {
-      burn__text_addf(out, "\\u%04x", byte);
-    } else {
-      burn__text_add_bytes(out, text + i, 1);
-    }
-  }
-  burn__text_add(out, "\"");
-}
-
 static void write_integer(BurnTextBuilder *out, bool negative, uint64_t magnitude) {
   const char *quote = magnitude < EXACT_LIMIT ? "" : "\"";
   burn__text_addf(out, "%s%s%" PRIu64 "%s", quote, negative ? "-" : "", magnitude, quote);
@@ -106,7 +91,7 @@ static BurnStatus write_member(BurnTextBuilder *out, const Place *place, const B
   const Place here = {place, field->name, 0};
   burn__text_add(out, count ? ",\n" : "{\n");
   burn__text_indent(out, level + 1);
-  write_text(out, field->name, strlen(field->name));
+  burn__text_add_json(out, field->name, strlen(field->name));
   burn__text_add(out, ": ");
   return write_value(out, &here, field->type(), (const char *)data + field->offset, level + 1);
 }
@@ -153,12 +138,12 @@ static BurnStatus write_variant(BurnTextBuilder *out, const Place *place, const 
   const BurnVariant *variant = &type->variants[index];
   const Place here = {place, variant->name, 0};
   if (variant->field_count == 0) {
-    write_text(out, variant->name, strlen(variant->name));
+    burn__text_add_json(out, variant->name, strlen(variant->name));
     return BURN_OK;
   }
   burn__text_add(out, "{\n");
   burn__text_indent(out, level + 1);
-  write_text(out, variant->name, strlen(variant->name));
+  burn__text_add_json(out, variant->name, strlen(variant->name));
   burn__text_add(out, ": ");
   BurnStatus status = variant->fields[0].name
                           ? write_object(out, &here, variant->fields, variant->field_count, data, level + 1)
@@ -187,7 +172,7 @@ static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const Bu
       burn__text_add(out, *(const bool *)data ? "true" : "false");
       return BURN_OK;
     case BURN_TYPE_TEXT:
-      write_text(out, data, strnlen(data, type->bytes));
+      burn__text_add_json(out, data, strnlen(data, type->bytes));
       return BURN_OK;
     case BURN_TYPE_SIZES:
       write_sizes(out, data, type->count);

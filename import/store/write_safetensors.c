@@ -27,20 +27,7 @@ static BurnStatus check_names(const BurnStoreItem *items, size_t count) {
   return BURN_OK;
 }
 
-/* A text of JSON. */
-static void add_text(BurnTextBuilder *header, const char *text) {
-  burn__text_add(header, "\"");
-  for (; *text; text++) {
-    const unsigned char byte = (unsigned char)*text;
-    if (byte == '"' || byte == '\\')
-      burn__text_addf(header, "\\%c", byte);
-    else if (byte < 0x20)
-      burn__text_addf(header, "\\u%04x", byte);
-    else
-      burn__text_add_bytes(header, text, 1);
-  }
-  burn__text_add(header, "\"");
-}
+static void add_text(BurnTextBuilder *header, const char *text) { burn__text_add_json(header, text, strlen(text)); }
 
 static void add_metadata(BurnTextBuilder *header, const BurnStoreSave *options, size_t count) {
   const BurnValue *metadata = options->metadata;

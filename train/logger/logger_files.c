@@ -27,31 +27,13 @@ BurnStatus burn__file_failed(const char *what, const char *path, int error) {
                           burn__train_errno_text(error, reason, sizeof reason));
 }
 
-/* The longest run of bytes at `at` that need no escape. */
-static size_t plain_bytes(const char *at) {
-  size_t count = 0;
-  while ((unsigned char)at[count] >= 0x20 && at[count] != '"' && at[count] != '\\' && at[count] != 0x7f) count++;
-  return count;
-}
-
 void burn__json_add_text(BurnTextBuilder *out, const char *text) {
   const size_t bytes = strlen(text) + 1;
   char *clean = malloc(bytes);
   out->failed = out->failed || !clean;
   if (!clean) return;
   memcpy(clean, text, bytes);
-  burn__text_add(out, "\"");
-  for (const char *at = burn_text_clean(clean); *at;) {
-    const size_t count = plain_bytes(at);
-    burn__text_add_bytes(out, at, count);
-    at += count;
-    if (*at == '"' || *at == '\\') {
-      burn__text_addf(out, "\\%c", *at++);
-    } else if (*at) {
-      burn__text_addf(out, "\\u%04x", (unsigned)(unsigned char)*at++);
-    }
-  }
-  burn__text_add(out, "\"");
+  burn__text_add_json(out, burn_text_clean(clean), bytes - 1);
   free(clean);
 }
 

@@ -4,6 +4,7 @@
 #include "byte_pair.h"
 #include "lines.h"
 #include "status_chain.h"
+#include "text_builder.h"
 
 #include <burn/file.h>
 
@@ -200,38 +201,15 @@ BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path, const char 
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
-/* A text that grows; bytes is NULL once memory was wanting. */
-typedef struct Text {
-  char *bytes;
-  size_t count, room;
-} Text;
-
-static void text_add(Text *text, const char *bytes, size_t count) {
-  if (text->bytes == NULL) return;
-  if (text->room - text->count < count) {
-    text->room = 2 * (text->room + count);
-    char *grown = realloc(text->bytes, text->room);
-    if (grown == NULL) free(text->bytes);
-    text->bytes = grown;
-    if (grown == NULL) return;
-  }
-  memcpy(text->bytes + text->count, bytes, count);
-  text->count += count;
-}
-
-static void word_add(Text *text, const char *word) { text_add(text, word, strlen(word)); }
-
-/* A token's characters, of which JSON wants quotes and backslashes escaped. */
-static void token_add(Text *text, const BurnPiece *piece, bool special, bool json) {
+/* A token's bytes as characters, after the text. */
+static void characters_add(BurnTextBuilder *text, const BurnPiece *piece) {
   for (size_t i = 0; i < piece->length; i++) {
-    const uint8_t byte = (uint8_t)piece->bytes[i];
-    const uint32_t code = special ? byte : burn__byte_character(byte);
-    const char two[] = {(char)(0xc0 | code >> 6), (char)(0x80 | (code & 0x3f))}, one = (char)byte;
-    if (json && (code == '"' || code == '\\')) word_add(text, "\\");
-    if (special || code < 0x80)
-      text_add(text, &one, 1);
+    const uint32_t code = burn__byte_character((uint8_t)piece->bytes[i]);
+    const char one = (char)code, two[] = {(char)(0xc0 | code >> 6), (char)(0x80 | (code & 0x3f))};
+    if (code < 0x80)
+      burn__text_add_bytes(text, &one, 1);
     else
-      text_add(text, two, sizeof two);
+      burn__text_add_bytes(text, two, sizeof two);
   }
 }
 
@@ -241,35 +219,50 @@ static bool is_special_id(const BurnBytePairs *pairs, size_t id) {
   return false;
 }
 
-static BurnStatus text_write(Text *text, const char *path) {
-  const BurnStatus status = text->bytes != NULL ? burn_file_write(path, text->bytes, text->count) : no_memory();
-  free(text->bytes);
+/* Takes the text. */
+static BurnStatus text_write(BurnTextBuilder *text, const char *path) {
+  const BurnStatus status = text->failed ? no_memory() : burn_file_write(path, text->text, text->length);
+  burn__text_release(text);
   return burn_status_annotate(status, "byte_pair: %s", path);
+}
+
+/* A special is its text, another token its bytes as characters. */
+static BurnStatus vocabulary_write(const BurnBytePairs *pairs, const char *path) {
+  BurnTextBuilder text = BURN_TEXT_BUILDER, token = BURN_TEXT_BUILDER;
+  burn__text_add(&text, "{");
+  for (size_t id = 0; id < pairs->token_count; id++) {
+    const BurnPiece *piece = &pairs->tokens[id];
+    token.length = 0;
+    if (is_special_id(pairs, id))
+      burn__text_add_bytes(&token, piece->bytes, piece->length);
+    else
+      characters_add(&token, piece);
+    if (id > 0) burn__text_add(&text, ",");
+    burn__text_add_json(&text, token.text, token.length);
+    burn__text_addf(&text, ":%zu", id);
+  }
+  burn__text_add(&text, "}");
+  text.failed = text.failed || token.failed;
+  burn__text_release(&token);
+  return text_write(&text, path);
+}
+
+static BurnStatus merges_write(const BurnBytePairs *pairs, const char *path) {
+  BurnTextBuilder text = BURN_TEXT_BUILDER;
+  burn__text_add(&text, "#version: 0.2\n");
+  for (size_t i = 0; i < pairs->merge_count; i++) {
+    characters_add(&text, &pairs->tokens[pairs->merges[i].left]);
+    burn__text_add(&text, " ");
+    characters_add(&text, &pairs->tokens[pairs->merges[i].right]);
+    burn__text_add(&text, "\n");
+  }
+  return text_write(&text, path);
 }
 
 BurnStatus burn_tokenizer_byte_pair_write(const BurnTokenizer *tokenizer, const char *vocab_path,
                                           const char *merges_path) {
   const BurnBytePairs *pairs = burn__byte_pairs_of(tokenizer);
   if (pairs == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: another kind of tokenizer");
-  char number[32];
-  Text text = {malloc(1 << 16), 0, 1 << 16};
-  word_add(&text, "{");
-  for (size_t id = 0; id < pairs->token_count; id++) {
-    word_add(&text, id > 0 ? ",\"" : "\"");
-    token_add(&text, &pairs->tokens[id], is_special_id(pairs, id), true);
-    (void)snprintf(number, sizeof number, "\":%zu", id);
-    word_add(&text, number);
-  }
-  word_add(&text, "}");
-  const BurnStatus status = text_write(&text, vocab_path);
-  if (status != BURN_OK) return status;
-  text = (Text){malloc(1 << 16), 0, 1 << 16};
-  word_add(&text, "#version: 0.2\n");
-  for (size_t i = 0; i < pairs->merge_count; i++) {
-    token_add(&text, &pairs->tokens[pairs->merges[i].left], false, false);
-    word_add(&text, " ");
-    token_add(&text, &pairs->tokens[pairs->merges[i].right], false, false);
-    word_add(&text, "\n");
-  }
-  return text_write(&text, merges_path);
+  const BurnStatus status = vocabulary_write(pairs, vocab_path);
+  return status == BURN_OK ? merges_write(pairs, merges_path) : status;
 }

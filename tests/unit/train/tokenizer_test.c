@@ -96,6 +96,30 @@ static void training_makes_the_same_vocabulary(void **state) {
   file_check(merges, tokens_merges, sizeof tokens_merges);
 }
 
+/* Specials may be any text: what JSON wants escaped is, also by who reads more strictly than we do. */
+static void specials_are_written_as_json(void **state) {
+  (void)state;
+  static const char *const texts[] = {"<turn>\n", "\"\\", "\t"};
+  static const char wanted[] = "{\"<turn>\\u000a\":0,\"\\\"\\\\\":1,\"\\u0009\":2,";
+  BurnStatus status = BURN_OK;
+  char written[sizeof wanted] = "";
+  const BurnSpecialTokens three = {texts, 3};
+  const BurnBytePairConfig config = {.vocabulary = 259, .specials = three};
+  BurnTokenizer *tokenizer = burn_tokenizer_byte_pair_train("a", 1, &config, &status);
+  check(status);
+  check(burn_tokenizer_byte_pair_write(tokenizer, vocab, merges));
+  burn_tokenizer_destroy(tokenizer);
+  FILE *file = fopen(vocab, "rb");
+  assert_non_null(file);
+  assert_int_equal(fread(written, 1, sizeof wanted - 1, file), sizeof wanted - 1);
+  fclose(file);
+  assert_string_equal(written, wanted);
+  tokenizer = burn_tokenizer_byte_pair_read(vocab, merges, &three, &status);
+  check(status);
+  for (int64_t id = 0; id < 3; id++) assert_int_equal(burn_tokenizer_find(tokenizer, texts[id], strlen(texts[id])), id);
+  burn_tokenizer_destroy(tokenizer);
+}
+
 /* Bytes that are no text are kept, whatever they are. */
 static void any_bytes_go_both_ways(void **state) {
   (void)state;
@@ -271,10 +295,10 @@ static void no_tokenizer_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_of_hugging_face_are_read), cmocka_unit_test(training_makes_the_same_vocabulary),
-      cmocka_unit_test(any_bytes_go_both_ways),         cmocka_unit_test(long_words_are_no_trouble),
-      cmocka_unit_test(bad_files_are_refused),          cmocka_unit_test(characters_are_tokens),
-      cmocka_unit_test(tables_of_ones_own_work),        cmocka_unit_test(bad_configs_are_refused),
-      cmocka_unit_test(no_tokenizer_is_told),
+      cmocka_unit_test(specials_are_written_as_json),   cmocka_unit_test(any_bytes_go_both_ways),
+      cmocka_unit_test(long_words_are_no_trouble),      cmocka_unit_test(bad_files_are_refused),
+      cmocka_unit_test(characters_are_tokens),          cmocka_unit_test(tables_of_ones_own_work),
+      cmocka_unit_test(bad_configs_are_refused),        cmocka_unit_test(no_tokenizer_is_told),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   remove(vocab);
