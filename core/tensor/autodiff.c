@@ -85,7 +85,7 @@ BurnTensor *burn_detach(BurnTensor *x) {
   return result;
 }
 
-/* Of a primitive of the stack's top, the one below the layer that records; borrowed. NULL: a layer that keeps other
+/* Of a primitive of the stack's top, the one below the decorator that records; borrowed. NULL: one that keeps other
  * dtypes than it shows could not convert it. */
 static BurnPrimitive *lowered(const BurnDevice *device, BurnPrimitive *x) {
   for (BurnInstance *level = device->autodiff; level != device->recorder->next && x; level = level->next) {
@@ -94,7 +94,7 @@ static BurnPrimitive *lowered(const BurnDevice *device, BurnPrimitive *x) {
   return x;
 }
 
-/* The other way round, from `level` down to the layer that records: a new primitive. */
+/* The other way round, from `level` down to the decorator that records: a new primitive. */
 static BurnStatus raised(const BurnDevice *device, BurnInstance *level, BurnPrimitive *x, BurnPrimitive **out) {
   if (level == device->recorder) return burn__backend_adopt(&level->backend, x, out);
   BurnPrimitive *below = NULL;

@@ -108,7 +108,7 @@ static BurnStatus check_dtype(const BurnInstance *top, BurnDType dtype) {
   return BURN_FAIL(INVALID_DTYPE, "backend '%s' cannot compute in %s", lowest->backend.name, burn_dtype_name(dtype));
 }
 
-/* A layer that wraps tensors of the one which records offers gradients in its place. */
+/* A decorator that wraps tensors of the one which records offers gradients in its place. */
 static BurnInstance *find_recorder(BurnInstance *autodiff) {
   for (BurnInstance *instance = autodiff; instance && instance->next; instance = instance->next) {
     if (instance->roles & BURN_ROLE_AUTODIFF) return instance;

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* Borrowed: copies the elements in the tensor's own dtype. A tensor without elements is read, too: a layer that queues
- * ops knows only then that one has failed. */
+/* Borrowed: copies the elements in the tensor's own dtype. A tensor without elements is read, too: a decorator that
+ * queues ops knows only then that one has failed. */
 static BurnStatus read_raw(const BurnTensor *x, void *data, size_t bytes) {
   const BurnBackend *backend = &x->device->top->backend;
   char nothing;

@@ -33,12 +33,12 @@ static BURN__COLD bool tell_taken(BurnTensor *x, const char *user) {
   return true;
 }
 
-/* The guard and the ring are set where there are guards and scopes, and only looked at there. */
 /* Ops of packs have numbers far above the others, but are few. */
 static inline uint16_t short_op(uint32_t op) {
   return (uint16_t)(op < BURN_OP_FIRST_OF_PACKS ? op : op - BURN_OP_FIRST_OF_PACKS + BURN_OP_LIMIT);
 }
 
+/* The guard and the ring are set where there are guards and scopes, and only looked at there. */
 static inline void start(BurnTensor *x, uint32_t made_by, BurnStatus status) {
   x->state = BURN__HANDLE_LIVE;
   x->made_by = short_op(made_by);

@@ -102,8 +102,9 @@ BURN_API void burn_device_seed(BurnDevice *device, uint64_t seed);
 BURN_API BurnRandomState burn_device_random_state(const BurnDevice *device);
 BURN_API void burn_device_set_random_state(BurnDevice *device, BurnRandomState state);
 
-/* Threads for CPU work of the whole process, the caller included. Default: the CPUs this process may use, or
- * BURN_THREADS. Takes effect before the first parallel work; later calls are FAILED_PRECONDITION. */
+/* Threads for CPU work of the whole process, the caller included: 1 .. 256, else INVALID_ARGUMENT. Default: the CPUs
+ * this process may use, or BURN_THREADS. Takes effect before the first parallel work; later calls that would change it
+ * are FAILED_PRECONDITION. */
 BURN_API BURN_USE_RESULT BurnStatus burn_set_threads(unsigned threads);
 BURN_API unsigned burn_threads(void);
 

@@ -24,9 +24,9 @@ BURN_API BURN_USE_RESULT BurnStatus burn_file_read(const char *path, size_t limi
 BURN_API BURN_USE_RESULT BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes);
 
 /* Writes the bytes to a temporary file (.burn-<16 hex digits>.tmp) beside `path`, flushes it to disk, renames it to
- * `path` and flushes the folder. On failure the temporary file is gone and an existing file at `path` is as it was. A
- * symbolic link is followed; anything but a regular file at `path` is refused. What killed processes left in the folder
- * is swept before. */
+ * `path` and flushes the folder. On failure the temporary file is gone and an existing file at `path` is as it was,
+ * unless flushing the folder is what failed: then the new one is there. A symbolic link is followed; anything but a
+ * regular file at `path` is refused. What killed processes left in the folder is swept before. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_write(const char *path, const void *bytes, size_t count);
 
 /* Whether a file may be written to `path`, to be asked before long work. BURN_OK if `overwrite` is set or there is

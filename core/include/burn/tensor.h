@@ -168,8 +168,9 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, i
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
 /* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. All copies are
- * started before the first is waited for. Nothing is copied if one of them failed or has another size. (Burn's
- * Transaction.) burn/transfer.h has reads that are finished later. */
+ * started before the first is waited for. Nothing is copied if one of them failed or has another size; after a failure
+ * that only the reading shows (fusion) some may be. (Burn's Transaction.) burn/transfer.h has reads that are finished
+ * later. */
 BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes,
                                                   size_t count);
 

@@ -31,7 +31,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_class_files_read(const char *folder, co
 BURN_API void burn_class_files_release(BurnClassFiles *files);
 
 /* The texts (.txt) of such a folder, an item a file: columns "text" u8 [bytes], "length" i64 and "label" i64. Read at
- * once. A text must be UTF-8, of which a mark at its beginning is left out. */
+ * once. A text must be UTF-8, of which a mark at its beginning is left out; an empty one is an item, whatever
+ * keep_blank says. */
 BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_text_folder(const char *folder,
                                                                               const BurnTextConfig *config,
                                                                               BurnStatus *status);

@@ -31,7 +31,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_download(const BurnDownload *download);
  * room for `bytes`. FAILED_PRECONDITION where neither variable is set. */
 BURN_API BURN_USE_RESULT BurnStatus burn_datasets_folder(const char *name, char *path, size_t bytes);
 
-/* MD5 of a file (RFC 1321), as 32 hex digits and a zero byte. It tells damage, not intent: addresses are https. */
+/* MD5 of a file (RFC 1321), as 32 hex digits and a zero byte. It tells damage, not intent: against that addresses are
+ * https, but that of Fashion-MNIST, whose host has none. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_md5(const char *path, char text[33]);
 
 BURN_EXTERN_C_END
