@@ -189,12 +189,10 @@ static int start(const Options *options, const char *const *paths, size_t count)
 int command_run(int argc, char **argv) {
   static const char usage[] =
       "usage: burn run --model FILE.so ARTIFACT INPUT... [options]\n\n"
-      "Runs a trained model on inputs, in batches: pictures (.png, .jpg), folders of them with a folder for each "
-      "class,\n"
-      "and arrays of items (.npy). ARTIFACT is what the training has left: config.json and the weights. FILE.so is "
-      "the\n"
-      "code of the model as a library (burn/train/model_library.h); 'burn new app' and the example mnist make one. It\n"
-      "runs with all rights of this program, so give only one that you trust.";
+      "Runs a trained model on inputs, in batches: pictures (.png, .jpg, .pgm, .ppm), folders of them with a folder\n"
+      "for each class, and arrays of items (.npy). ARTIFACT is what the training has left: config.json and the\n"
+      "weights. FILE.so is the code of the model as a library (burn/train/model_library.h); 'burn new app' and the\n"
+      "example mnist make one. It runs with all rights of this program, so give only one that you trust.";
   Options options = {.batch_size = 32};
   const Argument arguments[] = {
       {"model", ARGUMENT_TEXT, &options.model, "FILE.so", "the library of the model"},

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-static const char *const pictures[] = {".png", ".jpg", ".jpeg", NULL};
+static const char *const pictures[] = {".png", ".jpg", ".jpeg", ".pgm", ".ppm", NULL};
 
 static bool ends_with(const char *path, const char *end) {
   const size_t length = strlen(path), end_length = strlen(end);
@@ -95,10 +95,11 @@ size_t run_inputs_read(const BurnModelLibrary *library, const char *const *paths
   } else if (ends_with(paths[0], ".npy")) {
     read_array(library, paths[0], inputs, status);
   } else {
-    *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                               "%s: no input; it is a .png, .jpg or .npy file, or a folder with a folder of pictures "
-                               "for each class",
-                               paths[0]);
+    *status =
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                         "%s: no input; it is a .png, .jpg, .pgm, .ppm or .npy file, or a folder with a folder of "
+                         "pictures for each class",
+                         paths[0]);
   }
   return *status == BURN_OK ? read : 0;
 }

@@ -47,6 +47,15 @@ run model "$three" "$seven" || fail "$(cat err)"
 run --json model "$seven" || fail "$(cat err)"
 grep -q "^{\"input\":\"$seven\",\"class\":\"7\",\"share\":0\\.[0-9]*,\"shares\":\\[.*\\]}\$" out || fail "$(cat out)"
 
+# Netpbm's files need no library: grey and colours, alone and in a folder.
+mkdir -p netpbm/dark
+{ printf 'P5 28 28 255\n'; head -c 784 /dev/zero; } >netpbm/dark/grey.pgm
+{ printf 'P6 28 28 255\n'; head -c 2352 /dev/zero; } >netpbm/dark/colours.PPM
+run --csv model netpbm/dark/grey.pgm netpbm/dark/colours.PPM netpbm || fail "$(cat err)"
+[ "$(cut -d, -f 1 out | tr '\n' ' ')" = "input netpbm/dark/grey.pgm netpbm/dark/colours.PPM netpbm/dark/colours.PPM netpbm/dark/grey.pgm " ] ||
+  fail "$(cat out)"
+[ "$(sed 1d out | cut -d, -f 2- | sort -u | wc -l)" = 1 ] || fail "equal pictures differ: $(cat out)"
+
 # An array has items by their indices, equal ones of equal outcome; pictures may stand beside it.
 array '(2, 1, 28, 28)' 6272 >zeros.npy
 run --csv model zeros.npy "$three" || fail "$(cat err)"
@@ -58,7 +67,7 @@ array '(2, 28, 28)' 6272 >flat.npy
 refused 1 "flat.npy: items of shape [28,28], mnist takes [1,28,28]" --model "$library" model flat.npy
 echo "no picture" >bad.png
 refused 1 "bad.png" --model "$library" model bad.png
-refused 1 "model/config.json: no input; it is a .png, .jpg or .npy file" --model "$library" model model/config.json
+refused 1 "model/config.json: no input; it is a .png, .jpg, .pgm, .ppm or .npy file" --model "$library" model model/config.json
 refused 1 "nowhere: load nowhere/config.json: cannot open" --model "$library" nowhere zeros.npy
 refused 1 "--model: ./absent.so: cannot open" --model absent.so model zeros.npy
 refused 1 "is no library of a model: it does not have burn_model_library_v0" --model "$(find "$bin/../lib" -name 'libburn.so' | head -n 1)" model zeros.npy

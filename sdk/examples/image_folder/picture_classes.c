@@ -147,7 +147,8 @@ static BurnLoader *loader_of(const Options *options, const ModelConfig *config,
 }
 
 static BurnStatus read_folder(const Options *options, Run *run) {
-  static const char *const pictures[] = {".png", ".jpg", ".jpeg", NULL};
+  static const char *const pictures[] = {".png", ".jpg", ".jpeg",
+                                         ".pgm", ".ppm", NULL};
   const ProgramPath digits = program_path(options->artifact, "pictures");
   const char *folder = options->data ? options->data : digits.text;
   BurnStatus status = BURN_OK;
