@@ -7,7 +7,7 @@
 /* Who takes part: replica `rank` of `count` in the group with this number; rank -1: one that has failed. */
 typedef struct CollectiveMember {
   int64_t group, rank, count;
-  double timeout; /* seconds that it waits for the others */
+  double timeout; /* seconds that it waits for the others, 0 or more; infinite: three years */
 } CollectiveMember;
 
 /* Replaces values[length] by their sums over the members of the group, added up in the order of ranks: so all members

@@ -5,7 +5,6 @@
 
 #include <burn/common/failure.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 #define OP "collective.all_reduce"
 
-enum { MAX_MEMBERS = 1024 };
+enum { MAX_MEMBERS = 1024, MAX_SECONDS = 100000000 /* three years: clocks count further */ };
 
 typedef struct Room {
   struct Room *next;
@@ -71,6 +70,7 @@ static void add_up(const Room *room) {
 
 static struct timespec in_seconds(double seconds) {
   struct timespec now = {0};
+  if (seconds > MAX_SECONDS) seconds = MAX_SECONDS;
   (void)clock_gettime(CLOCK_REALTIME, &now);
   const double nanoseconds = (double)now.tv_nsec + (seconds - (double)(long)seconds) * 1e9;
   now.tv_sec += (time_t)seconds + (time_t)(nanoseconds / 1e9);
@@ -91,7 +91,7 @@ static const char *refuses(const Room *room, const CollectiveMember *member, con
 static Room *come_in(const CollectiveMember *member, const struct timespec *until) {
   Room *room = enter(member);
   while (room && room->leaving > 0) {
-    if (pthread_cond_timedwait(&changed, &mutex, until) == ETIMEDOUT) return NULL;
+    if (pthread_cond_timedwait(&changed, &mutex, until) != 0) return NULL;
     room = enter(member);
   }
   return room;
@@ -100,7 +100,7 @@ static Room *come_in(const CollectiveMember *member, const struct timespec *unti
 /* Waits until all have come or one has failed. */
 static const char *wait_for_all(Room *room, const struct timespec *until) {
   while (room->leaving == 0 && !room->why) {
-    if (pthread_cond_timedwait(&changed, &mutex, until) == ETIMEDOUT && room->leaving == 0 && !room->why) {
+    if (pthread_cond_timedwait(&changed, &mutex, until) != 0 && room->leaving == 0 && !room->why) {
       return fail(room, "not all members came in time");
     }
   }
@@ -131,6 +131,9 @@ BurnStatus collective_sum(const BurnHost *host, const CollectiveMember *member, 
   if (member->count < 1 || member->count > MAX_MEMBERS || member->rank < -1 || member->rank >= member->count) {
     return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, OP, "rank %lld of %lld, 0 .. count - 1 of 1 .. %d expected",
                             (long long)member->rank, (long long)member->count, MAX_MEMBERS);
+  }
+  if (!(member->timeout >= 0)) {
+    return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, OP, "a timeout of %g seconds, 0 or more expected", member->timeout);
   }
   (void)pthread_mutex_lock(&mutex);
   const char *why = meet(member, member->rank < 0 ? NULL : values, length);

@@ -170,6 +170,24 @@ static void test_one_does_not_come(void **state) {
   close_replicas(replicas);
 }
 
+/* Who does not want to give up waits without an end; what is no time is refused at once. */
+static void test_times_without_end(void **state) {
+  (void)state;
+  const double times[] = {(double)INFINITY, 1e300, (double)NAN, -1};
+  for (size_t t = 0; t < sizeof times / sizeof times[0]; t++) {
+    BurnSyncGroup group = burn_sync_group(REPLICAS);
+    static Replica replicas[REPLICAS];
+    group.timeout = times[t];
+    open_replicas(replicas, &group);
+    run_replicas(replicas);
+    for (int i = 0; i < REPLICAS; i++) {
+      const char *said = burn_status_message(replicas[i].status), *wanted = t < 2 ? "ok" : "0 or more expected";
+      if (!strstr(said, wanted)) fail_msg("'%s' lacks '%s'", said, wanted);
+    }
+    close_replicas(replicas);
+  }
+}
+
 /* A group of one is the plain layer; below autodiff nobody is waited for. */
 static void test_alone_and_below_autodiff(void **state) {
   const NnDevices *devices = *state;
@@ -197,6 +215,7 @@ int main(void) {
       cmocka_unit_test(test_joint_batch),
       cmocka_unit_test(test_one_fails),
       cmocka_unit_test(test_one_does_not_come),
+      cmocka_unit_test(test_times_without_end),
       cmocka_unit_test(test_alone_and_below_autodiff),
   };
   return test_stacks_result(cmocka_run_group_tests(tests, nn_setup, nn_teardown));

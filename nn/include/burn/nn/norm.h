@@ -38,9 +38,10 @@ BURN_API BURN_GIVES BURN_TAKES(2) BurnTensor *burn_batch_norm_forward(const Burn
 /* Replicas that train as one: copies of a module (burn_module_fork), each in a thread of its own, on one device or on
  * several. Made once and handed to all of them. */
 typedef struct BurnSyncGroup {
-  int64_t id;     /* tells groups apart */
-  size_t count;   /* of replicas */
-  double timeout; /* seconds that one waits for the others before all fail: 600, as in PyTorch */
+  int64_t id;   /* tells groups apart */
+  size_t count; /* of replicas */
+  /* Seconds that one waits for the others before all fail: 600, as in PyTorch. 0 or more; infinite: for good. */
+  double timeout;
 } BurnSyncGroup;
 /* A group of `count` replicas, with an id of its own. */
 BURN_API BurnSyncGroup burn_sync_group(size_t count);
