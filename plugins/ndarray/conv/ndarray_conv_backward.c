@@ -254,8 +254,8 @@ static void multiply_chunk(const WeightGradient *work, const NdConvItem *item, c
 /* Taps of a tile of the widest panel. */
 static int64_t widest_tile(const NdConvLoops *loops) { return loops->tile_taps / loops->max_vectors; }
 
-/* True if windows are single numbers whose planes are read where they lie: panels are of the widest kind, and rows of a
- * tile do not lie whole pages apart, where they would push each other out of the first-level cache. */
+/* True if windows are single numbers whose planes are read where they lie: panels are of the widest kind, and rows of
+ * a tile do not lie whole pages apart, where they would push each other out of the first-level cache. */
 static bool reads_planes(const NdConvPlan *plan) {
   const int64_t widest = plan->loops->max_vectors * plan->loops->lanes;
   return plan->in_place && plan->phases->tap_count == plan->channels_in && plan->y.out * plan->x.out >= LEAST_PLANE &&
@@ -501,8 +501,8 @@ static bool gradient_direct(WeightGradient *work, Ndarray *nd, NdConvShape shape
   return done;
 }
 
-/* True if a kernel of one tap sees one number in each stride, and there are so many weights that these are better packed
- * first: the sums may then be swapped, and read where the numbers lie. */
+/* True if a kernel of one tap sees one number in each stride, and there are so many weights that these are better
+ * packed first: the sums may then be swapped, and read where the numbers lie. */
 static bool suits_sampling(const NdConvShape *shape) {
   const int64_t weights = shape->x[1] / shape->groups * shape->output[1];
   bool is_point = shape->stride[0] > 1 || shape->stride[1] > 1;
@@ -510,8 +510,8 @@ static bool suits_sampling(const NdConvShape *shape) {
   return is_point && weights >= (shape->output[2] * shape->output[3] >= LEAST_PLANE ? 1 << 17 : 1 << 18);
 }
 
-/* What the kernel sees of x, packed, with a reference; *shape becomes that of a convolution with stride 1. NULL when out
- * of memory. */
+/* What the kernel sees of x, packed, with a reference; *shape becomes that of a convolution with stride 1. NULL when
+ * out of memory. */
 static NdTensor *sample(Ndarray *nd, NdTensor *x, NdConvShape *shape) {
   static const int64_t ones[2] = {1, 1};
   const int64_t seen[4] = {shape->x[0], shape->x[1], shape->output[2], shape->output[3]};

@@ -22,9 +22,9 @@ typedef struct BurnHost {
   uint32_t abi_minor;
   uint32_t reserved;
 
-  /* Makes a failed status with the given code (BURN_STATUS_*; what is none becomes INTERNAL) and message, which is copied. `file` and `line` say
-   * where; `file` is read during this call only. `file` NULL: it was made before, and kept by the plugin. Every failure
-   * of the framework is made here: a breakpoint on burn__status_make sees them all. */
+  /* Makes a failed status with the given code (BURN_STATUS_*; what is none becomes INTERNAL) and message, which is
+   * copied. `file` and `line` say where; `file` is read during this call only. `file` NULL: it was made before, and
+   * kept by the plugin. Every failure of the framework is made here: a breakpoint on burn__status_make sees all. */
   BurnStatus(BURN_API_CALL *fail)(uint32_t code, const char *file, int32_t line, const char *message);
 
   /* Puts "prefix: " before the message of a failed status; BURN_OK stays BURN_OK. */
