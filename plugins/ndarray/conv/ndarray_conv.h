@@ -32,8 +32,12 @@
 
 #include "ndarray_conv_loops.h"
 
-/* Output channels from which on the gradient of a weight counts as one of many weights. */
-enum { ND_CONV_MANY_CHANNELS = 32 };
+enum {
+  ND_CONV_MANY_CHANNELS =
+      32,             /* from which on the gradient of a weight counts as one of many weights: output channels */
+  ND_CONV_PLANE = 96, /* least pixels of a plane that is read where it lies: of fewer, too many lanes are lost */
+  ND_CONV_PAGE = 4096 /* bytes: planes so far apart push each other out of the first-level cache */
+};
 
 typedef enum NdConvWay {
   ND_CONV_DIRECT,

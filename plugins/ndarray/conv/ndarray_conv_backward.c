@@ -13,8 +13,6 @@ enum {
   SLICES = 16,                     /* as many items, or shares of them, as keep threads busy */
   PARTIAL_BYTES = 8 * 1024 * 1024, /* most of all slices, unless one has more */
   SHARE_BYTES = 512 * 1024,        /* of a share's sums, which should stay in the second-level cache */
-  LEAST_PLANE = 96,                /* pixels of a plane that is worth reading where it lies */
-  PAGE_BYTES = 4096,
 };
 
 /* What the bodies of the parallel loops see. */
@@ -258,9 +256,8 @@ static int64_t widest_tile(const NdConvLoops *loops) { return loops->tile_taps /
  * a tile do not lie whole pages apart, where they would push each other out of the first-level cache. */
 static bool reads_planes(const NdConvPlan *plan) {
   const int64_t widest = plan->loops->max_vectors * plan->loops->lanes;
-  return plan->in_place && plan->phases->tap_count == plan->channels_in && plan->y.out * plan->x.out >= LEAST_PLANE &&
-         plan->channel != ND_CONV_COLUMN && plan->channel * plan->element_bytes % PAGE_BYTES != 0 &&
-         plan->channels_out % widest == 0;
+  return plan->in_place && plan->phases->tap_count == plan->channels_in && plan->y.out * plan->x.out >= ND_CONV_PLANE &&
+         plan->channel * plan->element_bytes % ND_CONV_PAGE != 0 && plan->channels_out % widest == 0;
 }
 
 /* Some pixels of an image of an item, at most ND_CONV_CHUNK, that follow each other. */
@@ -274,8 +271,9 @@ static Run run_of(const WeightGradient *work, const NdConvItem *item, const char
   const NdConvPlan *plan = &work->plan;
   const int64_t plane = item->rows * plan->x.out, runs = nd_ceil_div(plane, ND_CONV_CHUNK), image = number / runs;
   const int64_t first = number % runs * plane / runs, next = (number % runs + 1) * plane / runs;
+  const int64_t before = item->first_row * plan->x.out; /* in the plane, whose next rows are another item's */
   Run run = {input + (image * plan->image + first) * plan->element_bytes, image * plane + first, next - first, 0};
-  run.ahead = next < plane ? next - first : plan->image - first;
+  run.ahead = before + next < plan->channel ? next - first : plan->image - before - first;
   return run;
 }
 
@@ -507,7 +505,7 @@ static bool suits_sampling(const NdConvShape *shape) {
   const int64_t weights = shape->x[1] / shape->groups * shape->output[1];
   bool is_point = shape->stride[0] > 1 || shape->stride[1] > 1;
   for (int i = 0; i < 2; i++) is_point &= shape->kernel[i] == 1 && shape->padding[i] == 0;
-  return is_point && weights >= (shape->output[2] * shape->output[3] >= LEAST_PLANE ? 1 << 17 : 1 << 18);
+  return is_point && weights >= (shape->output[2] * shape->output[3] >= ND_CONV_PLANE ? 1 << 17 : 1 << 18);
 }
 
 /* What the kernel sees of x, packed, with a reference; *shape becomes that of a convolution with stride 1. NULL when

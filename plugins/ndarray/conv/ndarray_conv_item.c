@@ -17,11 +17,8 @@ enum {
   OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
   DIRECT_DEPTH = 1024, /* taps at once, where few output channels hardly come back to what they see */
   ITEMS_PER_THREAD = 4,
-  POINTS_PLANE =
-      96, /* least pixels of a plane where windows are one number: of fewer, too many lanes are lost at the end */
-  POINTS_DEPTH = 64, /* least of them that are seen at once */
-  PAGE_BYTES = 4096,
-  FIRST_WAYS = 8, /* lines at distances of whole pages that the first-level cache has room for */
+  POINTS_DEPTH = 64, /* least planes that are seen at once where windows are one number */
+  FIRST_WAYS = 8,    /* lines at distances of whole pages that the first-level cache has room for */
 };
 
 /* -- the cut ---------------------------------------------------------------------------------- */
@@ -130,9 +127,9 @@ void nd_conv_cut(NdConvPlan *plan, uint32_t threads) {
  * two in it push each other out. */
 static int64_t cached_planes(const NdConvPlan *plan) {
   const int64_t plane = plan->y.in * plan->x.in * plan->element_bytes;
-  int64_t apart = PAGE_BYTES; /* distance of the places in a page where planes begin */
+  int64_t apart = ND_CONV_PAGE; /* distance of the places in a page where planes begin */
   while (plane % apart != 0) apart /= 2;
-  return nd_min(ND_CONV_DEPTH, FIRST_WAYS * PAGE_BYTES / apart);
+  return nd_min(ND_CONV_DEPTH, FIRST_WAYS * ND_CONV_PAGE / apart);
 }
 
 /* True if windows are single numbers, and the output has a pixel for each of the input. */
@@ -140,7 +137,7 @@ static bool suits_points(const NdConvPlan *plan) {
   const int64_t pixels = plan->y.in * plan->x.in;
   return plan->loops->points && plan->channels_in > 0 && plan->channels_out >= plan->loops->rows &&
          lies_inside(&plan->y) && lies_inside(&plan->x) && plan->y.out * plan->x.out == pixels &&
-         pixels >= POINTS_PLANE && cached_planes(plan) >= nd_min(plan->channels_in, POINTS_DEPTH);
+         pixels >= ND_CONV_PLANE && cached_planes(plan) >= nd_min(plan->channels_in, POINTS_DEPTH);
 }
 
 bool nd_conv_cut_points(NdConvPlan *plan) {

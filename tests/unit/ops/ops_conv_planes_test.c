@@ -187,6 +187,7 @@ static void check_all_gradients(void) {
   check_gradients(&(Case){64, 70, 1, 14, 14, 1, 1, 0, 1}); /* planes of x, or of grad, are read where they lie */
   check_gradients(&(Case){70, 64, 1, 17, 15, 1, 1, 0, 1});
   check_gradients(&(Case){131, 128, 1, 32, 33, 1, 1, 0, 1});
+  check_gradients(&(Case){66, 64, 1, 12, 12, 1, 1, 0, 1}); /* planes as far apart as copied rows */
   check_gradients(&(Case){140, 128, 2, 10, 10, 1, 1, 0, 1});
   check_gradients(&(Case){64, 70, 1, 27, 25, 1, 2, 0, 1});
   check_gradients(&(Case){70, 36, 2, 29, 22, 1, 3, 0, 1});
