@@ -16,9 +16,10 @@ enum {
   PACK_TILES = 3,               /* how many tiles at least a copied panel has to serve */
   MANY_COLUMNS = 2048,          /* of C, from which on a copy of A costs next to nothing ... */
   SOME_COLUMNS = 256,           /* ... and less than tiles in place whose rows push each other out of the cache */
-  FIRST_WAYS = 8,               /* lines at distances of whole pages that the first-level cache has room for */
-  STREAM_BYTES = 1 << 20,       /* size of a B that is not in the second-level cache */
-  OUTER_BYTES = 1 << 15,        /* size of a C of one term that is in the first-level cache */
+  LINE_BYTES = 64,
+  FIRST_WAYS = 8,         /* lines at distances of whole pages that the first-level cache has room for */
+  STREAM_BYTES = 1 << 20, /* size of a B that is not in the second-level cache */
+  OUTER_BYTES = 1 << 15,  /* size of a C of one term that is in the first-level cache */
 };
 
 /* Floating-point operations from which on threads share a product, and one of a batch; and from which on both operands
@@ -83,6 +84,13 @@ static bool is_long_walk(int64_t count, int64_t stride, int64_t bytes) {
   return llabs(stride) * bytes * count > WALK_BYTES;
 }
 
+/* True if few of `count` lines at this stride find room in the first-level cache, as they share its sets: a power of
+ * two that divides the stride leads around its page in few steps. */
+static bool share_sets(int64_t count, int64_t stride, int64_t bytes) {
+  const int64_t distance = llabs(stride) * bytes, shared = distance & -distance;
+  return shared > LINE_BYTES && count > FIRST_WAYS * (PAGE_BYTES / nd_min(shared, PAGE_BYTES));
+}
+
 /* Rows in whole blocks, and no more than the second-level cache takes of A. */
 static void choose_amx(NdGemmPlan *plan, const NdGemm *g) {
   const int64_t row_bytes = nd_ceil_div(g->k + 1, ND_AMX_STEP) * ND_AMX_STEP * 2, most = BLOCK_BYTES / row_bytes;
@@ -114,7 +122,10 @@ static void choose_shared_packing(NdGemmPlan *plan, const NdGemm *g, const NdGem
   plan->pack_b = tall && (large || is_long_walk(plan->depth, g->b_step, bytes));
   const int64_t enough = loops->rows > FIRST_WAYS ? SOME_COLUMNS : MANY_COLUMNS;
   if (g->a_step == 1) plan->pack_a = g->a_row * bytes % PAGE_BYTES == 0 && g->n >= enough;
-  if (g->a_row == 1) plan->pack_a = wide && is_long_walk(plan->depth, g->a_step, bytes);
+  if (g->a_row == 1) {
+    const bool collide = g->n >= SOME_COLUMNS && share_sets(plan->depth, g->a_step, bytes);
+    plan->pack_a = wide && (collide || is_long_walk(plan->depth, g->a_step, bytes));
+  }
 }
 
 void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, int64_t batch, int64_t threads,

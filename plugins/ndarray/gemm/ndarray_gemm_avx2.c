@@ -24,8 +24,16 @@ static inline __m256 load_part_f32(const float *from, int64_t count) {
 static inline __m256d load_part_f64(const double *from, int64_t count) {
   return _mm256_maskload_pd(from, mask_f64(count));
 }
-static inline void store_part_f32(float *to, __m256 x, int64_t count) { _mm256_maskstore_ps(to, mask_f32(count), x); }
-static inline void store_part_f64(double *to, __m256d x, int64_t count) { _mm256_maskstore_pd(to, mask_f64(count), x); }
+static inline void store_part_f32(float *to, __m256 x, int64_t count) { store_first_f32(to, x, count); }
+static inline void store_part_f64(double *to, __m256d x, int64_t count) {
+  if (count >= 4) {
+    _mm256_storeu_pd(to, x);
+    return;
+  }
+  if ((count & 2) != 0) _mm_storeu_pd(to, _mm256_castpd256_pd128(x));
+  if ((count & 1) != 0)
+    _mm_store_sd(to + (count & 2), (count & 2) != 0 ? _mm256_extractf128_pd(x, 1) : _mm256_castpd256_pd128(x));
+}
 
 #define GEMM_SUM_HOOKS
 #include "support/ndarray_lane_sums.h"
