@@ -213,7 +213,8 @@ typedef struct GpuLibraries {
 /* Fused kernels that have been compiled (gpu_fused.c). */
 typedef struct GpuFusedPrograms {
   pthread_mutex_t mutex;
-  uint32_t idle; /* of them nobody uses */
+  uint32_t idle;        /* of them nobody uses */
+  atomic_bool has_told; /* that a body failed to compile */
   struct GpuFusedProgram *first;
 } GpuFusedPrograms;
 

@@ -214,7 +214,7 @@ void burn__gpu_scalars(const Gpu *gpu, uint32_t op, BurnDType dtype, const BurnA
 
 /* -- the order in which a kernel walks -------------------------------------------------------- */
 
-enum { THREADS = 256, SHORT = 16 /* axes that are no part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
+enum { TILE_THREADS = 256, SHORT = 16 /* axes that are no part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
 
 static bool merges(const GpuElementwise *p, int inputs, int outer, int inner) {
   bool fits = p->out_strides[outer] == p->out_strides[inner] * p->shape[inner];
@@ -250,9 +250,13 @@ static void lay_out(GpuElementwise *p, BurnPrimitive *out, BurnPrimitive *const 
   }
 }
 
-static bool is_flat(const GpuElementwise *p, int inputs) {
+/* Sets p->repeats, too. */
+static bool is_flat(GpuElementwise *p, int inputs) {
   bool flat = p->rank == 1 && p->out_strides[0] == 1;
-  for (int k = 0; k < inputs && flat; k++) flat = p->strides[k][0] == 1 || p->strides[k][0] == 0;
+  for (int k = 0; k < inputs && flat; k++) {
+    flat = p->strides[k][0] == 1 || p->strides[k][0] == 0;
+    p->repeats |= p->strides[k][0] == 0;
+  }
   return flat;
 }
 
@@ -284,7 +288,7 @@ static int32_t turned_axis(const GpuElementwise *p, int inputs) {
   return -1;
 }
 
-static int64_t groups_of(int64_t threads) { return (threads + THREADS - 1) / THREADS; }
+static int64_t groups_of(int64_t threads) { return gpu_pieces(threads, GPU_ELEMENT_THREADS); }
 
 static int64_t tiles_of(const GpuElementwise *p, BurnDType dtype) {
   const int last = p->rank - 1;
@@ -303,8 +307,9 @@ static int64_t choose(GpuElementwise *p, GpuKernelKey *key, int inputs) {
   }
   const int64_t width = narrow == 1 ? 8 : (int64_t)(16 / narrow);
   if (is_flat(p, inputs)) {
-    key->entry = odd % 16 != 0;
-    return groups_of(odd % 16 != 0 ? p->count : (p->count + width - 1) / width);
+    const bool is_single = odd % 16 != 0 || (inputs == 1 && p->repeats != 0);
+    key->entry = is_single;
+    return groups_of(is_single ? p->count : gpu_pieces(p->count, width * GPU_ELEMENT_VECTORS(inputs)));
   }
   p->turned = turned_axis(p, inputs);
   if (are_vectors(p, key, inputs, width)) {
@@ -330,6 +335,12 @@ static void bind(GpuElementwise *p, GpuKernelKey *key, BurnPrimitive *out, BurnP
     if (k < inputs) p->in[k] = gpu_address(in[k]);
   }
   lay_out(p, out, in, inputs);
+}
+
+static BurnStatus start(Gpu *gpu, GpuFunction *function, const GpuKernelKey *key, int64_t groups,
+                        const GpuElementwise *p) {
+  const uint32_t threads = key->text == GPU_TEXT_ELEMENTWISE_TILES ? TILE_THREADS : GPU_ELEMENT_THREADS;
+  return burn__gpu_launch(gpu, function, (uint64_t)groups, threads, p, sizeof *p);
 }
 
 /* -- the ops ---------------------------------------------------------------------------------- */
@@ -367,7 +378,7 @@ static BurnStatus elementwise(const GpuRun *run) {
     write_definition(definition, find_expression(call->op, key.variant, &room), key.in[0]);
     status = burn__gpu_kernel(gpu, &key, definition, &function);
   }
-  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
+  return status == BURN_OK ? start(gpu, function, &key, groups, &p) : status;
 }
 
 /* Elements of x, in the dtype of `to`, to the places of `to`. */
@@ -387,7 +398,7 @@ static BurnStatus convert(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *x) {
     write_cast(definition, key.in[0], key.out);
     status = burn__gpu_kernel(gpu, &key, definition, &function);
   }
-  return status == BURN_OK ? burn__gpu_launch(gpu, function, (uint64_t)groups, THREADS, &p, sizeof p) : status;
+  return status == BURN_OK ? start(gpu, function, &key, groups, &p) : status;
 }
 
 static BurnStatus cast(const GpuRun *run) {

@@ -420,7 +420,7 @@ static uint64_t groups_of(const Run *run) {
   const GpuFusedShape *shape = &run->layout.shape;
   switch (run->kernel->plan.region) {
     case BURN_COMMON_REGION_ELEMENTS:
-      return (uint64_t)in_parts(run->size, (int64_t)GPU_FUSED_THREADS * shape->width * shape->vectors);
+      return (uint64_t)in_parts(run->size, (int64_t)GPU_ELEMENT_THREADS * shape->width * shape->vectors);
     case BURN_COMMON_REGION_LAST:
       return (uint64_t)(run->kernel->threads == 32 ? in_parts(run->units, GPU_FUSED_THREADS / 32) : run->units);
     case BURN_COMMON_REGION_FIRST_AXIS:
@@ -432,7 +432,7 @@ static uint64_t groups_of(const Run *run) {
 
 static BurnStatus launch(Run *run) {
   const GpuFusedProgram *program = run->variant->program;
-  const uint32_t threads = run->kernel->threads > 32 ? run->kernel->threads : GPU_FUSED_THREADS;
+  const uint32_t threads = burn__gpu_fused_threads(run->kernel);
   const size_t bytes = run->used * sizeof run->words[0];
   BurnStatus status = burn__gpu_launch(run->gpu, program->functions[0], groups_of(run), threads, run->words, bytes);
   if (status != BURN_OK || !run->partial) return status;
@@ -528,6 +528,17 @@ static BurnStatus prepare(Gpu *gpu, BurnFusedKernel *kernel, const BurnFusedBody
   return status;
 }
 
+/* A body that the compiler does not take is a fault, and not a choice like a refusal: its ops run, but slower. */
+static void tell_failure(Gpu *gpu, BurnStatus status) {
+  char reason[400], line[sizeof reason + 120];
+  const uint32_t code = burn_status_code(status);
+  if (code == BURN_STATUS_OUT_OF_MEMORY || atomic_exchange(&gpu->fused.has_told, true)) return;
+  (void)gpu->host->status_message(status, reason, sizeof reason);
+  (void)snprintf(line, sizeof line,
+                 "ops run one by one, slower, where their fused kernel fails to compile; the first: %s", reason);
+  gpu->host->log(BURN_LOG_WARN, gpu->name, line);
+}
+
 static void BURN_API_CALL fused_release(void *self, BurnFusedKernel *kernel) {
   Gpu *gpu = self;
   if (!kernel) return;
@@ -556,7 +567,10 @@ static BurnStatus BURN_API_CALL fused_compile(void *self, const BurnFusedBody *b
     return BURN_OK;
   }
   if (refusal && why_bytes > 0) (void)snprintf(why, why_bytes, "%s", refusal);
-  if (!refusal) (void)gpu->host->status_message(status, why, why_bytes);
+  if (!refusal) {
+    (void)gpu->host->status_message(status, why, why_bytes);
+    tell_failure(gpu, status);
+  }
   fused_release(gpu, kernel);
   return BURN_OK;
 }

@@ -11,7 +11,7 @@
 enum { GPU_FUSED_INPUTS = 24, GPU_FUSED_STEPS = 96, GPU_FUSED_OUTPUTS = 16, GPU_FUSED_CHOICES = 16 };
 enum { GPU_FUSED_AXES = BURN_MAX_RANK + 1 }; /* of an input: those that merge into few, then that within a row */
 enum { GPU_FUSED_WORDS = 500 };              /* of 8 bytes: what fits into the arguments of a kernel */
-enum { GPU_FUSED_THREADS = 256 };
+enum { GPU_FUSED_THREADS = 256 }; /* of a group, but of bodies without rows (GPU_ELEMENT_THREADS) and of long rows */
 
 /* How an input is read. */
 typedef enum GpuFusedWay {
@@ -96,6 +96,12 @@ struct BurnFusedKernel {
   uint32_t reduction_count;
   _Atomic(GpuFusedVariant *) variants;
 };
+
+/* Of a group of a body's first kernel. */
+static inline uint32_t burn__gpu_fused_threads(const BurnFusedKernel *kernel) {
+  if (kernel->plan.region == BURN_COMMON_REGION_ELEMENTS) return GPU_ELEMENT_THREADS;
+  return kernel->threads > 32 ? kernel->threads : GPU_FUSED_THREADS;
+}
 
 /* -- gpu_fused_body.c: what a kernel is made of, from its plan -------------------------------- */
 

@@ -166,7 +166,7 @@ static uint8_t vectors_of(const Seen *seen) {
   for (uint32_t v = seen->kernel->body.input_count; v < seen->kernel->plan.value_count; v++) /* words are registers */
     streams += seen->kernel->plan.values[v].form == BURN_COMMON_FORM_BERNOULLI ||
                seen->kernel->plan.values[v].form == BURN_COMMON_FORM_UNIFORM;
-  return streams <= 1 ? 4 : streams <= 3 ? 2 : 1;
+  return streams <= 3 ? 2 : 1;
 }
 
 void burn__gpu_fused_lay_out(const BurnFusedKernel *kernel, BurnPrimitive *const *inputs, GpuFusedLayout *layout) {

@@ -274,7 +274,7 @@ static void put_values(Writer *w) {
 static void put_constants(Writer *w) {
   const BurnFusedKernel *kernel = w->kernel;
   const uint32_t threads = kernel->threads > 0 ? kernel->threads : GPU_FUSED_THREADS;
-  const uint32_t block = threads < GPU_FUSED_THREADS && threads == 32 ? GPU_FUSED_THREADS : threads;
+  const uint32_t block = burn__gpu_fused_threads(kernel);
   print(w, "#define FUSED_REGION %d\n#define FUSED_WIDTH %u\n#define FUSED_VECTORS %u\n", (int)kernel->plan.region,
         w->shape->width, w->shape->vectors);
   print(w, "#define FUSED_THREADS %u\n#define FUSED_BLOCK %u\n#define FUSED_ITEMS %u\n", threads, block,

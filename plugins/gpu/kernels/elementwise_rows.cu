@@ -1,6 +1,6 @@
 /* elementwise_rows.cu - element i of the result from element i of the inputs, fewer than 2^31, where along the last axis
  * all are made of whole vectors, or an input is one element. The lines before this define BURN_INPUTS and burn_apply. */
-extern "C" __global__ void __launch_bounds__(256) kernel(const GpuElementwise p) {
+extern "C" __global__ void __launch_bounds__(GPU_ELEMENT_THREADS) kernel(const GpuElementwise p) {
   const int last = p.rank - 1;
   const uint32_t i = (uint32_t)burn_thread(), width = (uint32_t)p.shape[last] / BURN_WIDTH;
   if (burn_thread() >= p.count / BURN_WIDTH) return;

@@ -12,14 +12,14 @@
  * FUSED_REGION: 0 elements, 1 rows along the last axis, 2 columns (along any other axis), 3 everything to one number. Loops are those of
  * burn/common/fused_plan.h. Sums depend on the length of what is reduced alone. */
 #if FUSED_REGION == 0
-extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
-  const Place first = ((Place)blockIdx.x * (256 * FUSED_VECTORS) + threadIdx.x) * FUSED_WIDTH;
+extern "C" __global__ void __launch_bounds__(FUSED_BLOCK) kernel(const Fused p) {
+  const Place first = ((Place)blockIdx.x * (FUSED_BLOCK * FUSED_VECTORS) + threadIdx.x) * FUSED_WIDTH;
   Inputs x[FUSED_VECTORS];
   Rows r;
   Sum sums[FUSED_SUMS];
 #pragma unroll
   for (int v = 0; v < FUSED_VECTORS; v++) {
-    const Place i = first + v * 256 * FUSED_WIDTH;
+    const Place i = first + v * FUSED_BLOCK * FUSED_WIDTH;
     Places at;
     if (i >= (Place)p.count) break;
     fused_offsets(p, i, at);
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const Fused p) {
   }
 #pragma unroll
   for (int v = 0; v < FUSED_VECTORS; v++) {
-    const Place i = first + v * 256 * FUSED_WIDTH;
+    const Place i = first + v * FUSED_BLOCK * FUSED_WIDTH;
     Kept kept;
     Outputs out;
     if (i >= (Place)p.count) break;

@@ -9,6 +9,8 @@
 
 #define GPU_MAX_RANK 8
 #define GPU_MAX_INPUTS 3
+#define GPU_ELEMENT_THREADS 128                             /* of a group of kernels that go element by element */
+#define GPU_ELEMENT_VECTORS(inputs) ((inputs) == 1 ? 2 : 1) /* that a thread of the flat ones has under way */
 
 /* What a kernel found wrong, in memory that the host sees. The first one stays until the host has told it. */
 typedef struct GpuComplaint {
@@ -26,7 +28,8 @@ typedef struct GpuNumber {
 typedef struct GpuElementwise {
   uint64_t out, in[GPU_MAX_INPUTS];
   int64_t count;
-  int32_t rank, turned; /* turned: along which the input has no gaps, in tiles */
+  int32_t rank, turned;      /* turned: along which the input has no gaps, in tiles */
+  int32_t repeats, reserved; /* repeats: an input of a flat kernel is one element */
   int64_t shape[GPU_MAX_RANK];
   int64_t out_strides[GPU_MAX_RANK];
   int64_t strides[GPU_MAX_INPUTS][GPU_MAX_RANK];

@@ -7,6 +7,7 @@
 #include <burn/plugin/fused.h>
 
 #include <dirent.h>
+#include <elf.h>
 #include <string.h>
 
 enum { MAX_STEPS = 8 };
@@ -167,20 +168,48 @@ static void check_example(const Example *example) {
 
 /* -- images ----------------------------------------------------------------------------------- */
 
-/* In an image's ".nv.info": 0x04, 0x11 (frame size), 8 bytes follow: a symbol and the bytes. */
-static void check_frame(const char *path) {
+/* In ".nv.info": 0x04, 0x11 (frame size), 8 bytes follow: a symbol and the bytes. How many of these there are. */
+static uint32_t check_frames(const char *path, const unsigned char *at, size_t bytes) {
   static const unsigned char mark[] = {0x04, 0x11, 0x08, 0x00};
-  static unsigned char image[1 << 20];
-  FILE *file = fopen(path, "rb");
-  CHECK(file, "no file %s", path);
-  const size_t bytes = fread(image, 1, sizeof image, file);
   uint32_t found = 0, frame = 0;
-  (void)fclose(file);
   for (size_t i = 0; i + 12 <= bytes; i++) {
-    if (memcmp(image + i, mark, sizeof mark) != 0) continue;
-    memcpy(&frame, image + i + 8, sizeof frame);
+    if (memcmp(at + i, mark, sizeof mark) != 0) continue;
+    memcpy(&frame, at + i + 8, sizeof frame);
     found++;
     CHECK(frame == 0, "a kernel of %s has %u bytes of its registers in memory", path, frame);
+  }
+  return found;
+}
+
+static Elf64_Shdr section_of(const unsigned char *image, size_t bytes, const Elf64_Ehdr *head, uint32_t index) {
+  Elf64_Shdr section;
+  const uint64_t at = head->e_shoff + (uint64_t)index * head->e_shentsize;
+  CHECK(index < head->e_shnum && at + sizeof section <= bytes, "section %u lies outside", index);
+  memcpy(&section, image + at, sizeof section);
+  CHECK(section.sh_type == SHT_NOBITS || section.sh_offset + section.sh_size <= bytes, "section %u is cut off", index);
+  return section;
+}
+
+/* The code of a kernel may have any bytes: only the sections that tell of it are looked at. */
+static void check_frame(const char *path) {
+  static unsigned char cached[1 << 20];
+  Elf64_Ehdr head;
+  FILE *file = fopen(path, "rb");
+  CHECK(file, "no file %s", path);
+  const size_t all = fread(cached, 1, sizeof cached, file);
+  size_t begin = 0; /* behind the cache's own header */
+  uint32_t found = 0;
+  (void)fclose(file);
+  while (begin + sizeof head <= all && memcmp(cached + begin, ELFMAG, SELFMAG) != 0) begin++;
+  const unsigned char *image = cached + begin;
+  const size_t bytes = all - begin;
+  CHECK(bytes >= sizeof head, "%s holds no image", path);
+  memcpy(&head, image, sizeof head);
+  const Elf64_Shdr names = section_of(image, bytes, &head, head.e_shstrndx);
+  for (uint32_t i = 0; i < head.e_shnum; i++) {
+    const Elf64_Shdr section = section_of(image, bytes, &head, i);
+    const char *name = (const char *)image + names.sh_offset + section.sh_name;
+    if (strncmp(name, ".nv.info", 8) == 0) found += check_frames(path, image + section.sh_offset, section.sh_size);
   }
   CHECK(found > 0, "%s tells no frame", path);
 }
