@@ -2,8 +2,8 @@
  * the shape and the dtype alone decide where, so that sums have the same bits everywhere. */
 #include "gpu.h"
 
-enum { WARPS, BLOCKS, COLUMNS, ALONE };      /* variants of kernels/reduce.cu; ALONE + one of the first two */
-enum { ARG_BLOCKS, ARG_THREADS, ARG_WARPS }; /* of kernels/arg.cu */
+enum { WARPS, BLOCKS, COLUMNS, ALONE, STRETCHES = 5 }; /* of kernels/reduce.cu; ALONE + one of the first two */
+enum { ARG_BLOCKS, ARG_THREADS, ARG_WARPS };           /* of kernels/arg.cu */
 enum { THREADS = 256, SHORT_LINE = 1024, LONG_LINE = 16384, PART = 8192 };
 enum { ALONE_THREADS = 32, MANY_LINES = 8 /* so many give a processor enough to do */ };
 enum { IS_MEAN = 1 << 8 /* in the detail of a row */ };
@@ -24,6 +24,7 @@ static int64_t vectors_of(const BurnPrimitive *x, int64_t inner, uint32_t *width
 static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuReduce *p) {
   const int64_t lines = p->outer * p->parts;
   uint32_t width = 0;
+  if (variant == STRETCHES) return lines * gpu_pieces(p->inner, p->lanes);
   if (variant >= ALONE) return (lines + ALONE_THREADS - 1) / ALONE_THREADS;
   if (variant == WARPS) return (lines + 7) / 8;
   return variant == BLOCKS ? lines : lines * ((vectors_of(x, p->inner, &width) + p->lanes - 1) / p->lanes);
@@ -33,7 +34,7 @@ static int64_t groups_of(const BurnPrimitive *x, uint32_t variant, const GpuRedu
 static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *out, GpuReduce *p) {
   const uint32_t alone = gpu->is_processor && p->outer * p->parts >= MANY_LINES ? ALONE : 0;
   const uint32_t along = alone + (p->part_size <= SHORT_LINE ? WARPS : BLOCKS);
-  const uint32_t variant = p->lanes > 0 ? COLUMNS : along;
+  const uint32_t variant = p->stretches != 0 ? STRETCHES : p->lanes > 0 ? COLUMNS : along;
   const GpuKernelKey key = {.text = GPU_TEXT_REDUCE,
                             .out = out->dtype,
                             .in = {x->dtype, x->dtype, x->dtype},
@@ -46,7 +47,7 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
                           : burn__gpu_is_whole(x, p->size) && burn__gpu_is_whole(x, p->part_size);
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;
-  const uint32_t threads = variant >= ALONE ? ALONE_THREADS : THREADS;
+  const uint32_t threads = variant >= ALONE && variant != STRETCHES ? ALONE_THREADS : THREADS;
   return burn__gpu_launch(gpu, function, (uint64_t)groups_of(x, variant, p), threads, p, sizeof *p);
 }
 
@@ -58,14 +59,22 @@ enum {
   SMALL = 16 << 20,   /* bytes that one pass of narrow blocks takes less time for than two launches */
   FEW_BLOCKS = 128,   /* about as many as a device has units */
   MANY_BLOCKS = 1024, /* enough for each of them to have several */
+  FEW = 1024,         /* rows that are summed by stretches, by fours of them at first ... */
+  FEW_LINES = 8,      /* ... of as many lines in a block at least */
   AT_ONCE = 8,        /* rows that a thread reads at once */
   LONGEST = 128       /* rows that a thread adds up: of more the last digits would suffer */
 };
 
 /* Lines beside each other: narrow blocks with many rows of threads where x is small, else wide ones and parts. By the
  * shape and the dtype alone. */
-static void cut_columns(const BurnPrimitive *x, GpuReduce *p) {
+static void cut_columns(const BurnPrimitive *x, GpuJoin join, GpuReduce *p) {
   uint32_t width = 0;
+  p->stretches = join == GPU_JOIN_SUM && x->dtype == BURN_DTYPE_F32 && p->size <= FEW;
+  if (p->stretches != 0) {
+    p->lanes = THREADS;
+    while (p->lanes > FEW_LINES && THREADS / p->lanes < p->size / 4) p->lanes /= 2;
+    return;
+  }
   const int64_t vectors = vectors_of(x, p->inner, &width);
   const int64_t bytes = burn_primitive_count(x) * (int64_t)burn_dtype_bytes(x->dtype);
   int32_t lanes = 1;
@@ -108,8 +117,9 @@ static BurnStatus join_lines(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimi
   p.parts = 1;
   p.part_size = p.size;
   p.lanes = 0;
+  p.stretches = 0;
   if (p.inner > 1 || p.second != 0)
-    cut_columns(x, &p);
+    cut_columns(x, join, &p);
   else
     cut_lines(&p);
   return p.parts > 1 ? in_two_passes(gpu, join, x, out, p) : pass(gpu, join, x, out, &p);

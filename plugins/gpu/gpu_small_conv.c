@@ -4,13 +4,13 @@
 /* Variants of kernels/small_conv.cu; the first are those of GpuConvKind. */
 enum { WEIGHT = GPU_CONV_WEIGHT, PARTS };
 enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are multiplied by in a variant */
-/* A form is the channels of a thread, and this where warps share what they read (of a weight's gradient) or a thread
- * has one row (of results), or a block two halves, which have other channels of the gradient. */
-enum { SHARED = 16, ONE_ROW = 16, TWO_HALVES = 32 };
+/* A form is the channels of a thread, and its rows of results by OF_ROWS; or, of a weight's gradient, this where warps
+ * share what they read, or a block has two halves, which have other channels of the gradient. */
+enum { OF_ROWS = 16, SHARED = 16, TWO_HALVES = 32 };
 enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
-enum { THREADS = 128, ROWS = 4 };
+enum { THREADS = 128, ROWS = 4, MANY_ROWS = 8, BLOCKS_OF_UNIT = 3 };
 enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32, MANY_RESULTS = 32768 };
-enum { MANY_TAPS = 9 };                  /* more leave registers for the sums of 4 channels alone */
+enum { MANY_TAPS = 9 };                  /* more leave registers for fewer sums */
 enum { HALVES_SHARED_BYTES = 32 << 10 }; /* enough for a block of two halves, whatever its channels and taps */
 
 bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p) {
@@ -85,9 +85,18 @@ static BurnStatus weight_gradient(const GpuRun *run, GpuConv p) {
   return status;
 }
 
-/* Blocks for a phase; `places`: pieces of an example that threads have. */
-static int64_t blocks_of(const GpuConv *p, int64_t to_group, int64_t channels, int64_t places) {
-  return gpu_pieces(p->batch * places, THREADS) * p->groups * gpu_pieces(to_group, channels);
+/* Rows of results of a thread: more use what it reads more often, where its registers hold what they meet (NVRTC gives
+ * it so many that a unit has room for few blocks) and few of them lie beyond the last row. */
+static int64_t rows_of(const Gpu *gpu, const GpuConv *p, GpuConvKind kind, int64_t down) {
+  const bool fits = gpu_pieces(down, MANY_ROWS) * MANY_ROWS * 10 <= gpu_pieces(down, ROWS) * ROWS * 11;
+  const bool has_registers = gpu->is_generous && p->kernel[0] * p->kernel[1] <= MANY_TAPS;
+  return kind == GPU_CONV_FORWARD && fits && has_registers ? MANY_ROWS : ROWS;
+}
+
+/* Blocks of `sets` each, of `blocks` that would take one turn. */
+static int64_t blocks_in_turns(const Gpu *gpu, int64_t blocks, int64_t sets) {
+  const int64_t at_once = 1 + (int64_t)gpu->unit_count * BLOCKS_OF_UNIT / sets;
+  return gpu->is_generous ? gpu_pieces(blocks, 1 + blocks / at_once) : blocks;
 }
 
 BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind kind) {
@@ -96,13 +105,17 @@ BurnStatus burn__gpu_small_conv(const GpuRun *run, const GpuConv *p, GpuConvKind
   const int64_t *results = is_forward ? p->windows : p->in, phases = is_forward ? 1 : p->stride[0];
   const int64_t to_group = (is_forward ? p->out_channels : p->in_channels) / p->groups;
   const int64_t down = gpu_pieces(results[0], phases), across = gpu_pieces(results[1], phases);
-  int64_t channels = to_group > 4 ? 8 : 4, form = channels, rows = ROWS;
-  int64_t blocks = blocks_of(p, to_group, channels, gpu_pieces(down, rows) * across) * phases * phases;
-  if (blocks < (int64_t)run->gpu->unit_count) { /* less work for each thread, so that more units have some */
+  const int64_t threads_down = p->batch * across; /* of one row of results */
+  int64_t channels = to_group > 4 ? 8 : 4, rows = rows_of(run->gpu, p, kind, down);
+  int64_t sets = p->groups * gpu_pieces(to_group, channels) * phases * phases;
+  int64_t blocks = gpu_pieces(threads_down * gpu_pieces(down, rows), THREADS);
+  if (blocks * sets < (int64_t)run->gpu->unit_count) { /* less work for each thread, so that more units have some */
     channels = 4;
     rows = 1;
-    form = channels + ONE_ROW;
-    blocks = blocks_of(p, to_group, channels, down * across) * phases * phases;
+    sets = p->groups * gpu_pieces(to_group, channels) * phases * phases;
+    blocks = gpu_pieces(threads_down * down, THREADS);
   }
-  return launch(run, p, (uint32_t)kind, form, blocks, THREADS);
+  GpuConv turns = *p; /* a block brings its weights once, for all its turns */
+  turns.parts = blocks_in_turns(run->gpu, blocks, sets);
+  return launch(run, &turns, (uint32_t)kind, channels + rows * OF_ROWS, turns.parts * sets, THREADS);
 }

@@ -27,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(co
   if (burn_is_row(p, row) && burn_lane() == 0) ((C *)p.out)[row] = burn_logarithm(all.sum) - (hit - all.most);
 }
 #elif BURN_KIND == 1
+#if BURN_V == 0
 /* Takes `factor` off the target's number, if it is in the vector c, whose numbers are v. */
 static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor) {
   if (target < 0 || target / W != c) return;
@@ -34,7 +35,6 @@ static __device__ inline void burn_hit(C *v, int64_t c, int64_t target, C factor
   for (int k = 0; k < W; k++) v[k] = k == (int)(target % W) ? v[k] - factor : v[k];
 }
 
-#if BURN_V == 0
 /* How many elements lie before `row` since the last place where a vector can be read. */
 template <class S> static __device__ inline int64_t burn_lead(const S *row) {
   return (int64_t)(((uint64_t)row / sizeof(S)) & (uint64_t)(W - 1));
@@ -86,6 +86,9 @@ static __device__ inline void burn_row_gradient(OUT *out, const IN0 *x, int64_t 
   if (tail < end) burn_one_gradient(out, x, tail, g);
   if (head >= lead && head < first * W && head < end) burn_one_gradient(out, x, head, g);
 }
+#else
+static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 #endif
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {
@@ -95,19 +98,21 @@ extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(co
   const int64_t target = burn_target(p, row);
   const C factor = burn_get(*(const IN2 *)p.grad) / (C)p.outer;
 #if BURN_V > 0
-  C v[N];
-  Exponentials all = {(C)-INFINITY, (C)0};
+  C v[N], lanes[W], most = (C)-INFINITY;
   burn_take(v, x, size, p.whole, (C)-INFINITY);
 #pragma unroll
-  for (int k = 0; k < N; k++) all.most = burn_larger(all.most, v[k]);
-  all.most = burn_row_largest(all.most);
+  for (int k = 0; k < N; k++) most = burn_larger(most, v[k]);
+  most = burn_row_largest(most);
 #pragma unroll
-  for (int k = 0; k < N; k++) all.sum += v[k] = burn_decay(v[k] - all.most);
-  const C share = factor / burn_row_sum(all.sum);
+  for (int k = 0; k < W; k++) lanes[k] = (C)0;
 #pragma unroll
-  for (int k = 0; k < N; k++) v[k] = v[k] * share;
+  for (int k = 0; k < N; k++) lanes[k % W] += v[k] = burn_decay(v[k] - most);
+  const C share = (C)(1.0 / burn_row_total(lanes));
 #pragma unroll
-  for (int i = 0; i < V; i++) burn_hit(v + i * W, i * T + burn_lane(), target, factor);
+  for (int k = 0; k < N; k++) {
+    const bool is_hit = target == (int64_t)(k / W * T + burn_lane()) * W + k % W;
+    v[k] = (is_hit ? burn_fused(v[k], share, (C)-1) : v[k] * share) * factor;
+  }
   burn_give(out, v, size, p.whole);
 #else
   const Exponentials all = burn_row_exponentials<1>(x, size, p.whole);

@@ -52,7 +52,8 @@ typedef struct GpuReduce {
   int64_t parts, part_size;
   int64_t divisor;        /* of the results, where is_mean */
   int32_t is_mean, whole; /* whole: lines, and parts of them, begin at addresses of whole vectors */
-  int32_t lanes, reserved;
+  int32_t lanes;
+  int32_t stretches; /* lines side by side have few elements, and are summed as ndarray does: `lanes` are lines then */
 } GpuReduce;
 
 /* totals [outer, parts, inner]: what the elements of each part of a line make together, in the dtype that the kernel

@@ -2,6 +2,7 @@
  *
  * BURN_VARIANT 0: lines lie along the last axis, a warp each; 1: the same, a block each; a thread takes one vector of 16
  * bytes after another. 2: lines lie side by side; a block has `lanes` vectors of them, and 256 / lanes rows of threads.
+ * 5: the same for up to 1,024 f32, in ndarray's order: stretches of 64 in f32, by fours, and their sums in f64.
  * 3 and 4: for processors, a thread does what the warp or the block of 0 and 1 does, in that order.
  * With `parts` above 1 a line is cut, and the results are joined by a second pass. */
 enum { W = 16 / sizeof(IN0), ROUNDS = 4 /* vectors that a thread reads at once */ };
@@ -13,7 +14,7 @@ static __device__ inline void burn_finish(const GpuReduce &p, OUT *to, A sum) {
   burn_put(*to, p.is_mean ? sum / (A)p.divisor : sum);
 }
 
-#if BURN_VARIANT != 2
+#if BURN_VARIANT != 2 && BURN_VARIANT != 5
 static __device__ inline A burn_join_vector(A sum, const Vector &v) {
 #pragma unroll
   for (int k = 0; k < W; k++) sum = burn_join(sum, (A)burn_get(v.at[k]));
@@ -56,6 +57,45 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
   for (int k = 1; k < 8 && threadIdx.x == 0; k++) sum = burn_join(sum, shared[k]);
 #endif
   if (is_there && threadIdx.x % width == 0) burn_finish(p, (OUT *)p.out + at, sum);
+}
+#elif BURN_VARIANT == 5
+enum { STRETCH = 16 /* fours */ };
+/* A block has `lanes` lines. Its 256 / lanes teams, of which there are no fewer than stretches, each add up some fours,
+ * then a stretch of them, then the first what all have. */
+extern "C" __global__ void __launch_bounds__(256) kernel(const GpuReduce p) {
+  __shared__ A fours[2048];
+  __shared__ double totals[256];
+  const int lanes = p.lanes, teams = 256 / lanes, lane = threadIdx.x % lanes, team = threadIdx.x / lanes;
+  const int size = (int)p.size, count = size / 4, stretches = (size + 4 * STRETCH - 1) / (4 * STRETCH);
+  const int64_t strips = (p.inner + lanes - 1) / lanes, line = blockIdx.x / strips;
+  const int64_t column = blockIdx.x % strips * lanes + lane;
+  const IN0 *in = (const IN0 *)p.in + line * size * p.inner + (column < p.inner ? column : 0);
+  for (int k = team; k < count; k += 4 * teams) { /* several at once, the first again where there is no other */
+    A v[4][4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const IN0 *from = in + 4 * (k + i * teams < count ? k + i * teams : k) * p.inner;
+#pragma unroll
+      for (int j = 0; j < 4; j++, from += p.inner) v[i][j] = (A)burn_get(from[0]);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      if (k + i * teams < count) fours[(k + i * teams) * lanes + lane] = (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]);
+  }
+  __syncthreads();
+  if (team < stretches) {
+    const int last = (team + 1) * STRETCH < count ? (team + 1) * STRETCH : count;
+    A sum = burn_nothing();
+    for (int k = team * STRETCH; k < last; k++) sum += fours[k * lanes + lane];
+    for (int k = team == stretches - 1 ? 4 * count : size; k < size; k++) sum += (A)burn_get(in[k * p.inner]);
+    totals[threadIdx.x] = (double)sum;
+  }
+  __syncthreads();
+  if (team > 0 || column >= p.inner) return;
+  double total = -0.0;
+  for (int k = 0; k < stretches; k++) total += totals[k * lanes + lane];
+  const bool is_second = p.second != 0 && line == 1;
+  burn_finish(p, (OUT *)(is_second ? p.second : p.out) + (is_second ? 0 : line * p.inner) + column, (A)total);
 }
 #elif BURN_VARIANT > 2
 #define WARPS (BURN_VARIANT == 3 ? 1 : 8)

@@ -200,6 +200,26 @@ static __device__ inline C burn_row_sum(C x) {
 #endif
   return burn_row_sum_in<0>(x);
 }
+/* The same of what a thread has added up for each number of its vectors. Rows of f32 that a warp has are summed in
+ * ndarray's order: of 128 lanes, four of them a thread's, each is added to the one 64 beyond, then 32, then 16; what
+ * is left in f64. */
+#define BURN_IS_WARP_OF_F32 (BURN_T == 32 && sizeof(IN2) == 4)
+static __device__ inline double burn_row_total(C *lanes) {
+#if BURN_T == 32
+  if (BURN_IS_WARP_OF_F32) {
+    double left[4];
+    for (int k = 0; k < 4; k++) {
+      for (int step = 16; step > 2; step /= 2) lanes[k] += __shfl_xor_sync(0xffffffffu, lanes[k], step);
+      left[k] = (double)lanes[k];
+      for (int step = 2; step > 0; step /= 2) left[k] += __shfl_xor_sync(0xffffffffu, left[k], step);
+    }
+    return (left[0] + left[2]) + (left[1] + left[3]);
+  }
+#endif
+  C sum = (C)0;
+  for (int k = 0; k < W; k++) sum += lanes[k];
+  return (double)burn_row_sum(sum);
+}
 /* Two sums at once. */
 template <int SLOT> static __device__ inline void burn_row_sums_in(C &x, C &y) {
   for (int step = 16; step > 0; step /= 2) {

@@ -3,13 +3,14 @@
  *
  * BURN_VARIANT % 4, 0: conv2d; 1: conv_transpose2d; 2: parts of the gradient of the weight; 3: their sum. Then, by bits:
  * 2 to 4 and 5 to 7, taps along y and x; 8 and 9, the stride of both; 10 to 13, channels of a thread, a multiple of 4;
- * 14, in 2, the gradient of windows lies in shared memory, as all warps of a block have the same places; in 0 and 1 a
- * thread has one row of results; 15, in 2, a block has two halves of 8 warps, each with CHANNELS of its own.
+ * from 14 on, in 0 and 1, rows of results of a thread; 14, in 2, the gradient of windows lies in shared memory, as all
+ * warps of a block have the same places; 15, in 2, a block has two halves of 8 warps, each with CHANNELS of its own.
  *
  * In 0 and 1 a thread makes ROWS results, one below the other, of CHANNELS channels; a warp's lie beside each other, so
- * that it reads and writes whole lines. A transposed convolution of stride s is s x s convolutions of stride 1, each of
- * the pixels that lie at the same place of a step, with every s-th tap, the last first. In 2 a warp has a channel of the
- * pixels and CHANNELS of the windows, and all taps of both; a thread goes down ROWS places and keeps what it has read. */
+ * that it reads and writes whole lines. A block brings its weights once and takes several turns. A transposed convolution
+ * of stride s is s x s convolutions of stride 1, each of the pixels that lie at the same place of a step, with every s-th
+ * tap, the last first. In 2 a warp has a channel of the pixels and CHANNELS of the windows, and all taps of both; a
+ * thread goes down ROWS places and keeps what it has read. */
 #define BURN_PASS (BURN_VARIANT % 4)
 #define TAPS_Y (BURN_VARIANT / 4 % 8)
 #define TAPS_X (BURN_VARIANT / 32 % 8)
@@ -17,7 +18,7 @@
 #define CHANNELS (BURN_VARIANT / 1024 % 16)
 #define SHARED_GRADIENT (BURN_VARIANT / 16384 % 2)
 #define HALVES (BURN_VARIANT / 32768 + 1)
-#define ONE_ROW (BURN_VARIANT / 16384 % 2)
+#define ROWS_OF_THREAD (BURN_VARIANT / 16384)
 #define MOST_WEIGHTS 400 /* of a result: channels times taps */
 typedef Element<IN0>::C C;
 static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -25,7 +26,7 @@ static __device__ inline float burn_fused(float a, float b, float c) { return __
 struct alignas(16) Four { C at[4]; };
 
 #if BURN_PASS < 2
-#define ROWS (ONE_ROW ? 1 : 4)
+#define ROWS ROWS_OF_THREAD
 #if BURN_PASS == 0
 #define STEP STRIDE /* from a result to the next, in what is read */
 #define PHASES 1
@@ -39,6 +40,16 @@ struct alignas(16) Four { C at[4]; };
 #endif
 #define USED (USED_Y * USED_X)
 #define LINES ((ROWS - 1) * STEP + USED_Y)
+/* The bias and then the taps row by row are ndarray's order: for few channels its kernels give these bits. NVRTC would
+ * keep all pixels in registers for it, as for several turns of a block, which takes 5 to 10 % more time. */
+#if defined(BURN_SPIRV)
+#define BY_COLUMNS 0
+#define HAS_TURNS 1
+#else
+#define BY_COLUMNS 1
+#define HAS_TURNS 0
+#endif
+#define IS_INSIDE(y, x) ((uint32_t)(top + (y)) < (uint32_t)height && (uint32_t)(left + (x)) < (uint32_t)width)
 
 /* The weight of tap (y, x) of a phase between two channels of a group. */
 static __device__ inline C burn_weight(const GpuConv &p, int32_t group, int32_t from, int32_t to, int32_t y, int32_t x,
@@ -86,65 +97,83 @@ extern "C" __global__ void __launch_bounds__(128) kernel(const GpuConv p) {
 
   /* Places of a phase; the results of a place lie STRIDE apart. */
   const int32_t down = ((rows + PHASES - 1) / PHASES + ROWS - 1) / ROWS, across = (columns + PHASES - 1) / PHASES;
-  const int32_t i = block / sets / groups / (PHASES * PHASES) * 128 + (int32_t)threadIdx.x;
-  const int32_t px = i % across, py = i / across % down * ROWS, n = i / across / down;
-  if (n >= (int32_t)p.batch) return;
+  const int32_t all = (int32_t)p.batch * down * across, step = (int32_t)p.parts * 128;
+#pragma unroll 1
+  for (int32_t i = block / sets / groups / (PHASES * PHASES) * 128 + (int32_t)threadIdx.x; i < all;
+       i = HAS_TURNS ? i + step : all) {
+    const int32_t px = i % across, py = i / across % down * ROWS, n = i / across / down;
 #if BURN_PASS == 0
-  const int32_t top = py * STRIDE - (int32_t)p.padding[0], left = px * STRIDE - (int32_t)p.padding[1];
-  const int32_t to_y = py, to_x = px;
+    const int32_t top = py * STRIDE - (int32_t)p.padding[0], left = px * STRIDE - (int32_t)p.padding[1];
+    const int32_t to_y = py, to_x = px;
 #else
-  const int32_t first_y = (phase_y + STRIDE - (int32_t)p.padding[0] % STRIDE) % STRIDE;
-  const int32_t first_x = (phase_x + STRIDE - (int32_t)p.padding[1] % STRIDE) % STRIDE;
-  const int32_t top = py + (first_y + (int32_t)p.padding[0] - phase_y) / STRIDE - (USED_Y - 1);
-  const int32_t left = px + (first_x + (int32_t)p.padding[1] - phase_x) / STRIDE - (USED_X - 1);
-  const int32_t to_y = py * STRIDE + first_y, to_x = px * STRIDE + first_x;
+    const int32_t first_y = (phase_y + STRIDE - (int32_t)p.padding[0] % STRIDE) % STRIDE;
+    const int32_t first_x = (phase_x + STRIDE - (int32_t)p.padding[1] % STRIDE) % STRIDE;
+    const int32_t top = py + (first_y + (int32_t)p.padding[0] - phase_y) / STRIDE - (USED_Y - 1);
+    const int32_t left = px + (first_x + (int32_t)p.padding[1] - phase_x) / STRIDE - (USED_X - 1);
+    const int32_t to_y = py * STRIDE + first_y, to_x = px * STRIDE + first_x;
 #endif
-  const IN0 *corner = (const IN0 *)p.x + (int64_t)(n * groups + group) * from_group * height * width;
-  corner += (int64_t)top * width + left;
-  const int64_t plane = (int64_t)height * width;
-  C sum[ROWS][CHANNELS];
+    const IN0 *corner = (const IN0 *)p.x + (int64_t)(n * groups + group) * from_group * height * width;
+    corner += (int64_t)top * width + left;
+    const int64_t plane = (int64_t)height * width;
+    C sum[ROWS][CHANNELS];
 #pragma unroll
-  for (int j = 0; j < ROWS; j++)
+    for (int j = 0; j < ROWS; j++)
 #pragma unroll
-    for (int k = 0; k < CHANNELS; k++) sum[j][k] = (C)0;
-  for (int32_t c = 0; c < from_group; c++, corner += plane) {
-    const IN0 *lines[LINES];
+      for (int k = 0; k < CHANNELS; k++) sum[j][k] = BY_COLUMNS ? (C)0 : biases[k];
+    for (int32_t c = 0; c < from_group; c++, corner += plane) {
+      const IN0 *lines[LINES];
 #pragma unroll
-    for (int y = 0; y < LINES; y++) lines[y] = y == 0 ? corner : lines[y > 0 ? y - 1 : 0] + width;
+      for (int y = 0; y < LINES; y++) lines[y] = y == 0 ? corner : lines[y > 0 ? y - 1 : 0] + width;
+#if BY_COLUMNS
 #pragma unroll
-    for (int x = 0; x < USED_X; x++) {
-      C line[LINES];
+      for (int x = 0; x < USED_X; x++) {
+        C pixels[LINES];
 #pragma unroll
-      for (int y = 0; y < LINES; y++) {
-        const bool is_inside = (uint32_t)(top + y) < (uint32_t)height && (uint32_t)(left + x) < (uint32_t)width;
-        line[y] = is_inside ? burn_get(lines[y][x]) : (C)0;
-      }
+        for (int y = 0; y < LINES; y++) pixels[y] = IS_INSIDE(y, x) ? burn_get(lines[y][x]) : (C)0;
 #pragma unroll
-      for (int y = 0; y < USED_Y; y++) {
+        for (int y = 0; y < USED_Y; y++) {
 #pragma unroll
-        for (int k = 0; k < CHANNELS; k++) {
-          const C weight = weights[c * USED + y * USED_X + x][k / 4].at[k % 4];
+          for (int k = 0; k < CHANNELS; k++) {
+            const C weight = weights[c * USED + y * USED_X + x][k / 4].at[k % 4];
 #pragma unroll
-          for (int j = 0; j < ROWS; j++) sum[j][k] = burn_fused(line[j * STEP + y], weight, sum[j][k]);
+            for (int j = 0; j < ROWS; j++) sum[j][k] = burn_fused(pixels[j * STEP + y], weight, sum[j][k]);
+          }
         }
       }
+#else
+      C pixels[LINES][USED_X];
+#pragma unroll
+      for (int y = 0; y < LINES; y++)
+#pragma unroll
+        for (int x = 0; x < USED_X; x++) pixels[y][x] = IS_INSIDE(y, x) ? burn_get(lines[y][x]) : (C)0;
+#pragma unroll
+      for (int t = 0; t < USED; t++) {
+#pragma unroll
+        for (int k = 0; k < CHANNELS; k++) {
+          const C weight = weights[c * USED + t][k / 4].at[k % 4];
+#pragma unroll
+          for (int j = 0; j < ROWS; j++)
+            sum[j][k] = burn_fused(pixels[j * STEP + t / USED_X][t % USED_X], weight, sum[j][k]);
+        }
+      }
+#endif
     }
-  }
-  const int32_t size = rows * columns, there = to_group - first;
-  OUT *to = (OUT *)p.out + ((int64_t)n * groups * to_group + group * to_group + first) * size + to_y * columns + to_x;
+    const int32_t size = rows * columns, there = to_group - first;
+    OUT *to = (OUT *)p.out + ((int64_t)n * groups * to_group + group * to_group + first) * size + to_y * columns + to_x;
 #pragma unroll
-  for (int k = 0; k < CHANNELS; k++) {
-    const C bias = biases[k];
+    for (int k = 0; k < CHANNELS && BY_COLUMNS; k++) {
+      const C bias = biases[k];
 #pragma unroll
-    for (int j = 0; j < ROWS; j++) sum[j][k] = sum[j][k] + bias;
-  }
-  if (to_x >= columns) return;
+      for (int j = 0; j < ROWS; j++) sum[j][k] += bias;
+    }
+    if (to_x >= columns) continue;
 #pragma unroll
-  for (int j = 0; j < ROWS; j++, to += PHASES * columns) {
-    if (to_y + j * PHASES >= rows) return;
+    for (int j = 0; j < ROWS; j++, to += PHASES * columns) {
+      if (to_y + j * PHASES >= rows) break;
 #pragma unroll
-    for (int k = 0; k < CHANNELS; k++)
-      if (k < there) burn_put((to + (int64_t)(k * size))[0], sum[j][k]);
+      for (int k = 0; k < CHANNELS; k++)
+        if (k < there) burn_put((to + (int64_t)(k * size))[0], sum[j][k]);
+    }
   }
 }
 
