@@ -144,6 +144,34 @@ static void test_each_allocation_fails(void **state) {
   close_test_gpu(opened.test);
 }
 
+static int warnings;
+
+static void BURN_API_CALL count_warning(uint32_t level, const char *component, const char *text) {
+  assert_int_equal(level, BURN_LOG_WARN);
+  assert_string_equal(component, "test:0");
+  assert_non_null(strstr(text, "fused kernel fails to compile; the first: test:0: nothing is compiled here"));
+  warnings++;
+}
+
+/* The ops of such a body run one by one, and nobody would know why they take so long. Once is enough. */
+static void test_a_failure_is_told_once(void **state) {
+  const Opened opened = open_one();
+  const BurnHost *plain = opened.test->gpu.host;
+  BurnHost host = *plain;
+  char why[200] = "";
+  (void)state;
+  host.log = count_warning;
+  opened.test->gpu.host = &host;
+  opened.test->compiles = false;
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_null(try_compile(&opened, i, why, sizeof why));
+    assert_non_null(strstr(why, "nothing is compiled here"));
+  }
+  assert_int_equal(warnings, 1);
+  opened.test->gpu.host = plain;
+  close_test_gpu(opened.test);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_many_bodies),
@@ -151,6 +179,7 @@ int main(void) {
       cmocka_unit_test(test_a_trim_leaves_programs),
       cmocka_unit_test(test_nothing_goes_during_a_recording),
       cmocka_unit_test(test_each_allocation_fails),
+      cmocka_unit_test(test_a_failure_is_told_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
