@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 /* An opened instance: self of the backend table and of "burn.autodiff". */
-typedef struct AutocastLayer {
+typedef struct AutocastDecorator {
   const BurnHost *host;
   const BurnBackend *next;
   uint32_t owner;
@@ -27,7 +27,7 @@ typedef struct AutocastLayer {
   BurnAutodiffInterface autodiff; /* of the level below; struct_size 0: it has none */
   void *autodiff_self;
   char name[64];
-} AutocastLayer;
+} AutocastDecorator;
 
 /* What the decorator hands out. */
 typedef struct AutocastTensor {
@@ -45,20 +45,22 @@ typedef struct AutocastTensor {
 static inline AutocastTensor *autocast_tensor(BurnPrimitive *x) { return (AutocastTensor *)(void *)x; }
 
 /* A failed status with a formatted message. */
-#define AUTOCAST_FAIL(layer, CODE, ...) BURN_COMMON_FAIL((layer)->host, CODE, "autocast", __VA_ARGS__)
+#define AUTOCAST_FAIL(decorator, CODE, ...) BURN_COMMON_FAIL((decorator)->host, CODE, "autocast", __VA_ARGS__)
 
 /* -- autocast_tensor.c ------------------------------------------------------------------------ */
 
 /* BAD_OWNER, with the name of what was asked for, unless x is a tensor of this instance. */
-BurnStatus burn__autocast_check_owner(const AutocastLayer *layer, const BurnPrimitive *x, const char *what);
+BurnStatus burn__autocast_check_owner(const AutocastDecorator *decorator, const BurnPrimitive *x, const char *what);
 
 /* A new tensor with one reference that is seen as `dtype`. The reference to `held` becomes the tensor's, also when it
  * fails: then it is released. */
-BurnStatus burn__autocast_wrap(const AutocastLayer *layer, BurnPrimitive *held, BurnDType dtype, BurnPrimitive **out);
+BurnStatus burn__autocast_wrap(const AutocastDecorator *decorator, BurnPrimitive *held, BurnDType dtype,
+                               BurnPrimitive **out);
 
 /* x as `dtype`, a primitive of the level below with one reference for the caller. `keep`: the cast is kept with x, for
  * the next who asks. */
-BurnStatus burn__autocast_as(AutocastLayer *layer, AutocastTensor *x, BurnDType dtype, bool keep, BurnPrimitive **out);
+BurnStatus burn__autocast_as(AutocastDecorator *decorator, AutocastTensor *x, BurnDType dtype, bool keep,
+                             BurnPrimitive **out);
 
 /* Says that `view`, which nobody else has yet, is x with its axes permuted: a cast of it is then one of x, which x
  * keeps, seen in the same way. So the transposed weight of an output that is tied to an embedding is not cast for every
@@ -80,7 +82,7 @@ BurnStatus BURN_API_CALL burn__autocast_submit(void *self, const BurnOpCall *cal
 /* -- autocast_gradients.c --------------------------------------------------------------------- */
 
 /* Finds "burn.autodiff" below. */
-void burn__autocast_find_autodiff(AutocastLayer *layer);
+void burn__autocast_find_autodiff(AutocastDecorator *decorator);
 /* The table that is offered above; all its functions pass the call on. */
 extern const BurnAutodiffInterface burn__autocast_autodiff;
 

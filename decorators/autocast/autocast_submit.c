@@ -23,7 +23,7 @@ static Policy policy_of_call(const BurnOpCall *call) {
 
 /* What the inputs that the program sees as f32 are to be. Where it has asked for another float dtype beside them, it
  * gets what it sees. */
-static BurnDType dtype_of_call(const AutocastLayer *layer, const BurnOpCall *call) {
+static BurnDType dtype_of_call(const AutocastDecorator *decorator, const BurnOpCall *call) {
   bool any_half = false, any_wide = false;
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i] || burn_dtype_kind(call->inputs[i]->dtype) != BURN_KIND_FLOAT) continue;
@@ -33,7 +33,7 @@ static BurnDType dtype_of_call(const AutocastLayer *layer, const BurnOpCall *cal
     any_wide = any_wide || is_wide;
   }
   const Policy policy = policy_of_call(call);
-  return policy == HALF || (policy == KEEP && any_half && !any_wide) ? layer->half : BURN_DTYPE_F32;
+  return policy == HALF || (policy == KEEP && any_half && !any_wide) ? decorator->half : BURN_DTYPE_F32;
 }
 
 static bool is_donated(const BurnOpCall *call, uint32_t i) {
@@ -42,13 +42,13 @@ static bool is_donated(const BurnOpCall *call, uint32_t i) {
 }
 
 /* Input i as the level below gets it. What is held is borrowed; a cast is the call's, and bit i of `owned`. */
-static BurnStatus lower(AutocastLayer *layer, const BurnOpCall *call, uint32_t i, BurnDType dtype, BurnPrimitive **out,
-                        bool *owned) {
+static BurnStatus lower(AutocastDecorator *decorator, const BurnOpCall *call, uint32_t i, BurnDType dtype,
+                        BurnPrimitive **out, bool *owned) {
   BurnPrimitive *x = call->inputs[i];
   *owned = false;
   *out = NULL;
   if (!x) return BURN_OK;
-  const BurnStatus status = burn__autocast_check_owner(layer, x, "submit");
+  const BurnStatus status = burn__autocast_check_owner(decorator, x, "submit");
   if (status != BURN_OK) return status;
   AutocastTensor *tensor = autocast_tensor(x);
   *out = tensor->held;
@@ -56,21 +56,21 @@ static BurnStatus lower(AutocastLayer *layer, const BurnOpCall *call, uint32_t i
   *out = NULL;
   *owned = true;
   /* A tensor that ends with this call needs no cast afterwards, and one in f32 is rarely asked for twice. */
-  return burn__autocast_as(layer, tensor, dtype, dtype == layer->half && !is_donated(call, i), out);
+  return burn__autocast_as(decorator, tensor, dtype, dtype == decorator->half && !is_donated(call, i), out);
 }
 
 /* Wraps the results; takes over the references in `below`. */
-static BurnStatus wrap_outputs(const AutocastLayer *layer, const BurnOpCall *call, BurnPrimitive **below) {
+static BurnStatus wrap_outputs(const AutocastDecorator *decorator, const BurnOpCall *call, BurnPrimitive **below) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < call->output_count; i++) {
     if (status == BURN_OK) {
-      status = burn__autocast_wrap(layer, below[i], call->output_descs[i].dtype, &call->outputs[i]);
+      status = burn__autocast_wrap(decorator, below[i], call->output_descs[i].dtype, &call->outputs[i]);
     } else {
-      layer->next->release(layer->next->self, below[i]);
+      decorator->next->release(decorator->next->self, below[i]);
     }
   }
   for (uint32_t i = 0; status != BURN_OK && i < call->output_count; i++) {
-    burn__autocast_release((void *)(uintptr_t)layer, call->outputs[i]);
+    burn__autocast_release((void *)(uintptr_t)decorator, call->outputs[i]);
     call->outputs[i] = NULL;
   }
   return status;
@@ -78,16 +78,16 @@ static BurnStatus wrap_outputs(const AutocastLayer *layer, const BurnOpCall *cal
 
 /* The call one level down, on inputs that are lowered. Those that are the call's own may be overwritten; what is held
  * if the wrapper was the last one. */
-static BurnStatus run(AutocastLayer *layer, const BurnOpCall *call, BurnPrimitive *const *inputs, uint64_t donate,
-                      bool as_described) {
+static BurnStatus run(AutocastDecorator *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+                      uint64_t donate, bool as_described) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   BurnOpCall below = burn_call_copy(call);
   below.inputs = inputs;
   below.outputs = outputs;
   below.donate = donate;
   if (!as_described) below.output_descs = NULL; /* the host works them out again */
-  const BurnStatus status = layer->host->invoke(layer->next, &below);
-  return status == BURN_OK ? wrap_outputs(layer, call, outputs) : status;
+  const BurnStatus status = decorator->host->invoke(decorator->next, &below);
+  return status == BURN_OK ? wrap_outputs(decorator, call, outputs) : status;
 }
 
 /* An f32 tensor that somebody else has, too, such as a parameter, seen with other axes. */
@@ -98,41 +98,42 @@ static void remember_view(const BurnOpCall *call) {
   burn__autocast_remember_turned(view, x, BURN_ATTRS(permute, call)->axes.value.i64s);
 }
 
-static BurnStatus lower_and_run(AutocastLayer *layer, const BurnOpCall *call, BurnPrimitive **inputs, bool *owned) {
-  const BurnDType dtype = dtype_of_call(layer, call);
+static BurnStatus lower_and_run(AutocastDecorator *decorator, const BurnOpCall *call, BurnPrimitive **inputs,
+                                bool *owned) {
+  const BurnDType dtype = dtype_of_call(decorator, call);
   BurnStatus status = BURN_OK;
   uint64_t donate = 0;
   bool as_described = true;
   uint32_t count = 0;
   for (; count < call->input_count && status == BURN_OK; count++) {
-    status = lower(layer, call, count, dtype, &inputs[count], &owned[count]);
+    status = lower(decorator, call, count, dtype, &inputs[count], &owned[count]);
     if (status != BURN_OK || !inputs[count]) continue;
     if (inputs[count]->dtype != call->inputs[count]->dtype) as_described = false;
     if (count < 64u && (owned[count] || is_donated(call, count))) donate |= UINT64_C(1) << count;
   }
-  if (status == BURN_OK) status = run(layer, call, inputs, donate, as_described);
+  if (status == BURN_OK) status = run(decorator, call, inputs, donate, as_described);
   if (status == BURN_OK) remember_view(call);
   for (uint32_t i = 0; i < count; i++) {
-    if (owned[i]) layer->next->release(layer->next->self, inputs[i]);
+    if (owned[i]) decorator->next->release(decorator->next->self, inputs[i]);
   }
   return status;
 }
 
 BurnStatus BURN_API_CALL burn__autocast_submit(void *self, const BurnOpCall *call) {
-  AutocastLayer *layer = self;
-  const BurnHost *host = layer->host;
+  AutocastDecorator *decorator = self;
+  const BurnHost *host = decorator->host;
   BurnPrimitive *few[INPUTS_ON_STACK];
   bool few_owned[INPUTS_ON_STACK];
   if (call->output_count > BURN_MAX_OUTPUTS)
-    return AUTOCAST_FAIL(layer, INVALID_ARGUMENT, "op %u has %u outputs, at most %u are possible", call->op,
+    return AUTOCAST_FAIL(decorator, INVALID_ARGUMENT, "op %u has %u outputs, at most %u are possible", call->op,
                          call->output_count, BURN_MAX_OUTPUTS);
-  if (call->input_count <= INPUTS_ON_STACK) return lower_and_run(layer, call, few, few_owned);
+  if (call->input_count <= INPUTS_ON_STACK) return lower_and_run(decorator, call, few, few_owned);
   const uint64_t bytes = call->input_count * sizeof *few, owned_bytes = call->input_count * sizeof *few_owned;
   BurnPrimitive **inputs = host->allocate(bytes);
   bool *owned = host->allocate(owned_bytes);
   const BurnStatus status = inputs && owned
-                                ? lower_and_run(layer, call, inputs, owned)
-                                : AUTOCAST_FAIL(layer, OUT_OF_MEMORY, "no memory for %u inputs", call->input_count);
+                                ? lower_and_run(decorator, call, inputs, owned)
+                                : AUTOCAST_FAIL(decorator, OUT_OF_MEMORY, "no memory for %u inputs", call->input_count);
   host->free(owned, owned_bytes);
   host->free(inputs, bytes);
   return status;

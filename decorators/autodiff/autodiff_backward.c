@@ -53,7 +53,7 @@ static void use_block(Walk *walk, void *block, uint64_t capacity) {
   memset(walk->slots, 0, (size_t)(2 * capacity * sizeof *walk->slots));
 }
 
-static void free_block(AutodiffLayer *decorator, void *block, uint64_t capacity) {
+static void free_block(AutodiffDecorator *decorator, void *block, uint64_t capacity) {
   if (block) decorator->host->free(block, block_bytes(capacity));
 }
 
@@ -71,14 +71,14 @@ static BurnStatus grow(Walk *walk) {
 }
 
 /* Begins with what an earlier walk has left, if anything. */
-static Walk walk_begin(AutodiffLayer *decorator, const BurnBackend *level) {
+static Walk walk_begin(AutodiffDecorator *decorator, const BurnBackend *level) {
   Walk walk = {.decorator = decorator, .level = level};
   Spare *spare = atomic_exchange_explicit(&decorator->spare, NULL, memory_order_acquire);
   if (spare) use_block(&walk, spare, spare->capacity);
   return walk;
 }
 
-void burn__autodiff_spare_free(AutodiffLayer *decorator) {
+void burn__autodiff_spare_free(AutodiffDecorator *decorator) {
   Spare *spare = atomic_exchange_explicit(&decorator->spare, NULL, memory_order_acquire);
   if (spare) free_block(decorator, spare, spare->capacity);
 }
@@ -382,7 +382,7 @@ static void drop_all_gradients(const Walk *walk) {
 
 /* Leaves the block to the next walk, unless it is large or another walk has left one. */
 static void walk_end(const Walk *walk) {
-  AutodiffLayer *decorator = walk->decorator;
+  AutodiffDecorator *decorator = walk->decorator;
   if (walk->capacity == 0 || walk->capacity > MAX_SPARE) {
     free_block(decorator, walk->entries, walk->capacity);
     return;
@@ -393,7 +393,7 @@ static void walk_end(const Walk *walk) {
   if (other) free_block(decorator, other, other->capacity);
 }
 
-static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, BurnPrimitive *root,
+static BurnStatus backward(AutodiffDecorator *decorator, const BurnBackend *level, BurnPrimitive *root,
                            BurnGradientSet **out) {
   BurnStatus status = burn__autodiff_check_owner(decorator, root, "backward");
   if (status != BURN_OK) return status;
@@ -417,11 +417,11 @@ static BurnStatus backward(AutodiffLayer *decorator, const BurnBackend *level, B
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   return backward(decorator, decorator->next, root, out);
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_backward_create_graph(void *self, BurnPrimitive *root, BurnGradientSet **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   return backward(decorator, decorator->level, root, out);
 }

@@ -27,15 +27,15 @@ static uint64_t thread_number(void) {
   return number;
 }
 
-static void lock(AutodiffLayer *decorator) {
+static void lock(AutodiffDecorator *decorator) {
   while (atomic_flag_test_and_set_explicit(&decorator->regions_lock, memory_order_acquire)) continue;
 }
 
-static void unlock(AutodiffLayer *decorator) {
+static void unlock(AutodiffDecorator *decorator) {
   atomic_flag_clear_explicit(&decorator->regions_lock, memory_order_release);
 }
 
-void burn__autodiff_regions_init(AutodiffLayer *decorator) {
+void burn__autodiff_regions_init(AutodiffDecorator *decorator) {
   atomic_init(&decorator->open_regions, 0u);
   atomic_flag_clear_explicit(&decorator->regions_lock, memory_order_relaxed);
   decorator->regions = NULL;
@@ -43,14 +43,14 @@ void burn__autodiff_regions_init(AutodiffLayer *decorator) {
 }
 
 /* Where this thread's region hangs; where one would if there is none. Under the lock. */
-static AutodiffRegion **find(AutodiffLayer *decorator) {
+static AutodiffRegion **find(AutodiffDecorator *decorator) {
   AutodiffRegion **at = &decorator->regions;
   while (*at && (*at)->thread != thread_number()) at = &(*at)->next;
   return at;
 }
 
 /* The number of the region that this thread has open; 0: none. */
-static uint64_t region_of_thread(AutodiffLayer *decorator) {
+static uint64_t region_of_thread(AutodiffDecorator *decorator) {
   if (atomic_load_explicit(&decorator->open_regions, memory_order_relaxed) == 0) return 0;
   lock(decorator);
   const AutodiffRegion *region = *find(decorator);
@@ -60,7 +60,7 @@ static uint64_t region_of_thread(AutodiffLayer *decorator) {
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_begin(void *self) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   AutodiffRegion *fresh = (AutodiffRegion *)decorator->host->allocate(sizeof *fresh);
   if (!fresh) return AUTODIFF_FAIL(decorator, OUT_OF_MEMORY, "checkpoint_begin: no memory for a region");
   lock(decorator);
@@ -78,7 +78,7 @@ BurnStatus BURN_API_CALL burn__autodiff_checkpoint_begin(void *self) {
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_end(void *self) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   lock(decorator);
   AutodiffRegion **at = find(decorator), *region = *at;
   const bool is_open = region != NULL, is_last = region && --region->depth == 0;
@@ -93,7 +93,7 @@ BurnStatus BURN_API_CALL burn__autodiff_checkpoint_end(void *self) {
                        "checkpoint_end: this thread has no region open on the device; call checkpoint_begin before");
 }
 
-void burn__autodiff_regions_free(AutodiffLayer *decorator) {
+void burn__autodiff_regions_free(AutodiffDecorator *decorator) {
   while (decorator->regions) {
     AutodiffRegion *region = decorator->regions;
     decorator->regions = region->next;
@@ -101,7 +101,7 @@ void burn__autodiff_regions_free(AutodiffLayer *decorator) {
   }
 }
 
-AutodiffRecord burn__autodiff_record(AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row) {
+AutodiffRecord burn__autodiff_record(AutodiffDecorator *decorator, const BurnOpCall *call, const GradientRow *row) {
   const uint64_t region = region_of_thread(decorator);
   return (AutodiffRecord){.reads = burn__autodiff_reads(decorator, call, row),
                           .recomputes = region != 0 || (decorator->balanced && row->memory_bound),

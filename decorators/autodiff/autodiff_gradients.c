@@ -12,7 +12,7 @@ typedef struct GradientSlot {
 } GradientSlot;
 
 struct BurnGradientSet {
-  AutodiffLayer *decorator;
+  AutodiffDecorator *decorator;
   const BurnBackend *level; /* of the gradients */
   atomic_flag lock;
   uint64_t slot_count; /* a power of two */
@@ -21,7 +21,7 @@ struct BurnGradientSet {
 
 static uint64_t set_bytes(uint64_t slot_count) { return sizeof(BurnGradientSet) + slot_count * sizeof(GradientSlot); }
 
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, const BurnBackend *level,
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffDecorator *decorator, const BurnBackend *level,
                                                  uint64_t leaf_count) {
   uint64_t slot_count = 4;
   while (slot_count < 2 * leaf_count) slot_count *= 2;
@@ -53,7 +53,7 @@ void burn__autodiff_gradients_put(BurnGradientSet *set, uint64_t leaf, BurnPrimi
 
 BurnStatus BURN_API_CALL burn__autodiff_gradient(void *self, BurnGradientSet *set, BurnPrimitive *x, int32_t remove,
                                                  BurnPrimitive **out) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   const BurnStatus status = burn__autodiff_check_owner(decorator, x, "gradient");
   if (status != BURN_OK) return status;
   if (set->decorator != decorator)
@@ -71,7 +71,7 @@ BurnStatus BURN_API_CALL burn__autodiff_gradient(void *self, BurnGradientSet *se
 }
 
 void BURN_API_CALL burn__autodiff_gradients_release(void *self, BurnGradientSet *set) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   if (!set) return;
   for (uint64_t i = 0; i < set->slot_count; i++)
     if (set->slots[i].gradient) set->level->release(set->level->self, set->slots[i].gradient);

@@ -22,7 +22,7 @@
 typedef struct AutodiffRegion AutodiffRegion;
 
 /* An opened instance: self of the backend table and of "burn.autodiff". */
-typedef struct AutodiffLayer {
+typedef struct AutodiffDecorator {
   const BurnHost *host;
   const BurnBackend *next;
   const BurnBackend *level; /* this instance as the host knows it */
@@ -34,7 +34,7 @@ typedef struct AutodiffLayer {
   atomic_flag regions_lock; /* of the two below */
   AutodiffRegion *regions;  /* one per thread that has one open */
   uint64_t last_region;     /* number of the newest */
-} AutodiffLayer;
+} AutodiffDecorator;
 
 typedef struct AutodiffNode AutodiffNode;
 
@@ -122,16 +122,16 @@ static inline AutodiffTensor *autodiff_tensor(BurnPrimitive *x) { return (Autodi
 #define AUTODIFF_FAIL(decorator, CODE, ...) BURN_COMMON_FAIL((decorator)->host, CODE, NULL, __VA_ARGS__)
 
 /* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
-BurnStatus burn__autodiff_check_owner(const AutodiffLayer *decorator, const BurnPrimitive *x, const char *what);
+BurnStatus burn__autodiff_check_owner(const AutodiffDecorator *decorator, const BurnPrimitive *x, const char *what);
 
 /* The name of an op for messages. */
-const char *burn__autodiff_op_name(const AutodiffLayer *decorator, uint32_t op);
+const char *burn__autodiff_op_name(const AutodiffDecorator *decorator, uint32_t op);
 
 /* -- autodiff_tensor.c ------------------------------------------------------------------------ */
 
 /* A new tensor with one reference around `inner`. The references to `inner` and to `node` become the tensor's, also
  * when it fails: then they are released. A `node` of NULL makes an untracked tensor. */
-BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
+BurnStatus burn__autodiff_wrap(AutodiffDecorator *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out);
 
 BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
@@ -148,44 +148,44 @@ BurnStatus BURN_API_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, Bur
 /* -- autodiff_node.c -------------------------------------------------------------------------- */
 
 /* A leaf with one reference; NULL when there is no memory. */
-AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator);
+AutodiffNode *burn__autodiff_leaf_create(AutodiffDecorator *decorator);
 
 /* A node for a call that has run, with one reference; NULL when there is no memory. `call` has the tensors of this
  * decorator as inputs; `inputs` and `outputs` are the primitives below, of which the node retains what `record` says;
  * `kept` (borrowed) is there if it recomputes. */
-AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row,
-                                         const AutodiffRecord *record, AutodiffKept *kept);
+AutodiffNode *burn__autodiff_node_create(AutodiffDecorator *decorator, const BurnOpCall *call,
+                                         BurnPrimitive *const *inputs, BurnPrimitive *const *outputs,
+                                         const GradientRow *row, const AutodiffRecord *record, AutodiffKept *kept);
 
 /* Bits of what the rule of `row` reads, given the tracked ones among the inputs of `call`. */
-uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
+uint32_t burn__autodiff_reads(const AutodiffDecorator *decorator, const BurnOpCall *call, const GradientRow *row);
 
 /* Drops all that is saved or held, and the record of it. For its walk, or its end. */
-void burn__autodiff_node_forget_all(const AutodiffLayer *decorator, AutodiffNode *node);
-static inline void autodiff_node_forget(const AutodiffLayer *decorator, AutodiffNode *node) {
+void burn__autodiff_node_forget_all(const AutodiffDecorator *decorator, AutodiffNode *node);
+static inline void autodiff_node_forget(const AutodiffDecorator *decorator, AutodiffNode *node) {
   if (node->record.reads != 0 || node->record.recomputes) burn__autodiff_node_forget_all(decorator, node);
 }
 
 void burn__autodiff_node_retain(AutodiffNode *node);
 /* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
-void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *node);
+void burn__autodiff_node_release(const AutodiffDecorator *decorator, AutodiffNode *node);
 
 /* -- gradient_pack.c -------------------------------------------------------------------------- */
 
 /* The row of an op, of ops.def or of a kernel pack, or NULL. */
-const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op);
+const GradientRow *burn__autodiff_row(const AutodiffDecorator *decorator, uint32_t op);
 /* What the backward rule of a pack's op reads: bits as in GradientRow.needs. */
-uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op);
+uint32_t burn__gradient_pack_needs(const AutodiffDecorator *decorator, uint32_t op);
 
 /* -- autodiff_checkpoint.c -------------------------------------------------------------------- */
 
 /* How a call is to be recorded that has a rule. */
-AutodiffRecord burn__autodiff_record(AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row);
+AutodiffRecord burn__autodiff_record(AutodiffDecorator *decorator, const BurnOpCall *call, const GradientRow *row);
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_begin(void *self);
 BurnStatus BURN_API_CALL burn__autodiff_checkpoint_end(void *self);
-void burn__autodiff_regions_init(AutodiffLayer *decorator);
+void burn__autodiff_regions_init(AutodiffDecorator *decorator);
 /* Ends the regions that nobody has ended. */
-void burn__autodiff_regions_free(AutodiffLayer *decorator);
+void burn__autodiff_regions_free(AutodiffDecorator *decorator);
 
 /* 1 if a node recorded as `record` need not keep the values of x, but what its maker can be run again with. */
 static inline int autodiff_is_recomputed(const AutodiffTensor *x, const AutodiffRecord *record) {
@@ -206,12 +206,12 @@ static inline int autodiff_keeps_input(const AutodiffRecord *record, uint32_t i,
 /* -- autodiff_kept.c -------------------------------------------------------------------------- */
 
 /* What running `call` again takes, with one reference; NULL when there is no memory. */
-AutodiffKept *burn__autodiff_kept_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         const AutodiffRecord *record);
+AutodiffKept *burn__autodiff_kept_create(AutodiffDecorator *decorator, const BurnOpCall *call,
+                                         BurnPrimitive *const *inputs, const AutodiffRecord *record);
 /* Takes NULL, and returns what it got. */
 AutodiffKept *burn__autodiff_kept_retain(AutodiffKept *kept);
 /* Takes NULL. Never recursive. */
-void burn__autodiff_kept_release(const AutodiffLayer *decorator, AutodiffKept *kept);
+void burn__autodiff_kept_release(const AutodiffDecorator *decorator, AutodiffKept *kept);
 
 /* -- autodiff_submit.c ------------------------------------------------------------------------ */
 
@@ -222,14 +222,14 @@ BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *cal
 /* -- autodiff_backward.c ---------------------------------------------------------------------- */
 
 /* Frees what the last walk left for the next one. */
-void burn__autodiff_spare_free(AutodiffLayer *decorator);
+void burn__autodiff_spare_free(AutodiffDecorator *decorator);
 BurnStatus BURN_API_CALL burn__autodiff_backward(void *self, BurnPrimitive *root, BurnGradientSet **out);
 BurnStatus BURN_API_CALL burn__autodiff_backward_create_graph(void *self, BurnPrimitive *root, BurnGradientSet **out);
 
 /* -- autodiff_gradients.c --------------------------------------------------------------------- */
 
 /* A set with room for `leaf_count` gradients, primitives of `level`; NULL when there is no memory. */
-BurnGradientSet *burn__autodiff_gradients_create(AutodiffLayer *decorator, const BurnBackend *level,
+BurnGradientSet *burn__autodiff_gradients_create(AutodiffDecorator *decorator, const BurnBackend *level,
                                                  uint64_t leaf_count);
 /* Puts the gradient of a leaf into the set, which takes over its reference. Once per leaf, no more than there is room.
  */

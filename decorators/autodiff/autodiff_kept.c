@@ -9,8 +9,8 @@ static uint64_t kept_bytes(uint32_t input_count) {
   return sizeof(AutodiffKept) + input_count * sizeof(AutodiffKeptInput);
 }
 
-AutodiffKept *burn__autodiff_kept_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         const AutodiffRecord *record) {
+AutodiffKept *burn__autodiff_kept_create(AutodiffDecorator *decorator, const BurnOpCall *call,
+                                         BurnPrimitive *const *inputs, const AutodiffRecord *record) {
   AutodiffKept *kept = (AutodiffKept *)decorator->host->allocate(kept_bytes(call->input_count));
   if (!kept) return NULL;
   atomic_init(&kept->references, 1u);
@@ -40,7 +40,7 @@ static void let_go(AutodiffKept *kept, AutodiffKept **list) {
   *list = kept;
 }
 
-void burn__autodiff_kept_release(const AutodiffLayer *decorator, AutodiffKept *kept) {
+void burn__autodiff_kept_release(const AutodiffDecorator *decorator, AutodiffKept *kept) {
   AutodiffKept *list = NULL;
   let_go(kept, &list);
   while (list) {

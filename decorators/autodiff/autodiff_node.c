@@ -42,11 +42,11 @@ static void lay_out(AutodiffNode *node, const BurnOpCall *call) {
 }
 
 /* Parents took their number before anybody could see them, so this one is greater. */
-static uint64_t next_number(AutodiffLayer *decorator) {
+static uint64_t next_number(AutodiffDecorator *decorator) {
   return atomic_fetch_add_explicit(&decorator->sequence, 1u, memory_order_relaxed) + 1u;
 }
 
-static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *call) {
+static AutodiffNode *node_allocate(AutodiffDecorator *decorator, const BurnOpCall *call) {
   const uint64_t bytes = node_bytes(call);
   AutodiffNode *node = (AutodiffNode *)decorator->host->allocate(bytes);
   if (!node) return NULL;
@@ -67,7 +67,7 @@ static AutodiffNode *node_allocate(AutodiffLayer *decorator, const BurnOpCall *c
   return node;
 }
 
-AutodiffNode *burn__autodiff_leaf_create(AutodiffLayer *decorator) {
+AutodiffNode *burn__autodiff_leaf_create(AutodiffDecorator *decorator) {
   AutodiffNode *leaf = (AutodiffNode *)decorator->host->allocate(sizeof *leaf);
   if (!leaf) return NULL;
   *leaf = (AutodiffNode){.references = 1u, .bytes = sizeof *leaf, .output_count = 1};
@@ -83,7 +83,7 @@ static uint32_t needs_of(const BurnOpCall *call, const GradientRow *row, uint32_
   return row->needs[input < GRADIENT_NEED_COLUMNS ? input : GRADIENT_NEED_COLUMNS - 1];
 }
 
-uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow *row) {
+uint32_t burn__autodiff_reads(const AutodiffDecorator *decorator, const BurnOpCall *call, const GradientRow *row) {
   if (row == &burn__gradient_pack_row) return burn__gradient_pack_needs(decorator, call->op);
   uint32_t bits = 0;
   for (uint32_t i = 0; i < call->input_count; i++)
@@ -91,7 +91,7 @@ uint32_t burn__autodiff_reads(const AutodiffLayer *decorator, const BurnOpCall *
   return bits;
 }
 
-static BurnPrimitive *retained(const AutodiffLayer *decorator, BurnPrimitive *x) {
+static BurnPrimitive *retained(const AutodiffDecorator *decorator, BurnPrimitive *x) {
   if (x) decorator->next->retain(decorator->next->self, x);
   return x;
 }
@@ -101,7 +101,7 @@ static void describe(BurnTensorDesc *desc, const BurnPrimitive *x) {
   for (uint32_t i = 0; i < x->rank; i++) desc->shape[i] = x->shape[i];
 }
 
-static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
+static void note_input(const AutodiffDecorator *decorator, AutodiffNode *node, uint32_t i, BurnPrimitive *outer,
                        BurnPrimitive *x) {
   node->saved_inputs[i] = node->input_gradients[i] = NULL;
   node->held_inputs[i] = NULL;
@@ -125,9 +125,9 @@ static void note_input(const AutodiffLayer *decorator, AutodiffNode *node, uint3
   burn__autodiff_node_retain(tensor->node);
 }
 
-AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
-                                         BurnPrimitive *const *outputs, const GradientRow *row,
-                                         const AutodiffRecord *record, AutodiffKept *kept) {
+AutodiffNode *burn__autodiff_node_create(AutodiffDecorator *decorator, const BurnOpCall *call,
+                                         BurnPrimitive *const *inputs, BurnPrimitive *const *outputs,
+                                         const GradientRow *row, const AutodiffRecord *record, AutodiffKept *kept) {
   AutodiffNode *node = node_allocate(decorator, call);
   if (!node) return NULL;
   node->row = row;
@@ -143,19 +143,19 @@ AutodiffNode *burn__autodiff_node_create(AutodiffLayer *decorator, const BurnOpC
   return node;
 }
 
-static void forget(const AutodiffLayer *decorator, BurnPrimitive **list, uint32_t count) {
+static void forget(const AutodiffDecorator *decorator, BurnPrimitive **list, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (list[i]) decorator->next->release(decorator->next->self, list[i]);
     list[i] = NULL;
   }
 }
 
-static void drop_held(const AutodiffLayer *decorator, AutodiffKept **held) {
+static void drop_held(const AutodiffDecorator *decorator, AutodiffKept **held) {
   if (*held) burn__autodiff_kept_release(decorator, *held);
   *held = NULL;
 }
 
-void burn__autodiff_node_forget_all(const AutodiffLayer *decorator, AutodiffNode *node) {
+void burn__autodiff_node_forget_all(const AutodiffDecorator *decorator, AutodiffNode *node) {
   forget(decorator, node->saved_inputs, node->input_count);
   forget(decorator, node->saved_outputs, node->output_count);
   for (uint32_t i = 0; node->lacks && i < node->input_count; i++) drop_held(decorator, &node->held_inputs[i]);
@@ -175,7 +175,7 @@ static void let_go(AutodiffNode *node, AutodiffNode **list) {
   *list = node;
 }
 
-void burn__autodiff_node_release(const AutodiffLayer *decorator, AutodiffNode *node) {
+void burn__autodiff_node_release(const AutodiffDecorator *decorator, AutodiffNode *node) {
   AutodiffNode *list = NULL;
   let_go(node, &list);
   while (list) {

@@ -24,19 +24,19 @@ static int any_float(BurnPrimitive *const *outputs, uint32_t count) {
 }
 
 /* 1 if no gradient flows through the op. An op the host does not know either is taken as one that has a gradient. */
-static int is_constant(const AutodiffLayer *decorator, uint32_t op) {
+static int is_constant(const AutodiffDecorator *decorator, uint32_t op) {
   const BurnOpInfo *info = decorator->host->op_info(op);
   return info && info->gradient == BURN_GRADIENT_CONSTANT;
 }
 
 uint32_t BURN_API_CALL burn__autodiff_op_support(void *self, uint32_t op) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   if (burn__autodiff_row(decorator, op) || is_constant(decorator, op)) return BURN_SUPPORT_YES;
   return BURN_SUPPORT_ASK;
 }
 
 int32_t BURN_API_CALL burn__autodiff_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   if (!any_tracked(call) || burn__autodiff_row(decorator, call->op) || is_constant(decorator, call->op)) return 1;
   if (why && why_bytes > 0)
     (void)snprintf(why, (size_t)why_bytes, "%s of a tracked tensor: only its decomposition has a gradient",
@@ -58,7 +58,7 @@ static uint64_t donations(const BurnOpCall *call, const AutodiffRecord *record) 
 }
 
 /* Wraps the results of a call; floats hang on `node` unless that is NULL. Takes over the references in `inner`. */
-static BurnStatus wrap_outputs(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive **inner,
+static BurnStatus wrap_outputs(AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive **inner,
                                AutodiffNode *node) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i < call->output_count; i++) {
@@ -80,7 +80,7 @@ static BurnStatus wrap_outputs(AutodiffLayer *decorator, const BurnOpCall *call,
 
 /* The node of a call that has run, and what running it again takes, if it is to be; *node stays NULL if no gradient
  * can flow through it. */
-static BurnStatus record_node(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+static BurnStatus record_node(AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                               BurnPrimitive *const *outputs, const GradientRow *row, const AutodiffRecord *record,
                               AutodiffNode **node, AutodiffKept **kept) {
   if (!row || !any_float(outputs, call->output_count)) return BURN_OK;
@@ -95,7 +95,7 @@ static BurnStatus record_node(AutodiffLayer *decorator, const BurnOpCall *call, 
 
 /* Wraps what the decorator below made of a call and, if `row` is not NULL, records a node. Takes over the references in
  * `outputs`. */
-static BurnStatus finish(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+static BurnStatus finish(AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                          BurnPrimitive **outputs, const GradientRow *row, const AutodiffRecord *record) {
   AutodiffNode *node = NULL;
   AutodiffKept *kept = NULL;
@@ -117,7 +117,7 @@ static BurnStatus finish(AutodiffLayer *decorator, const BurnOpCall *call, BurnP
 }
 
 /* Runs the call below with the unwrapped `inputs`. */
-static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
+static BurnStatus run(AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs,
                       const GradientRow *row) {
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS] = {NULL};
   const AutodiffRecord record = row ? burn__autodiff_record(decorator, call, row) : (AutodiffRecord){0};
@@ -131,7 +131,7 @@ static BurnStatus run(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrim
 }
 
 /* True if the level below has kernels that give and take what the gradients of attention need. */
-static bool keeps_logsumexp(const AutodiffLayer *decorator, const BurnOpCall *call) {
+static bool keeps_logsumexp(const AutodiffDecorator *decorator, const BurnOpCall *call) {
   const BurnBackend *next = decorator->next;
   return call->op == BURN_OP_attention &&
          next->op_support(next->self, BURN_OP_attention_with_logsumexp) == BURN_SUPPORT_YES &&
@@ -139,7 +139,7 @@ static bool keeps_logsumexp(const AutodiffLayer *decorator, const BurnOpCall *ca
 }
 
 /* Runs attention as attention_with_logsumexp, whose second result is the node's alone. */
-static BurnStatus run_attention(AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs) {
+static BurnStatus run_attention(AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive *const *inputs) {
   BurnPrimitive *outputs[2] = {NULL, NULL};
   BurnOpCall both = burn_call_copy(call);
   both.op = BURN_OP_attention_with_logsumexp;
@@ -154,7 +154,7 @@ static BurnStatus run_attention(AutodiffLayer *decorator, const BurnOpCall *call
 }
 
 /* The primitives below the inputs of a call; NULL for absent ones. */
-static BurnStatus unwrap_inputs(const AutodiffLayer *decorator, const BurnOpCall *call, BurnPrimitive **inputs) {
+static BurnStatus unwrap_inputs(const AutodiffDecorator *decorator, const BurnOpCall *call, BurnPrimitive **inputs) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     BurnPrimitive *x = call->inputs[i];
     if (x && x->owner != decorator->owner)
@@ -165,7 +165,7 @@ static BurnStatus unwrap_inputs(const AutodiffLayer *decorator, const BurnOpCall
 }
 
 /* Finds the rule to be recorded: none if nothing is tracked or no gradient flows. */
-static BurnStatus choose_rule(const AutodiffLayer *decorator, const BurnOpCall *call, const GradientRow **row) {
+static BurnStatus choose_rule(const AutodiffDecorator *decorator, const BurnOpCall *call, const GradientRow **row) {
   if (!any_tracked(call)) return BURN_OK;
   *row = burn__autodiff_row(decorator, call->op);
   if (*row || is_constant(decorator, call->op)) return BURN_OK;
@@ -175,7 +175,7 @@ static BurnStatus choose_rule(const AutodiffLayer *decorator, const BurnOpCall *
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_submit(void *self, const BurnOpCall *call) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   if (call->output_count > BURN_MAX_OUTPUTS)
     return AUTODIFF_FAIL(decorator, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
                          burn__autodiff_op_name(decorator, call->op), call->output_count, BURN_MAX_OUTPUTS);

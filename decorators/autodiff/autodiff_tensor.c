@@ -5,7 +5,7 @@
  * arrays, which stay as long as the wrapper holds its reference. */
 #include "autodiff_internal.h"
 
-BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
+BurnStatus burn__autodiff_wrap(AutodiffDecorator *decorator, BurnPrimitive *inner, AutodiffNode *node, uint32_t output,
                                BurnPrimitive **out) {
   AutodiffTensor *tensor = (AutodiffTensor *)decorator->host->allocate(sizeof *tensor);
   if (!tensor) {
@@ -35,7 +35,7 @@ BurnStatus burn__autodiff_wrap(AutodiffLayer *decorator, BurnPrimitive *inner, A
 
 BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc *desc, const void *data,
                                                BurnPrimitive **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   BurnPrimitive *inner = NULL;
   BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
   if (status == BURN_OK) status = burn_common_check_given(decorator->host, decorator->next, "create", desc, &inner);
@@ -44,7 +44,7 @@ BurnStatus BURN_API_CALL burn__autodiff_create(void *self, const BurnTensorDesc 
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   const BurnStatus status = burn__autodiff_check_owner(decorator, x, "read");
   if (status != BURN_OK) return status;
   return decorator->next->read(decorator->next->self, autodiff_tensor(x)->inner, data, bytes);
@@ -56,7 +56,7 @@ void BURN_API_CALL burn__autodiff_retain(void *self, BurnPrimitive *x) {
 }
 
 void BURN_API_CALL burn__autodiff_release(void *self, BurnPrimitive *x) {
-  const AutodiffLayer *decorator = self;
+  const AutodiffDecorator *decorator = self;
   if (!x) return;
   AutodiffTensor *tensor = autodiff_tensor(x);
   if (!autodiff_drop_reference(&tensor->references)) return;
@@ -72,14 +72,14 @@ BurnPrimitive *BURN_API_CALL burn__autodiff_unwrap(void *self, BurnPrimitive *x)
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   decorator->next->retain(decorator->next->self, inner);
   return burn__autodiff_wrap(decorator, inner, NULL, 0, out);
 }
 
 /* A leaf stays what it is; anything else with a history is refused, because the history would silently be cut. */
 BurnStatus BURN_API_CALL burn__autodiff_require_grad(void *self, BurnPrimitive *x, BurnPrimitive **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   BurnStatus status = burn__autodiff_check_owner(decorator, x, "require_grad");
   if (status != BURN_OK) return status;
   if (burn__autodiff_is_require_grad(self, x)) {
@@ -115,7 +115,7 @@ int32_t BURN_API_CALL burn__autodiff_is_require_grad(void *self, BurnPrimitive *
 }
 
 BurnStatus BURN_API_CALL burn__autodiff_detach(void *self, BurnPrimitive *x, BurnPrimitive **out) {
-  AutodiffLayer *decorator = self;
+  AutodiffDecorator *decorator = self;
   const BurnStatus status = burn__autodiff_check_owner(decorator, x, "detach");
   if (status != BURN_OK) return status;
   return burn__autodiff_adopt(self, autodiff_tensor(x)->inner, out);

@@ -17,7 +17,7 @@ typedef struct WalkOrder {
 } WalkOrder;
 
 typedef struct Walk {
-  AutodiffLayer *decorator;
+  AutodiffDecorator *decorator;
   const BurnBackend *level; /* where the rules run and gradients live: below the decorator; or on it, so that they have
                                a history of their own */
   WalkEntry *entries;       /* [capacity]; the start of one block that holds the other arrays too */

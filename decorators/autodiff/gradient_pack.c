@@ -15,13 +15,13 @@ static const BurnOpDefinition *definition_of(const BurnHost *host, uint32_t op) 
   return op >= BURN_OP_FIRST_OF_PACKS ? host->op_definition(op) : NULL;
 }
 
-const GradientRow *burn__autodiff_row(const AutodiffLayer *decorator, uint32_t op) {
+const GradientRow *burn__autodiff_row(const AutodiffDecorator *decorator, uint32_t op) {
   if (op < BURN_OP_FIRST_OF_PACKS) return burn__gradient_row(op);
   const BurnOpDefinition *definition = definition_of(decorator->host, op);
   return definition && definition->backward ? &burn__gradient_pack_row : NULL;
 }
 
-uint32_t burn__gradient_pack_needs(const AutodiffLayer *decorator, uint32_t op) {
+uint32_t burn__gradient_pack_needs(const AutodiffDecorator *decorator, uint32_t op) {
   const BurnOpDefinition *definition = definition_of(decorator->host, op);
   return definition ? (definition->saved_inputs & 0xffffu) | (definition->saved_outputs << 16) : 0;
 }

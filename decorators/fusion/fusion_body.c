@@ -29,13 +29,13 @@ static bool ask_about(const FusionQueue *queue, const FusionOp *op, AskedStep *a
   return true;
 }
 
-uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
+uint32_t burn__fusion_role(FusionDecorator *decorator, const FusionQueue *queue, const FusionOp *op) {
   AskedStep asked;
   if (!decorator->fused || !ask_about(queue, op, &asked)) return BURN_FUSED_NO;
   return decorator->fused->role(decorator->fused_self, &asked.step, asked.inputs, desc_of(queue, op->first_output));
 }
 
-bool burn__fusion_takes_epilogue(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op) {
+bool burn__fusion_takes_epilogue(FusionDecorator *decorator, const FusionQueue *queue, const FusionOp *op) {
   AskedStep asked;
   if (!decorator->epilogue || op->flags != 0 || !ask_about(queue, op, &asked)) return false;
   const uint32_t slot = op->first_output;
@@ -61,7 +61,7 @@ typedef struct BodyRoom {
   uint64_t bytes;
 } BodyRoom;
 
-static bool take_room(const FusionLayer *decorator, const FusionBody *body, BodyRoom *room) {
+static bool take_room(const FusionDecorator *decorator, const FusionBody *body, BodyRoom *room) {
   uint32_t inputs = 0;
   for (uint32_t i = 0; i < body->op_count; i++) inputs += fusion_ops(body->queue)[body->ops[i]].input_count;
   const uint32_t values = body->input_count + body->op_count;
@@ -99,8 +99,8 @@ static void describe(const FusionBody *body, const BodyRoom *room, BurnFusedBody
   for (uint32_t i = 0; i < body->output_count; i++) numbers[i] = value_number(body, body->outputs[i]);
 }
 
-BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *body, BurnFusedKernel **out, char *why,
-                                     uint64_t why_bytes) {
+BurnStatus burn__fusion_body_compile(FusionDecorator *decorator, const FusionBody *body, BurnFusedKernel **out,
+                                     char *why, uint64_t why_bytes) {
   BodyRoom room;
   BurnFusedBody described;
   *out = NULL;

@@ -9,7 +9,7 @@ void burn__fusion_cache_open(FusionCache *cache, uint32_t limit) {
   cache->limit = limit;
 }
 
-static void drop_oldest(FusionLayer *decorator, FusionCache *cache) {
+static void drop_oldest(FusionDecorator *decorator, FusionCache *cache) {
   FusionPlan **oldest = NULL;
   for (uint32_t i = 0; i < FUSION_BUCKETS; i++)
     for (FusionPlan **link = &cache->buckets[i]; *link; link = &(*link)->next)
@@ -21,13 +21,13 @@ static void drop_oldest(FusionLayer *decorator, FusionCache *cache) {
   burn__fusion_plan_release(decorator, plan);
 }
 
-void burn__fusion_cache_clear(FusionLayer *decorator, FusionCache *cache) {
+void burn__fusion_cache_clear(FusionDecorator *decorator, FusionCache *cache) {
   pthread_mutex_lock(&cache->mutex);
   while (cache->count > 0) drop_oldest(decorator, cache);
   pthread_mutex_unlock(&cache->mutex);
 }
 
-void burn__fusion_cache_close(FusionLayer *decorator, FusionCache *cache) {
+void burn__fusion_cache_close(FusionDecorator *decorator, FusionCache *cache) {
   burn__fusion_cache_clear(decorator, cache);
   pthread_mutex_destroy(&cache->mutex);
 }
@@ -55,7 +55,7 @@ static FusionPlan *find(FusionCache *cache, const FusionQueue *queue, uint64_t h
 }
 
 /* Takes no reference over. Two threads may have made the same plan: one copy too many does no harm. */
-static void put(FusionLayer *decorator, FusionCache *cache, FusionPlan *plan) {
+static void put(FusionDecorator *decorator, FusionCache *cache, FusionPlan *plan) {
   if (cache->count >= cache->limit) drop_oldest(decorator, cache);
   plan->used = ++cache->clock;
   plan->next = cache->buckets[plan->hash % FUSION_BUCKETS];
@@ -64,7 +64,7 @@ static void put(FusionLayer *decorator, FusionCache *cache, FusionPlan *plan) {
   atomic_fetch_add_explicit(&plan->references, 1u, memory_order_relaxed);
 }
 
-FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue) {
+FusionPlan *burn__fusion_cache_get(FusionDecorator *decorator, FusionQueue *queue) {
   FusionCache *cache = &decorator->cache;
   const uint64_t hash = hash_words((const uint32_t *)queue->key.items, queue->key.count);
   pthread_mutex_lock(&cache->mutex);

@@ -116,7 +116,7 @@ void burn__fusion_region_free(FusionQueue *queue) {
 }
 
 BurnStatus BURN_API_CALL burn__fusion_capture_begin(void *self) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   FusionQueue *queue = burn__fusion_queue_lock(decorator);
   const bool is_inside = fusion_in_region(queue);
   if (!is_inside) {
@@ -133,7 +133,7 @@ BurnStatus BURN_API_CALL burn__fusion_capture_begin(void *self) {
 }
 
 BurnStatus BURN_API_CALL burn__fusion_capture_end(void *self, BurnFusionRegion *out) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   FusionQueue *queue = burn__fusion_queue_lock(decorator);
   const bool is_inside = fusion_in_region(queue);
   if (is_inside) {

@@ -18,7 +18,7 @@ static BurnDType dtype_of(const FusionQueue *queue, uint32_t slot) {
   return fusion_values(queue)[slot].tensor->desc.dtype;
 }
 
-void burn__fusion_find_mixed(FusionLayer *decorator) {
+void burn__fusion_find_mixed(FusionDecorator *decorator) {
   static const BurnDType halves[FUSION_HALVES] = {BURN_DTYPE_F16, BURN_DTYPE_BF16};
   const BurnBackend *next = decorator->next;
   BurnInterface found;
@@ -112,7 +112,7 @@ static bool fold_call(const Folding *f, uint32_t number) {
   return ok;
 }
 
-static bool is_mixed(const FusionLayer *decorator, uint32_t op) {
+static bool is_mixed(const FusionDecorator *decorator, uint32_t op) {
   if (op >= BURN_OP_LIMIT) return false;
   const FusionMixed *mixed = &decorator->mixed[op];
   return (mixed->inputs[FUSION_F16] | mixed->inputs[FUSION_BF16] | mixed->outputs[FUSION_F16] |

@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct FusionLayer FusionLayer;
+typedef struct FusionDecorator FusionDecorator;
 typedef struct FusionReplay FusionReplay; /* fusion_replay.c: what a plan's runs had in common, and their recording */
 typedef struct FusionQueue FusionQueue;
 
@@ -103,7 +103,7 @@ typedef struct FusionRegion {
 
 struct FusionQueue {
   pthread_mutex_t mutex;
-  FusionLayer *decorator;
+  FusionDecorator *decorator;
   uint64_t serial;   /* of this recording; unique in the decorator */
   FusionList ops;    /* FusionOp */
   FusionList slots;  /* uint32_t: inputs of all ops */
@@ -189,7 +189,7 @@ typedef struct FusionStatistics {
   _Atomic uint64_t ops, flushes, plans, kernels, fused_ops, calls, dead_ops, recordings, replays;
 } FusionStatistics;
 
-struct FusionLayer {
+struct FusionDecorator {
   const BurnHost *host;
   const BurnBackend *next;
   const BurnFusedInterface *fused; /* NULL: the decorator below runs no bodies; calls are queued all the same */
@@ -228,39 +228,40 @@ struct FusionLayer {
 #define FUSION_FAIL(decorator, CODE, ...) BURN_COMMON_FAIL((decorator)->host, CODE, NULL, __VA_ARGS__)
 
 /* Flushes nothing. */
-BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator);
+BurnFusionStatistics burn__fusion_statistics(const FusionDecorator *decorator);
 
-const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op);
+const char *burn__fusion_op_name(const FusionDecorator *decorator, uint32_t op);
 
 /* -- fusion_memory.c -------------------------------------------------------------------------- */
 
 /* Makes room for `more` items beyond count; false without memory. */
-bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes);
-static inline bool fusion_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes) {
+bool burn__fusion_list_reserve(const FusionDecorator *decorator, FusionList *list, uint32_t more, size_t item_bytes);
+static inline bool fusion_reserve(const FusionDecorator *decorator, FusionList *list, uint32_t more,
+                                  size_t item_bytes) {
   return more <= list->capacity - list->count || burn__fusion_list_reserve(decorator, list, more, item_bytes);
 }
-void burn__fusion_list_free(const FusionLayer *decorator, FusionList *list, size_t item_bytes);
+void burn__fusion_list_free(const FusionDecorator *decorator, FusionList *list, size_t item_bytes);
 
 /* Memory until the next reset, aligned for any attribute; NULL without memory. */
-void *burn__fusion_arena_take(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes);
+void *burn__fusion_arena_take(const FusionDecorator *decorator, FusionArena *arena, uint64_t bytes);
 void burn__fusion_arena_reset(FusionArena *arena);
-void burn__fusion_arena_free(const FusionLayer *decorator, FusionArena *arena);
+void burn__fusion_arena_free(const FusionDecorator *decorator, FusionArena *arena);
 
 /* -- fusion_tensor.c -------------------------------------------------------------------------- */
 
 /* A tensor with one reference and neither contents nor queue; NULL without memory. */
-FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDesc *desc);
+FusionTensor *burn__fusion_tensor_new(FusionDecorator *decorator, const BurnTensorDesc *desc);
 /* A failed status of a copy of which is kept, with the op's name in front unless it is there; never NULL. */
-FusionFailure *burn__fusion_failure_new(FusionLayer *decorator, BurnStatus status, uint32_t op);
+FusionFailure *burn__fusion_failure_new(FusionDecorator *decorator, BurnStatus status, uint32_t op);
 FusionFailure *burn__fusion_failure_retain(FusionFailure *failure);
-void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure); /* NULL is allowed */
+void burn__fusion_failure_release(const FusionDecorator *decorator, FusionFailure *failure); /* NULL is allowed */
 /* BURN_OK for NULL, else a fresh status with its message. */
-BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure);
+BurnStatus burn__fusion_failure_status(const FusionDecorator *decorator, const FusionFailure *failure);
 /* BAD_OWNER, with the name of the function that was called, unless x is a tensor of this decorator. */
-BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrimitive *x, const char *what);
+BurnStatus burn__fusion_check_owner(const FusionDecorator *decorator, const BurnPrimitive *x, const char *what);
 /* Has the tensor computed if it is not yet; its failure if it has one. `how` it is asked for, for regions that this
  * splits: "a read". */
-BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x, const char *how);
+BurnStatus burn__fusion_settle(FusionDecorator *decorator, FusionTensor *x, const char *how);
 
 BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
                                              BurnPrimitive **out);
@@ -272,21 +273,21 @@ BurnStatus BURN_API_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, Bu
 
 /* -- fusion_queue.c --------------------------------------------------------------------------- */
 
-void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue);
+void burn__fusion_queue_open(FusionDecorator *decorator, FusionQueue *queue);
 void burn__fusion_queue_close(FusionQueue *queue);
 /* The queue that the calling thread records into; locked. */
-FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator);
+FusionQueue *burn__fusion_queue_lock(FusionDecorator *decorator);
 /* A number of the calling thread that no other thread ever has; never 0. */
 uint32_t burn__fusion_thread(void);
 /* Runs all that is recorded, also in the middle of a region. `why`: what asks, such as "a sync". */
-void burn__fusion_flush_all(FusionLayer *decorator, const char *why);
+void burn__fusion_flush_all(FusionDecorator *decorator, const char *why);
 /* The same with the mutex held by the caller. fusion_run.c */
 void burn__fusion_flush_locked(FusionQueue *queue);
 /* Forgets everything recorded, after its values have been settled. */
 void burn__fusion_queue_reset(FusionQueue *queue);
 BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call);
 /* True for attributes that a plan's key leaves out. */
-bool burn__fusion_varies(const FusionLayer *decorator, uint32_t op, uint32_t number, const BurnAttr *attr);
+bool burn__fusion_varies(const FusionDecorator *decorator, uint32_t op, uint32_t number, const BurnAttr *attr);
 
 static inline FusionOp *fusion_ops(const FusionQueue *queue) { return (FusionOp *)queue->ops.items; }
 static inline FusionValue *fusion_values(const FusionQueue *queue) { return (FusionValue *)queue->values.items; }
@@ -337,9 +338,9 @@ BurnStatus BURN_API_CALL burn__fusion_capture_end(void *self, BurnFusionRegion *
 uint32_t burn__fusion_replay(FusionQueue *queue, FusionPlan *plan);
 /* How often recordings of the plan were run that were there. */
 uint64_t burn__fusion_replay_count(const FusionPlan *plan);
-void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan);
+void burn__fusion_replay_free(FusionDecorator *decorator, FusionPlan *plan);
 /* Their memory goes back. True if there were any that were not in use. */
-bool burn__fusion_replay_drop_all(FusionLayer *decorator);
+bool burn__fusion_replay_drop_all(FusionDecorator *decorator);
 
 /* -- fusion_recording.c ----------------------------------------------------------------------- */
 
@@ -358,7 +359,7 @@ void burn__fusion_take(FusionQueue *queue, BurnRecording *recording, uint32_t nu
 /* -- fusion_casts.c --------------------------------------------------------------------------- */
 
 /* Asks the level below which ops take halves. */
-void burn__fusion_find_mixed(FusionLayer *decorator);
+void burn__fusion_find_mixed(FusionDecorator *decorator);
 /* Finds what calls can do without casts, among the ops that are needed and that no body can have; changes the queue and
  * notes the changes in the plan. False without memory. */
 bool burn__fusion_fold_casts(FusionQueue *queue, FusionPlan *plan, const uint8_t *needed, const uint8_t *role);
@@ -371,7 +372,7 @@ void burn__fusion_undo_folds(FusionQueue *queue, const FusionPlan *plan);
 
 /* A plan for what is recorded, with one reference; NULL without memory. The key of the queue is complete. */
 FusionPlan *burn__fusion_plan_build(FusionQueue *queue, uint64_t hash);
-void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan); /* NULL is allowed */
+void burn__fusion_plan_release(FusionDecorator *decorator, FusionPlan *plan); /* NULL is allowed */
 
 static inline const FusionLaunch *fusion_launches(const FusionPlan *plan) {
   return (const FusionLaunch *)plan->launches.items;
@@ -392,29 +393,30 @@ typedef struct FusionBody {
 
 /* Has the decorator below compile a body, whose first op is a product or none is. *out is NULL, with the reason in
  * `why`, if it had better be called op by op; a failure if there is no memory. */
-BurnStatus burn__fusion_body_compile(FusionLayer *decorator, const FusionBody *body, BurnFusedKernel **out, char *why,
-                                     uint64_t why_bytes);
+BurnStatus burn__fusion_body_compile(FusionDecorator *decorator, const FusionBody *body, BurnFusedKernel **out,
+                                     char *why, uint64_t why_bytes);
 /* May a recorded op be the product that a body begins with (burn/plugin/epilogue.h)? */
-bool burn__fusion_takes_epilogue(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op);
+bool burn__fusion_takes_epilogue(FusionDecorator *decorator, const FusionQueue *queue, const FusionOp *op);
 /* BURN_FUSED_*: the part that a recorded op may play. */
-uint32_t burn__fusion_role(FusionLayer *decorator, const FusionQueue *queue, const FusionOp *op);
+uint32_t burn__fusion_role(FusionDecorator *decorator, const FusionQueue *queue, const FusionOp *op);
 
 /* -- fusion_cache.c --------------------------------------------------------------------------- */
 
 void burn__fusion_cache_open(FusionCache *cache, uint32_t limit);
-void burn__fusion_cache_close(FusionLayer *decorator, FusionCache *cache);
+void burn__fusion_cache_close(FusionDecorator *decorator, FusionCache *cache);
 /* Forgets all plans. */
-void burn__fusion_cache_clear(FusionLayer *decorator, FusionCache *cache);
+void burn__fusion_cache_clear(FusionDecorator *decorator, FusionCache *cache);
 /* The plan for the queue's key, made if there is none yet, with one reference; NULL without memory. */
-FusionPlan *burn__fusion_cache_get(FusionLayer *decorator, FusionQueue *queue);
+FusionPlan *burn__fusion_cache_get(FusionDecorator *decorator, FusionQueue *queue);
 
 /* -- fusion_log.c ----------------------------------------------------------------------------- */
 
-void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan);
+void burn__fusion_log_plan(FusionDecorator *decorator, const FusionQueue *queue, const FusionPlan *plan);
 /* Why ops that would form a group stay apart. */
-void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, const char *why);
+void burn__fusion_log_refusal(FusionDecorator *decorator, const FusionBody *body, const char *why);
 /* What became of the recording of a plan, and why. */
-void burn__fusion_log_replay(const FusionLayer *decorator, const FusionPlan *plan, const char *what, const char *why);
-void burn__fusion_log_totals(const FusionLayer *decorator);
+void burn__fusion_log_replay(const FusionDecorator *decorator, const FusionPlan *plan, const char *what,
+                             const char *why);
+void burn__fusion_log_totals(const FusionDecorator *decorator);
 
 #endif

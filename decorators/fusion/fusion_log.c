@@ -11,12 +11,12 @@ static void print_desc(const BurnTensorDesc *desc) {
   fputc(']', stderr);
 }
 
-static void print_ops(const FusionLayer *decorator, const FusionQueue *queue, const uint32_t *ops, uint32_t count) {
+static void print_ops(const FusionDecorator *decorator, const FusionQueue *queue, const uint32_t *ops, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     fprintf(stderr, "%s%s", i ? " " : "", burn__fusion_op_name(decorator, fusion_ops(queue)[ops[i]].op));
 }
 
-static void print_launch(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan,
+static void print_launch(FusionDecorator *decorator, const FusionQueue *queue, const FusionPlan *plan,
                          const FusionLaunch *launch) {
   const uint32_t *ops = fusion_words(plan, launch->ops), *outputs = fusion_words(plan, launch->outputs);
   char text[256] = "";
@@ -36,7 +36,7 @@ static void print_launch(FusionLayer *decorator, const FusionQueue *queue, const
   fprintf(stderr, "%s%s%s\n", text[0] ? "  (" : "", text, text[0] ? ")" : "");
 }
 
-void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, const FusionPlan *plan) {
+void burn__fusion_log_plan(FusionDecorator *decorator, const FusionQueue *queue, const FusionPlan *plan) {
   uint32_t run = 0;
   for (uint32_t i = 0; i < plan->launches.count; i++) run += fusion_launches(plan)[i].op_count;
   fprintf(stderr, "fusion: new plan: %u ops in, %u launches out, %u ops whose results nobody wants\n", queue->ops.count,
@@ -46,17 +46,18 @@ void burn__fusion_log_plan(FusionLayer *decorator, const FusionQueue *queue, con
   for (uint32_t i = 0; i < plan->launches.count; i++) print_launch(decorator, queue, plan, &fusion_launches(plan)[i]);
 }
 
-void burn__fusion_log_refusal(FusionLayer *decorator, const FusionBody *body, const char *why) {
+void burn__fusion_log_refusal(FusionDecorator *decorator, const FusionBody *body, const char *why) {
   fputs("fusion:   apart: ", stderr);
   print_ops(decorator, body->queue, body->ops, body->op_count);
   fprintf(stderr, ": %s\n", why);
 }
 
-void burn__fusion_log_replay(const FusionLayer *decorator, const FusionPlan *plan, const char *what, const char *why) {
+void burn__fusion_log_replay(const FusionDecorator *decorator, const FusionPlan *plan, const char *what,
+                             const char *why) {
   if (decorator->log) fprintf(stderr, "fusion: a plan of %u launches is %s: %s\n", plan->launches.count, what, why);
 }
 
-void burn__fusion_log_totals(const FusionLayer *decorator) {
+void burn__fusion_log_totals(const FusionDecorator *decorator) {
   const BurnFusionStatistics s = burn__fusion_statistics(decorator);
   fprintf(stderr,
           "fusion: in all %" PRIu64 " ops in %" PRIu64 " flushes: %" PRIu64 " kernels ran for %" PRIu64

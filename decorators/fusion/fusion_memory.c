@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, uint32_t more, size_t item_bytes) {
+bool burn__fusion_list_reserve(const FusionDecorator *decorator, FusionList *list, uint32_t more, size_t item_bytes) {
   if (more <= list->capacity - list->count) return true;
   uint32_t capacity = list->capacity ? list->capacity : 64u;
   while (capacity - list->count < more) {
@@ -19,7 +19,7 @@ bool burn__fusion_list_reserve(const FusionLayer *decorator, FusionList *list, u
   return true;
 }
 
-void burn__fusion_list_free(const FusionLayer *decorator, FusionList *list, size_t item_bytes) {
+void burn__fusion_list_free(const FusionDecorator *decorator, FusionList *list, size_t item_bytes) {
   decorator->host->free(list->items, (uint64_t)list->capacity * item_bytes);
   *list = (FusionList){NULL, 0, 0};
 }
@@ -31,7 +31,7 @@ typedef struct FusionBlock {
   uint64_t bytes; /* of the allocation, this header included */
 } FusionBlock;
 
-static FusionBlock *block_new(const FusionLayer *decorator, uint64_t bytes) {
+static FusionBlock *block_new(const FusionDecorator *decorator, uint64_t bytes) {
   const uint64_t total = bytes + sizeof(FusionBlock) > BLOCK_BYTES ? bytes + sizeof(FusionBlock) : BLOCK_BYTES;
   FusionBlock *block = (FusionBlock *)decorator->host->allocate(total);
   if (block) *block = (FusionBlock){NULL, total};
@@ -43,7 +43,7 @@ static bool fits(const FusionArena *arena, uint64_t bytes) {
 }
 
 /* The block after the current one, if it is large enough, else a new one between the two. */
-static bool next_block(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes) {
+static bool next_block(const FusionDecorator *decorator, FusionArena *arena, uint64_t bytes) {
   FusionBlock **link = arena->current ? &arena->current->next : &arena->first;
   if (!*link || (*link)->bytes - sizeof(FusionBlock) < bytes) {
     FusionBlock *block = block_new(decorator, bytes);
@@ -56,7 +56,7 @@ static bool next_block(const FusionLayer *decorator, FusionArena *arena, uint64_
   return true;
 }
 
-void *burn__fusion_arena_take(const FusionLayer *decorator, FusionArena *arena, uint64_t bytes) {
+void *burn__fusion_arena_take(const FusionDecorator *decorator, FusionArena *arena, uint64_t bytes) {
   if (!fits(arena, bytes) && !next_block(decorator, arena, bytes)) return NULL;
   void *memory = (char *)arena->current + arena->used;
   arena->used += (bytes + 15u) / 16u * 16u;
@@ -69,7 +69,7 @@ void burn__fusion_arena_reset(FusionArena *arena) {
   arena->used = sizeof(FusionBlock);
 }
 
-void burn__fusion_arena_free(const FusionLayer *decorator, FusionArena *arena) {
+void burn__fusion_arena_free(const FusionDecorator *decorator, FusionArena *arena) {
   while (arena->first) {
     FusionBlock *block = arena->first;
     arena->first = block->next;

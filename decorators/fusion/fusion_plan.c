@@ -486,7 +486,7 @@ static FusionPlan *plan_new(const FusionQueue *queue, uint64_t hash) {
   return plan;
 }
 
-void burn__fusion_plan_release(FusionLayer *decorator, FusionPlan *plan) {
+void burn__fusion_plan_release(FusionDecorator *decorator, FusionPlan *plan) {
   if (!plan || atomic_fetch_sub_explicit(&plan->references, 1u, memory_order_acq_rel) != 1u) return;
   burn__fusion_replay_free(decorator, plan);
   for (uint32_t i = 0; i < plan->launches.count; i++)

@@ -23,7 +23,7 @@ enum { FUSION_FAR = 512 }; /* ops, inputs and readers that a search looks at bef
 /* Arrays have an entry per op, per slot, or per input of all ops. A group is named by its first op. */
 typedef struct FusionPlanner {
   FusionQueue *queue;
-  FusionLayer *decorator;
+  FusionDecorator *decorator;
   FusionPlan *plan;
   uint32_t op_count;
   uint8_t *role;          /* BURN_FUSED_* */

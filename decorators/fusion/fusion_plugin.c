@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *burn__fusion_op_name(const FusionLayer *decorator, uint32_t op) {
+const char *burn__fusion_op_name(const FusionDecorator *decorator, uint32_t op) {
   const BurnOpInfo *info = decorator->host->op_info(op);
   return info ? info->name : "an unknown op";
 }
 
 /* Primitive ops, and those that the decorator below runs whole, are queued as they are; others are decomposed above, so
  * that their parts can be fused. */
-static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
-  const FusionLayer *decorator = self;
+static uint32_t BURN_API_CALL decorator_op_support(void *self, uint32_t op) {
+  const FusionDecorator *decorator = self;
   const BurnOpInfo *info = decorator->host->op_info(op);
   if (!info || !info->is_composite) return BURN_SUPPORT_YES;
   if (op >= BURN_OP_FIRST_OF_PACKS && decorator->host->runs_pack_kernel(decorator->next, op)) return BURN_SUPPORT_YES;
@@ -25,8 +25,8 @@ static uint32_t BURN_API_CALL layer_op_support(void *self, uint32_t op) {
 }
 
 /* Reports the first failure since the last sync. */
-static BurnStatus BURN_API_CALL layer_sync(void *self) {
-  FusionLayer *decorator = self;
+static BurnStatus BURN_API_CALL decorator_sync(void *self) {
+  FusionDecorator *decorator = self;
   burn__fusion_flush_all(decorator, "a sync");
   FusionFailure *failure = atomic_exchange(&decorator->unreported, NULL);
   const BurnStatus status = burn__fusion_failure_status(decorator, failure);
@@ -34,27 +34,27 @@ static BurnStatus BURN_API_CALL layer_sync(void *self) {
   return status != BURN_OK ? status : decorator->next->sync(decorator->next->self);
 }
 
-static uint32_t BURN_API_CALL layer_dtype_usage(void *self, BurnDType dtype) {
-  const BurnBackend *next = ((const FusionLayer *)self)->next;
+static uint32_t BURN_API_CALL decorator_dtype_usage(void *self, BurnDType dtype) {
+  const BurnBackend *next = ((const FusionDecorator *)self)->next;
   return next->dtype_usage(next->self, dtype);
 }
 
 /* What is queued counts as done, as it would without this decorator. */
-static BurnStatus BURN_API_CALL layer_query(void *self, uint32_t key, int64_t *out) {
-  FusionLayer *decorator = self;
+static BurnStatus BURN_API_CALL decorator_query(void *self, uint32_t key, int64_t *out) {
+  FusionDecorator *decorator = self;
   burn__fusion_flush_all(decorator, "a question about memory");
   return decorator->next->query(decorator->next->self, key, out);
 }
 
-static BurnStatus BURN_API_CALL layer_trim(void *self) {
-  FusionLayer *decorator = self;
+static BurnStatus BURN_API_CALL decorator_trim(void *self) {
+  FusionDecorator *decorator = self;
   burn__fusion_flush_all(decorator, "a trim of memory");
   burn__fusion_cache_clear(decorator, &decorator->cache);
   return decorator->next->trim(decorator->next->self);
 }
 
-static void BURN_API_CALL layer_close(void *self) {
-  FusionLayer *decorator = self;
+static void BURN_API_CALL decorator_close(void *self) {
+  FusionDecorator *decorator = self;
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) burn__fusion_queue_close(&decorator->queues[i]);
   if (decorator->log) burn__fusion_log_totals(decorator);
   burn__fusion_cache_close(decorator, &decorator->cache);
@@ -67,7 +67,7 @@ static void BURN_API_CALL layer_close(void *self) {
 
 static uint64_t count(const _Atomic uint64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
-BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
+BurnFusionStatistics burn__fusion_statistics(const FusionDecorator *decorator) {
   const FusionStatistics *s = &decorator->statistics;
   return (BurnFusionStatistics){.struct_size = sizeof(BurnFusionStatistics),
                                 .ops = count(&s->ops),
@@ -81,7 +81,7 @@ BurnFusionStatistics burn__fusion_statistics(const FusionLayer *decorator) {
                                 .replays = count(&s->replays)};
 }
 
-static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out) {
+static void BURN_API_CALL decorator_statistics(void *self, BurnFusionStatistics *out) {
   burn__fusion_flush_all(self, "a question about what fusion has done");
   const BurnFusionStatistics all = burn__fusion_statistics(self);
   const uint32_t bytes = out->struct_size;
@@ -91,12 +91,12 @@ static void BURN_API_CALL layer_statistics(void *self, BurnFusionStatistics *out
 
 static const BurnFusionInterface fusion_interface = {.struct_size = (uint32_t)sizeof(BurnFusionInterface),
                                                      .version = 1,
-                                                     .statistics = layer_statistics,
+                                                     .statistics = decorator_statistics,
                                                      .capture_begin = burn__fusion_capture_begin,
                                                      .capture_end = burn__fusion_capture_end};
 
-static int32_t BURN_API_CALL layer_get_interface(void *self, const char *name, uint32_t min_version,
-                                                 BurnInterface *out) {
+static int32_t BURN_API_CALL decorator_get_interface(void *self, const char *name, uint32_t min_version,
+                                                     BurnInterface *out) {
   static const BurnCommonInterface offered[] = {{BURN_FUSION_INTERFACE, &fusion_interface}};
   return burn_common_offer(offered, 1, name, min_version, self, out);
 }
@@ -125,7 +125,7 @@ static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) 
   return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "fusion", "log=%.64s is unknown; it is true or false", text);
 }
 
-static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *options, bool *replays) {
+static BurnStatus read_options(FusionDecorator *decorator, const BurnOptions *options, bool *replays) {
   uint64_t max_ops = 0, max_bytes = 0, plans = 256; /* 0: see choose_lengths */
   const char *values[OPTION_COUNT];
   burn_options_ask(decorator->host, options, &options_interface, values);
@@ -143,7 +143,7 @@ static BurnStatus read_options(FusionLayer *decorator, const BurnOptions *option
 
 /* -- open ------------------------------------------------------------------------------------- */
 
-static void find_bodies(FusionLayer *decorator) {
+static void find_bodies(FusionDecorator *decorator) {
   BurnInterface found;
   if (!burn_common_ask(decorator->next, BURN_FUSED_INTERFACE, &found)) return;
   burn_struct_copy(&decorator->fused_table, sizeof decorator->fused_table, found.table);
@@ -153,7 +153,7 @@ static void find_bodies(FusionLayer *decorator) {
 }
 
 /* One that runs bodies itself and passes this question on shall see the products. */
-static void find_epilogues(FusionLayer *decorator) {
+static void find_epilogues(FusionDecorator *decorator) {
   BurnInterface found;
   if (!decorator->fused || !burn_common_ask(decorator->next, BURN_EPILOGUE_INTERFACE, &found)) return;
   burn_struct_copy(&decorator->epilogue_table, sizeof decorator->epilogue_table, found.table);
@@ -163,7 +163,7 @@ static void find_epilogues(FusionLayer *decorator) {
 }
 
 /* Only where the level below offers it by itself: one that passes the question on has to see the calls (calls.h). */
-static void find_joins(FusionLayer *decorator) {
+static void find_joins(FusionDecorator *decorator) {
   const BurnBackend *next = decorator->next;
   BurnInterface found;
   if (!burn_common_ask(next, BURN_CALLS_INTERFACE, &found) || found.self != next->self) return;
@@ -181,7 +181,7 @@ static void find_joins(FusionLayer *decorator) {
 
 /* Where a queue is cut unless the user says so. What is recorded should be a whole step: parts of one hand their
  * results on in memory that is theirs for good, and there may be more of them than recordings. */
-static void choose_lengths(FusionLayer *decorator) {
+static void choose_lengths(FusionDecorator *decorator) {
   const bool whole = decorator->replay != NULL;
   if (decorator->max_ops == 0) decorator->max_ops = whole ? 4096 : 1024;
   if (decorator->max_bytes == 0) decorator->max_bytes = UINT64_C(1) << (whole ? 40 : 30);
@@ -189,7 +189,7 @@ static void choose_lengths(FusionLayer *decorator) {
 }
 
 /* A decorator that only passes the question on goes on seeing every call. */
-static void find_replay(FusionLayer *decorator) {
+static void find_replay(FusionDecorator *decorator) {
   BurnInterface found;
   (void)snprintf(decorator->no_replay, sizeof decorator->no_replay, "%.64s has no " BURN_REPLAY_INTERFACE,
                  decorator->next->name);
@@ -203,21 +203,21 @@ static void find_replay(FusionLayer *decorator) {
   decorator->replay_self = found.self;
 }
 
-static void fill_table(FusionLayer *decorator, BurnBackend *out) {
+static void fill_table(FusionDecorator *decorator, BurnBackend *out) {
   out->self = decorator;
   out->name = decorator->name;
-  out->close = layer_close;
-  out->op_support = layer_op_support;
+  out->close = decorator_close;
+  out->op_support = decorator_op_support;
   out->submit = burn__fusion_submit;
   out->create = burn__fusion_create;
   out->read = burn__fusion_read;
   out->retain = burn__fusion_retain;
   out->release = burn__fusion_release;
-  out->sync = layer_sync;
-  out->dtype_usage = layer_dtype_usage;
-  out->query = layer_query;
-  out->trim = layer_trim;
-  out->get_interface = layer_get_interface;
+  out->sync = decorator_sync;
+  out->dtype_usage = decorator_dtype_usage;
+  out->query = decorator_query;
+  out->trim = decorator_trim;
+  out->get_interface = decorator_get_interface;
   out->unwrap = burn__fusion_unwrap;
   out->adopt = burn__fusion_adopt;
 }
@@ -233,11 +233,11 @@ static uint32_t varying_attrs(const BurnOpInfo *info) {
   return bits;
 }
 
-static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
-                                           uint32_t owner, BurnBackend *out) {
+static BurnStatus BURN_API_CALL decorator_open(const BurnHost *host, const BurnBackend *next,
+                                               const BurnOptions *options, uint32_t owner, BurnBackend *out) {
   const BurnStatus checked = burn_plugin_check_open(host, out, "fusion");
   if (checked != BURN_OK) return checked;
-  FusionLayer *decorator = (FusionLayer *)host->allocate(sizeof *decorator);
+  FusionDecorator *decorator = (FusionDecorator *)host->allocate(sizeof *decorator);
   if (!decorator) return BURN_COMMON_FAIL(host, OUT_OF_MEMORY, "fusion", "no memory to open the decorator");
   memset(decorator, 0, sizeof *decorator);
   decorator->host = host;
@@ -268,12 +268,12 @@ static BurnStatus BURN_API_CALL layer_open(const BurnHost *host, const BurnBacke
   return BURN_OK;
 }
 
-static const BurnDecoratorInterface layer_interface = {.struct_size = (uint32_t)sizeof(BurnDecoratorInterface),
-                                                       .version = 1,
-                                                       .wraps_tensors = 1,
-                                                       .roles = BURN_ROLE_FUSION,
-                                                       .open = layer_open};
+static const BurnDecoratorInterface decorator_interface = {.struct_size = (uint32_t)sizeof(BurnDecoratorInterface),
+                                                           .version = 1,
+                                                           .wraps_tensors = 1,
+                                                           .roles = BURN_ROLE_FUSION,
+                                                           .open = decorator_open};
 
 BURN_COMMON_PLUGIN(DECORATOR, "fusion", "0.1.0", "MIT OR Apache-2.0",
                    "queues ops, runs groups of them as one kernel, skips results that are never read",
-                   {"burn.decorator", &layer_interface}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})
+                   {"burn.decorator", &decorator_interface}, {BURN_OPTIONS_INTERFACE_NAME, &options_interface})

@@ -20,14 +20,14 @@ static void flush(FusionQueue *queue, const char *why) {
   pthread_mutex_unlock(&queue->mutex);
 }
 
-void burn__fusion_queue_open(FusionLayer *decorator, FusionQueue *queue) {
+void burn__fusion_queue_open(FusionDecorator *decorator, FusionQueue *queue) {
   pthread_mutex_init(&queue->mutex, NULL);
   queue->decorator = decorator;
   queue->serial = atomic_fetch_add(&decorator->serial, 1u) + 1u;
 }
 
 void burn__fusion_queue_close(FusionQueue *queue) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   flush(queue, "the end of the device");
   burn__fusion_region_free(queue);
   burn__fusion_list_free(decorator, &queue->ops, sizeof(FusionOp));
@@ -48,7 +48,7 @@ void burn__fusion_queue_reset(FusionQueue *queue) {
   queue->cut = false;
 }
 
-void burn__fusion_flush_all(FusionLayer *decorator, const char *why) {
+void burn__fusion_flush_all(FusionDecorator *decorator, const char *why) {
   for (uint32_t i = 0; i < FUSION_QUEUES; i++)
     if (atomic_load_explicit(&decorator->queues[i].is_filled, memory_order_acquire)) flush(&decorator->queues[i], why);
 }
@@ -65,7 +65,7 @@ static uint32_t owner_of(const FusionQueue *queue) {
 }
 
 /* The queue of the thread's region, else one that nobody has a region in, else that of its number. */
-static FusionQueue *queue_among_regions(FusionLayer *decorator, uint32_t thread) {
+static FusionQueue *queue_among_regions(FusionDecorator *decorator, uint32_t thread) {
   FusionQueue *unowned = NULL;
   for (uint32_t i = 0; i < FUSION_QUEUES; i++) {
     FusionQueue *queue = &decorator->queues[(thread + i) % FUSION_QUEUES];
@@ -77,7 +77,7 @@ static FusionQueue *queue_among_regions(FusionLayer *decorator, uint32_t thread)
 }
 
 /* Threads are numbered as they come; with more threads than queues some share one, which is only slower. */
-static FusionQueue *queue_of_thread(FusionLayer *decorator) {
+static FusionQueue *queue_of_thread(FusionDecorator *decorator) {
   const uint32_t thread = burn__fusion_thread();
   if (atomic_load_explicit(&decorator->open_regions, memory_order_relaxed) > 0)
     return queue_among_regions(decorator, thread);
@@ -86,7 +86,7 @@ static FusionQueue *queue_of_thread(FusionLayer *decorator) {
 
 /* Locks the queue that a thread has chosen; false, and not locked, if another thread has opened a region there since
  * then. Where every queue has a region, the one in the thread's own ends: most likely its thread has ended, too. */
-static bool lock_chosen(FusionLayer *decorator, FusionQueue *queue) {
+static bool lock_chosen(FusionDecorator *decorator, FusionQueue *queue) {
   pthread_mutex_lock(&queue->mutex);
   const uint32_t owner = owner_of(queue);
   if (owner == 0 || owner == burn__fusion_thread()) return true;
@@ -99,7 +99,7 @@ static bool lock_chosen(FusionLayer *decorator, FusionQueue *queue) {
   return false;
 }
 
-FusionQueue *burn__fusion_queue_lock(FusionLayer *decorator) {
+FusionQueue *burn__fusion_queue_lock(FusionDecorator *decorator) {
   FusionQueue *queue = queue_of_thread(decorator);
   while (!lock_chosen(decorator, queue)) queue = queue_of_thread(decorator);
   return queue;
@@ -119,7 +119,7 @@ static void put_desc(FusionQueue *queue, const BurnTensorDesc *desc) {
   for (uint32_t i = 0; i < desc->rank; i++) put_i64(queue, desc->shape[i]);
 }
 
-bool burn__fusion_varies(const FusionLayer *decorator, uint32_t op, uint32_t number, const BurnAttr *attr) {
+bool burn__fusion_varies(const FusionDecorator *decorator, uint32_t op, uint32_t number, const BurnAttr *attr) {
   return op < BURN_OP_LIMIT ? (decorator->varying[op] >> number & 1u) != 0 : attr->tag == BURN_ATTR_F64;
 }
 
@@ -201,7 +201,7 @@ static uint32_t slot_of(FusionQueue *queue, BurnPrimitive *x) {
 }
 
 static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   return fusion_reserve(decorator, &queue->ops, 1, sizeof(FusionOp)) &&
          fusion_reserve(decorator, &queue->slots, call->input_count, sizeof(uint32_t)) &&
          fusion_reserve(decorator, &queue->values, call->input_count + call->output_count, sizeof(FusionValue)) &&
@@ -210,7 +210,7 @@ static bool reserve(FusionQueue *queue, const BurnOpCall *call) {
 
 /* The results as tensors without contents, with one reference for the caller and one for the queue; false without
  * memory, then there are none. */
-static bool make_outputs(FusionLayer *decorator, const BurnOpCall *call, FusionTensor **outputs) {
+static bool make_outputs(FusionDecorator *decorator, const BurnOpCall *call, FusionTensor **outputs) {
   for (uint32_t i = 0; i < call->output_count; i++) {
     outputs[i] = burn__fusion_tensor_new(decorator, &call->output_descs[i]);
     if (outputs[i]) {
@@ -237,7 +237,7 @@ static uint32_t kind_of(const BurnOpCall *call) {
 static bool is_full(const FusionQueue *queue) { return queue->values.count >= 1u << (FUSION_SLOT_BITS - 1); }
 
 static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   if (fusion_in_region(queue)) return is_full(queue);
   queue->window = queue->window << 8 | kind_of(call);
   if (queue->ops.count >= decorator->max_ops || queue->bytes >= decorator->max_bytes) return true;
@@ -247,7 +247,7 @@ static bool is_cut(FusionQueue *queue, const BurnOpCall *call) {
 
 /* What follows several steps of an optimizer is the next round of a loop: cut there, each round is the same plans. */
 static bool ends_round(const FusionQueue *queue, const BurnOpCall *call) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   if (fusion_in_region(queue)) return false;
   return queue->joined >= 2 && (call->op >= BURN_OP_LIMIT || !decorator->joins[call->op]);
 }
@@ -259,7 +259,7 @@ static void count_joined(FusionQueue *queue, const BurnOpCall *call) {
 
 /* All the memory is there. */
 static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *attrs, FusionTensor **outputs) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   const bool in_table = call->op < BURN_OP_LIMIT;
   if (queue->ops.count == 0) {
     atomic_store_explicit(&queue->is_filled, true, memory_order_release);
@@ -295,7 +295,7 @@ static void commit(FusionQueue *queue, const BurnOpCall *call, const BurnAttr *a
 }
 
 static BurnStatus record(FusionQueue *queue, const BurnOpCall *call) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   FusionTensor *outputs[BURN_MAX_OUTPUTS];
   const BurnAttr *attrs = NULL;
   bool ready = reserve(queue, call);
@@ -309,7 +309,7 @@ static BurnStatus record(FusionQueue *queue, const BurnOpCall *call) {
 }
 
 /* Inputs that belong to other queues are computed first; failed ones are the result. */
-static BurnStatus prepare_inputs(FusionLayer *decorator, const FusionQueue *mine, const BurnOpCall *call) {
+static BurnStatus prepare_inputs(FusionDecorator *decorator, const FusionQueue *mine, const BurnOpCall *call) {
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!call->inputs[i]) continue;
     FusionTensor *x = fusion_tensor(call->inputs[i]);
@@ -322,7 +322,7 @@ static BurnStatus prepare_inputs(FusionLayer *decorator, const FusionQueue *mine
 }
 
 /* The thread's queue, locked, and the call's inputs in it or computed. */
-static BurnStatus lock_prepared(FusionLayer *decorator, const BurnOpCall *call, FusionQueue **out) {
+static BurnStatus lock_prepared(FusionDecorator *decorator, const BurnOpCall *call, FusionQueue **out) {
   for (;;) {
     *out = queue_of_thread(decorator);
     const BurnStatus status = prepare_inputs(decorator, *out, call);
@@ -331,7 +331,7 @@ static BurnStatus lock_prepared(FusionLayer *decorator, const BurnOpCall *call, 
 }
 
 BurnStatus BURN_API_CALL burn__fusion_submit(void *self, const BurnOpCall *call) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   if (call->output_count > BURN_MAX_OUTPUTS)
     return FUSION_FAIL(decorator, INVALID_ARGUMENT, "%s: %u outputs, at most %u are possible",
                        burn__fusion_op_name(decorator, call->op), call->output_count, BURN_MAX_OUTPUTS);

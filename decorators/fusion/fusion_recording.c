@@ -11,14 +11,14 @@ bool burn__fusion_works(FusionQueue *queue, BurnStatus status) {
 }
 
 bool burn__fusion_gives(FusionQueue *queue, BurnStatus status, const BurnTensorDesc *desc, BurnPrimitive **given) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   if (status == BURN_OK)
     status = burn_common_check_given(decorator->host, decorator->next, BURN_REPLAY_INTERFACE, desc, given);
   return burn__fusion_works(queue, status);
 }
 
 bool burn__fusion_begin(FusionQueue *queue) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   queue->trial = NULL;
   queue->trial_reason[0] = '\0';
   if (!burn__fusion_works(queue, decorator->replay->begin(decorator->replay_self, &queue->trial))) return false;
@@ -28,7 +28,7 @@ bool burn__fusion_begin(FusionQueue *queue) {
 }
 
 bool burn__fusion_hold(FusionQueue *queue, BurnPrimitive *x, uint32_t inputs, uint32_t *number, uint32_t *input) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   *input = BURN_REPLAY_NONE;
   if (!burn__fusion_works(queue, decorator->replay->hold(decorator->replay_self, queue->trial, x, number, input)))
     return false;
@@ -40,7 +40,7 @@ bool burn__fusion_hold(FusionQueue *queue, BurnPrimitive *x, uint32_t inputs, ui
 
 void burn__fusion_take(FusionQueue *queue, BurnRecording *recording, uint32_t number, BurnPrimitive *input, bool copies,
                        uint32_t slot) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   FusionValue *value = &fusion_values(queue)[slot];
   BurnStatus status = decorator->replay->take(decorator->replay_self, recording, number, input, copies, &value->inner);
   if (status == BURN_OK)

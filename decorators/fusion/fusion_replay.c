@@ -73,7 +73,7 @@ static uint32_t count_outputs(const FusionQueue *queue) {
   return count;
 }
 
-static void free_parts(const FusionLayer *decorator, FusionReplay *r) {
+static void free_parts(const FusionDecorator *decorator, FusionReplay *r) {
   decorator->host->free(r->inputs, (r->input_count + 1u) * sizeof *r->inputs);
   decorator->host->free(r->outputs, (r->output_count + 1u) * sizeof *r->outputs);
   decorator->host->free(r->attrs, (r->attr_count + 1u) * sizeof *r->attrs);
@@ -81,7 +81,7 @@ static void free_parts(const FusionLayer *decorator, FusionReplay *r) {
   decorator->host->free(r, sizeof *r);
 }
 
-static void *cleared(const FusionLayer *decorator, uint64_t bytes) {
+static void *cleared(const FusionDecorator *decorator, uint64_t bytes) {
   void *memory = decorator->host->allocate(bytes);
   if (memory) memset(memory, 0, bytes);
   return memory;
@@ -89,7 +89,7 @@ static void *cleared(const FusionLayer *decorator, uint64_t bytes) {
 
 /* NULL without memory. Arrays have an item more than they need, so none of them is empty. */
 static FusionReplay *replay_new(const FusionQueue *queue, const FusionPlan *plan) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   FusionReplay *r = (FusionReplay *)cleared(decorator, sizeof *r);
   if (!r) return NULL;
   r->input_count = count_inputs(queue);
@@ -112,7 +112,7 @@ static FusionReplay *replay_new(const FusionQueue *queue, const FusionPlan *plan
 
 /* -- all recordings of the decorator ---------------------------------------------------------- */
 
-static void drop_locked(FusionLayer *decorator, FusionPlan *plan) {
+static void drop_locked(FusionDecorator *decorator, FusionPlan *plan) {
   FusionReplays *replays = &decorator->replays;
   if (plan->replay->recording) decorator->replay->drop(decorator->replay_self, plan->replay->recording);
   plan->replay->recording = NULL;
@@ -121,27 +121,27 @@ static void drop_locked(FusionLayer *decorator, FusionPlan *plan) {
     if (replays->plans[i] == plan) replays->plans[i--] = replays->plans[--replays->count];
 }
 
-static void drop(FusionLayer *decorator, FusionPlan *plan) {
+static void drop(FusionDecorator *decorator, FusionPlan *plan) {
   pthread_mutex_lock(&decorator->replays.mutex);
   drop_locked(decorator, plan);
   pthread_mutex_unlock(&decorator->replays.mutex);
 }
 
-void burn__fusion_replay_free(FusionLayer *decorator, FusionPlan *plan) {
+void burn__fusion_replay_free(FusionDecorator *decorator, FusionPlan *plan) {
   if (!plan->replay) return;
   drop(decorator, plan);
   free_parts(decorator, plan->replay);
 }
 
 /* Not while another thread uses it. */
-static bool drop_if_idle(FusionLayer *decorator, FusionPlan *plan) {
+static bool drop_if_idle(FusionDecorator *decorator, FusionPlan *plan) {
   if (atomic_exchange(&plan->is_busy, 1u)) return false;
   drop_locked(decorator, plan);
   atomic_store(&plan->is_busy, 0u);
   return true;
 }
 
-bool burn__fusion_replay_drop_all(FusionLayer *decorator) {
+bool burn__fusion_replay_drop_all(FusionDecorator *decorator) {
   FusionReplays *replays = &decorator->replays;
   bool any = false;
   pthread_mutex_lock(&replays->mutex);
@@ -151,7 +151,7 @@ bool burn__fusion_replay_drop_all(FusionLayer *decorator) {
 }
 
 /* The one used longest ago goes, unless it is in use all the time, too. */
-static bool make_room(FusionLayer *decorator) {
+static bool make_room(FusionDecorator *decorator) {
   FusionReplays *replays = &decorator->replays;
   FusionPlan *oldest = NULL;
   if (replays->count < FUSION_RECORDINGS) return true;
@@ -161,7 +161,7 @@ static bool make_room(FusionLayer *decorator) {
 }
 
 /* False if there are enough. */
-static bool enlist(FusionLayer *decorator, FusionPlan *plan, BurnRecording *recording) {
+static bool enlist(FusionDecorator *decorator, FusionPlan *plan, BurnRecording *recording) {
   FusionReplays *replays = &decorator->replays;
   pthread_mutex_lock(&replays->mutex);
   const bool fits = make_room(decorator);
@@ -174,7 +174,7 @@ static bool enlist(FusionLayer *decorator, FusionPlan *plan, BurnRecording *reco
   return fits;
 }
 
-static bool is_full(FusionLayer *decorator) {
+static bool is_full(FusionDecorator *decorator) {
   FusionReplays *replays = &decorator->replays;
   pthread_mutex_lock(&replays->mutex);
   const bool full = !make_room(decorator);
@@ -184,7 +184,7 @@ static bool is_full(FusionLayer *decorator) {
 
 /* -- inputs ----------------------------------------------------------------------------------- */
 
-static BurnReplayPlace where(const FusionLayer *decorator, BurnPrimitive *x) {
+static BurnReplayPlace where(const FusionDecorator *decorator, BurnPrimitive *x) {
   BurnReplayPlace place = {.struct_size = (uint32_t)sizeof place};
   decorator->replay->where(decorator->replay_self, x, &place);
   return place;
@@ -277,7 +277,7 @@ static bool has_numbers(const FusionQueue *queue, const FusionPlan *plan, const 
 }
 
 static bool put_stand_ins(FusionQueue *queue, FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   const BurnReplayInterface *replay = decorator->replay;
   bool ok = true;
   for (uint32_t i = 0; i < r->input_count; i++) fusion_values(queue)[r->inputs[i].value].inner = NULL;
@@ -296,7 +296,7 @@ static bool put_stand_ins(FusionQueue *queue, FusionReplay *r) {
 
 /* Stand-ins for the inputs of a launch whose numbers may change. */
 static bool keep_inputs(FusionQueue *queue, const FusionPlan *plan, uint32_t number, BurnPrimitive **out) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   const FusionLaunch *launch = &fusion_launches(plan)[number];
   const uint32_t *slots = fusion_words(plan, launch->inputs);
   bool ok = true;
@@ -318,7 +318,7 @@ static bool keeps_results(const FusionQueue *queue, const FusionPlan *plan, cons
 }
 
 static bool try_launches(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   BurnPrimitive **stand_ins = r->stand_ins;
   bool ok = true;
   for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
@@ -368,7 +368,7 @@ static void copy_attrs(const FusionQueue *queue, FusionReplay *r) {
 
 /* False with the reason in the queue; then nothing has changed. */
 static bool record(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   if (!burn__fusion_begin(queue)) return false;
   const bool ok = put_stand_ins(queue, r) && try_launches(queue, plan, r) && hold_outputs(queue, r);
   put_back(queue);
@@ -428,7 +428,7 @@ static uint32_t find_changes(const FusionQueue *queue, const FusionReplay *r, ui
 }
 
 static bool patch_changed(FusionQueue *queue, const FusionPlan *plan, const FusionReplay *r, const uint8_t *changed) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   BurnPrimitive *const *stand_ins = r->stand_ins;
   bool ok = true;
   for (uint32_t i = 0; i < plan->launches.count && ok; i++) {
@@ -446,7 +446,7 @@ static bool patch_changed(FusionQueue *queue, const FusionPlan *plan, const Fusi
 
 /* False if the recording cannot do with these numbers: then it is of no use any more. */
 static bool patch(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   uint8_t *changed = (uint8_t *)decorator->host->allocate(queue->ops.count);
   bool ok = changed != NULL;
   queue->trial_reason[0] = '\0';
@@ -467,7 +467,7 @@ static bool patch(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r) {
 
 /* False if a result of the last run is still held: it keeps its memory, and gets copies from now on. */
 static bool results_are_free(FusionQueue *queue, const FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   bool all = true;
   for (uint32_t i = 0; i < r->output_count; i++) {
     Output *output = &r->outputs[i];
@@ -484,7 +484,7 @@ static bool results_are_free(FusionQueue *queue, const FusionReplay *r) {
 }
 
 static bool fill_slots(FusionQueue *queue, const FusionReplay *r) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   bool ok = true;
   for (uint32_t i = 0; i < r->input_count && ok; i++)
     if (r->inputs[i].slot != BURN_REPLAY_NONE)
@@ -508,7 +508,7 @@ static void release_inputs(FusionQueue *queue, const FusionReplay *r) {
 
 /* False if nothing has run, with the reason in the queue where the recording is of no use any more. */
 static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   if (!results_are_free(queue, r)) {
     if (r->is_blocked) /* the holder keeps the memory, the next recording gets other */
       (void)snprintf(queue->trial_reason, sizeof queue->trial_reason, "a result of the last run is still held");
@@ -530,7 +530,7 @@ static bool run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
 
 /* The recording goes; after too many in a short time there will be no other. */
 static void miss(FusionQueue *queue, FusionPlan *plan, const char *why) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   FusionReplay *r = plan->replay;
   drop(decorator, plan);
   r->seen = 0;
@@ -564,7 +564,7 @@ static bool is_due(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
 }
 
 static bool first_run(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   if (!is_due(queue, plan, r)) return false;
   if (!record(queue, plan, r)) {
     miss(queue, plan, queue->trial_reason);

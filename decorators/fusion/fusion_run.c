@@ -52,7 +52,7 @@ static void set_failure(FusionQueue *queue, const uint32_t *slots, uint32_t coun
 }
 
 /* Remembers a failure for the next sync, unless there is one. */
-static void report(FusionLayer *decorator, FusionFailure *failure) {
+static void report(FusionDecorator *decorator, FusionFailure *failure) {
   FusionFailure *none = NULL;
   (void)burn__fusion_failure_retain(failure);
   if (!atomic_compare_exchange_strong(&decorator->unreported, &none, failure))
@@ -108,7 +108,7 @@ static void take_outputs(FusionQueue *queue, const FusionOp *op, BurnPrimitive *
 }
 
 static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimitive **inputs, uint64_t donate) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   const BurnOpCall call = call_of(queue, op, inputs, outputs, descs, donate);
@@ -137,7 +137,7 @@ static bool may_try_again(const FusionQueue *queue, BurnStatus status) {
 }
 
 static void run_op(FusionQueue *queue, const FusionOp *op, uint64_t last_use) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   const uint32_t *slots = fusion_inputs(queue, op);
   BurnPrimitive *few[INLINE_INPUTS], **inputs = few;
   FusionFailure *failure = failure_among(queue, slots, op->input_count);
@@ -178,7 +178,7 @@ static void run_ops(FusionQueue *queue, const FusionPlan *plan, const FusionLaun
 /* Results of a launch that succeeded: each has to be there. What a launch was given is gone, so it is not tried again
  * another way; in a trial, whose reason this becomes, all is thrown away anyhow. */
 static void take_result(FusionQueue *queue, uint32_t slot, BurnPrimitive *given) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   FusionValue *value = &fusion_values(queue)[slot];
   const FusionOp *op = &fusion_ops(queue)[value->producer];
   const BurnStatus status = burn_common_check_given(
@@ -190,7 +190,7 @@ static void take_result(FusionQueue *queue, uint32_t slot, BurnPrimitive *given)
 
 /* False if the kernel did not run; then nothing has changed. */
 static bool run_kernel(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   const uint32_t *slots = fusion_words(plan, launch->inputs), *ops = fusion_words(plan, launch->ops);
   const uint32_t *results = fusion_words(plan, launch->outputs);
   BurnPrimitive *inputs[64], *outputs[64] = {NULL};
@@ -224,7 +224,7 @@ typedef struct Joined {
 
 /* False if the calls were not made; then nothing has changed. */
 static bool run_joined(FusionQueue *queue, const FusionPlan *plan, const FusionLaunch *launch) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   const uint32_t *ops = fusion_words(plan, launch->ops);
   const uint64_t bytes = launch->op_count * (sizeof(Joined) + sizeof(BurnOpCall *));
   Joined *joined = (Joined *)decorator->host->allocate(bytes);
@@ -258,7 +258,7 @@ void burn__fusion_run_launch(FusionQueue *queue, const FusionPlan *plan, const F
 }
 
 void burn__fusion_release_dead(FusionQueue *queue, const uint32_t *slots, uint32_t count) {
-  const FusionLayer *decorator = queue->decorator;
+  const FusionDecorator *decorator = queue->decorator;
   for (uint32_t i = 0; i < count; i++) {
     FusionValue *value = &fusion_values(queue)[slots[i]];
     if (!value->dead || !value->inner) continue;
@@ -312,7 +312,7 @@ static void run_unplanned(FusionQueue *queue) {
 
 /* Results to their tensors, which are from now on like any other. */
 static void settle_values(FusionQueue *queue) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   for (uint32_t i = 0; i < queue->values.count; i++) {
     FusionValue *value = &fusion_values(queue)[i];
     if (value->producer != FUSION_NONE) {
@@ -325,7 +325,7 @@ static void settle_values(FusionQueue *queue) {
 }
 
 void burn__fusion_flush_locked(FusionQueue *queue) {
-  FusionLayer *decorator = queue->decorator;
+  FusionDecorator *decorator = queue->decorator;
   if (queue->ops.count == 0) return;
   load_values(queue);
   FusionPlan *plan = mark_dead(queue) ? burn__fusion_cache_get(decorator, queue) : NULL;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDesc *desc) {
+FusionTensor *burn__fusion_tensor_new(FusionDecorator *decorator, const BurnTensorDesc *desc) {
   FusionTensor *x = (FusionTensor *)decorator->host->allocate(sizeof *x);
   if (!x) return NULL;
   x->desc = *desc;
@@ -24,7 +24,7 @@ FusionTensor *burn__fusion_tensor_new(FusionLayer *decorator, const BurnTensorDe
 
 /* -- failures --------------------------------------------------------------------------------- */
 
-FusionFailure *burn__fusion_failure_new(FusionLayer *decorator, BurnStatus status, uint32_t op) {
+FusionFailure *burn__fusion_failure_new(FusionDecorator *decorator, BurnStatus status, uint32_t op) {
   FusionFailure *failure = (FusionFailure *)decorator->host->allocate(sizeof *failure);
   if (!failure) return burn__fusion_failure_retain(&decorator->out_of_memory);
   const char *name = burn__fusion_op_name(decorator, op);
@@ -44,17 +44,17 @@ FusionFailure *burn__fusion_failure_retain(FusionFailure *failure) {
   return failure;
 }
 
-void burn__fusion_failure_release(const FusionLayer *decorator, FusionFailure *failure) {
+void burn__fusion_failure_release(const FusionDecorator *decorator, FusionFailure *failure) {
   if (!failure || atomic_fetch_sub_explicit(&failure->references, 1u, memory_order_acq_rel) != 1u) return;
   if (failure->bytes) decorator->host->free(failure, failure->bytes);
 }
 
-BurnStatus burn__fusion_failure_status(const FusionLayer *decorator, const FusionFailure *failure) {
+BurnStatus burn__fusion_failure_status(const FusionDecorator *decorator, const FusionFailure *failure) {
   if (!failure) return BURN_OK;
   return (decorator->host->fail)(failure->code, NULL, 0, failure->message);
 }
 
-BurnStatus burn__fusion_check_owner(const FusionLayer *decorator, const BurnPrimitive *x, const char *what) {
+BurnStatus burn__fusion_check_owner(const FusionDecorator *decorator, const BurnPrimitive *x, const char *what) {
   if (x->owner == decorator->owner) return BURN_OK;
   return FUSION_FAIL(decorator, BAD_OWNER,
                      "%s: the tensor belongs to instance %u, this fusion decorator is instance %u", what, x->owner,
@@ -74,7 +74,7 @@ static void name_use(FusionQueue *queue, const FusionTensor *x, const char *how)
   burn__fusion_region_split(queue, why);
 }
 
-BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x, const char *how) {
+BurnStatus burn__fusion_settle(FusionDecorator *decorator, FusionTensor *x, const char *how) {
   FusionQueue *queue = atomic_load_explicit(&x->queue, memory_order_acquire);
   if (queue) {
     pthread_mutex_lock(&queue->mutex);
@@ -89,7 +89,7 @@ BurnStatus burn__fusion_settle(FusionLayer *decorator, FusionTensor *x, const ch
 /* -- the table's functions -------------------------------------------------------------------- */
 
 /* A tensor around `inner`, whose reference it takes over, also when it fails: then inner is released. */
-static BurnStatus wrap(FusionLayer *decorator, BurnPrimitive *inner, BurnPrimitive **out) {
+static BurnStatus wrap(FusionDecorator *decorator, BurnPrimitive *inner, BurnPrimitive **out) {
   const BurnTensorDesc desc = burn_primitive_desc(inner);
   FusionTensor *x = burn__fusion_tensor_new(decorator, &desc);
   if (!x) {
@@ -103,7 +103,7 @@ static BurnStatus wrap(FusionLayer *decorator, BurnPrimitive *inner, BurnPrimiti
 
 BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *desc, const void *data,
                                              BurnPrimitive **out) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   BurnPrimitive *inner = NULL;
   BurnStatus status = decorator->next->create(decorator->next->self, desc, data, &inner);
   if (status == BURN_OK) status = burn_common_check_given(decorator->host, decorator->next, "create", desc, &inner);
@@ -111,7 +111,7 @@ BurnStatus BURN_API_CALL burn__fusion_create(void *self, const BurnTensorDesc *d
 }
 
 BurnStatus BURN_API_CALL burn__fusion_read(void *self, BurnPrimitive *x, void *data, uint64_t bytes) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   BurnStatus status = burn__fusion_check_owner(decorator, x, "read");
   if (status == BURN_OK) status = burn__fusion_settle(decorator, fusion_tensor(x), "a read");
   return status == BURN_OK ? decorator->next->read(decorator->next->self, fusion_tensor(x)->inner, data, bytes)
@@ -125,7 +125,7 @@ void BURN_API_CALL burn__fusion_retain(void *self, BurnPrimitive *x) {
 
 /* A queue that knows the tensor holds a reference, so the last one to go finds it settled. */
 void BURN_API_CALL burn__fusion_release(void *self, BurnPrimitive *x) {
-  const FusionLayer *decorator = self;
+  const FusionDecorator *decorator = self;
   if (!x) return;
   FusionTensor *tensor = fusion_tensor(x);
   if (atomic_fetch_sub_explicit(&tensor->references, 1u, memory_order_acq_rel) != 1u) return;
@@ -141,7 +141,7 @@ BurnPrimitive *BURN_API_CALL burn__fusion_unwrap(void *self, BurnPrimitive *x) {
 }
 
 BurnStatus BURN_API_CALL burn__fusion_adopt(void *self, BurnPrimitive *inner, BurnPrimitive **out) {
-  FusionLayer *decorator = self;
+  FusionDecorator *decorator = self;
   decorator->next->retain(decorator->next->self, inner);
   return wrap(decorator, inner, out);
 }
