@@ -2,8 +2,8 @@
  *
  * BURN_VARIANT 0: lines lie along the last axis, a warp each; 1: the same, a block each; a thread takes one vector of 16
  * bytes after another. 2: lines lie side by side; a block has `lanes` vectors of them, and 256 / lanes rows of threads.
- * 5: the same for up to 1,024 f32, in ndarray's order: stretches of 64 in f32, by fours, and their sums in f64.
  * 3 and 4: for processors, a thread does what the warp or the block of 0 and 1 does, in that order.
+ * 5: as 2, for sums of up to 1,024 f32, in ndarray's order: stretches of 64 in f32, by fours, and their sums in f64.
  * With `parts` above 1 a line is cut, and the results are joined by a second pass. */
 enum { W = 16 / sizeof(IN0), ROUNDS = 4 /* vectors that a thread reads at once */ };
 

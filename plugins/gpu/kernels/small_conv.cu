@@ -7,7 +7,7 @@
  * warps of a block have the same places; 15, in 2, a block has two halves of 8 warps, each with CHANNELS of its own.
  *
  * In 0 and 1 a thread makes ROWS results, one below the other, of CHANNELS channels; a warp's lie beside each other, so
- * that it reads and writes whole lines. A block brings its weights once and takes several turns. A transposed convolution
+ * that it reads and writes whole lines. On Vulkan a block takes several turns with its weights. A transposed convolution
  * of stride s is s x s convolutions of stride 1, each of the pixels that lie at the same place of a step, with every s-th
  * tap, the last first. In 2 a warp has a channel of the pixels and CHANNELS of the windows, and all taps of both; a
  * thread goes down ROWS places and keeps what it has read. */
