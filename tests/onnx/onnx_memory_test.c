@@ -31,40 +31,49 @@ static void fail_at(long long number) {
   atomic_store(&counting, number > 0);
 }
 
+/* What is done with a model. */
+typedef struct Verb {
+  void *(*run)(const struct Verb *verb, BurnStatus *status);
+  void (*end)(void *result); /* NULL is allowed */
+  const char *path;
+  bool json;
+  const char *whole;  /* the text that run gives without a failure; NULL: it gives no text */
+  BurnDevice *device; /* to load on; NULL: none */
+} Verb;
+
+/* Does it until all allocations have failed, each in its turn. */
+static void fail_each(const Verb *verb) {
+  const long long kept = verb->device ? 64 : 0; /* blocks, by the device for later */
+  bool disturbed = true;
+  for (long long number = 1; disturbed; number++) {
+    const long long held = atomic_load(&blocks_held);
+    BurnStatus status = BURN_OK;
+    fail_at(number);
+    void *result = verb->run(verb, &status);
+    disturbed = atomic_load(&failed) > 0;
+    fail_at(0);
+    if (verb->whole && result && strcmp(result, verb->whole) != 0)
+      fail_msg("%s, with allocation %lld failing:\n%s", verb->path, number, (const char *)result);
+    if (!result != (status != BURN_OK))
+      fail_msg("%s: allocation %lld: %s", verb->path, number, burn_status_message(status));
+    verb->end(result);
+    if (atomic_load(&blocks_held) > held + kept) fail_msg("%s: allocation %lld failing leaks", verb->path, number);
+  }
+}
+
+static void *run_info(const Verb *verb, BurnStatus *status) { return burn_onnx_info(verb->path, verb->json, status); }
 static void describe(const char *path, bool json) {
   BurnStatus status = BURN_OK;
   char *whole = burn_onnx_info(path, json, &status);
   if (!whole) fail_msg("%s: %s", path, burn_status_message(status));
-  bool disturbed = true;
-  for (long long number = 1; disturbed; number++) {
-    const long long held = atomic_load(&blocks_held);
-    status = BURN_OK;
-    fail_at(number);
-    char *text = burn_onnx_info(path, json, &status);
-    disturbed = atomic_load(&failed) > 0;
-    fail_at(0);
-    if (text && strcmp(text, whole) != 0) fail_msg("%s, with allocation %lld failing:\n%s", path, number, text);
-    if (!text != (status != BURN_OK)) fail_msg("%s: allocation %lld: %s", path, number, burn_status_message(status));
-    free(text);
-    if (atomic_load(&blocks_held) > held) fail_msg("%s: allocation %lld failing leaks", path, number);
-  }
+  fail_each(&(Verb){.run = run_info, .end = free, .path = path, .json = json, .whole = whole});
   free(whole);
 }
 
+static void *run_load(const Verb *verb, BurnStatus *status) { return burn_onnx_load(verb->path, verb->device, status); }
+static void end_load(void *graph) { burn_graph_release(graph); }
 static void load(const char *path, BurnDevice *device) {
-  BurnStatus status = BURN_OK;
-  bool disturbed = true;
-  for (long long number = 1; disturbed; number++) {
-    const long long held = atomic_load(&blocks_held);
-    status = BURN_OK;
-    fail_at(number);
-    BurnGraph *graph = burn_onnx_load(path, device, &status);
-    disturbed = atomic_load(&failed) > 0;
-    fail_at(0);
-    if (!graph != (status != BURN_OK)) fail_msg("%s: allocation %lld: %s", path, number, burn_status_message(status));
-    burn_graph_release(graph);
-    if (atomic_load(&blocks_held) > held + 64) fail_msg("%s: allocation %lld failing leaks", path, number);
-  }
+  fail_each(&(Verb){.run = run_load, .end = end_load, .path = path, .device = device});
 }
 
 static void each_model(void (*look)(const char *path)) {
