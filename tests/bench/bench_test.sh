@@ -118,11 +118,12 @@ test_peer() {
 # Three peers, each a column; PyTorch compiled has figures of its own in JSON and in the file.
 test_ways() {
   peers="--peer torch,torch.compile,torch.cudagraph --python sh --script $here/peer_fake.sh"
-  fails 0 --stacks ndarray $peers $quick --only '^(add 1K|tanh 16M)$' --json
+  fails 0 --stacks ndarray $peers $quick --only '^(add 1K|tanh 16M|where 16M)$' --json
   expect '"peer":"fake 1.0 threads' "$work/said"
   expect '"torch_compile":{"seconds":2,' "$work/said"
   expect '"torch_cudagraph_bytes_peak":3e+06,"ratio_cudagraph":' "$work/said"
   expect '"torch_cudagraph_lacks":"it is no cudagraph peer for that"' "$work/said"
+  expect '"torch_lacks":"\u001b[31mnot\u0009here"' "$work/said" # control characters are escaped, as JSON wants them
   fails 0 --stacks ndarray $peers $quick --only '^(add 1K|tanh 16M)$' --csv "$work/ways.csv" --busy
   expect 'compiled' "$work/said"
   expect '    CUDA graph: it is no cudagraph peer for that' "$work/said"

@@ -38,7 +38,7 @@ static void json_text(const char *text) {
   putchar('"');
   for (; *text; text++) {
     if (*text == '"' || *text == '\\') putchar('\\');
-    if ((unsigned char)*text >= ' ') putchar(*text);
+    printf((unsigned char)*text >= ' ' ? "%c" : "\\u%04x", (unsigned char)*text);
   }
   putchar('"');
 }
