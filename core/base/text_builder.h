@@ -30,8 +30,7 @@ void burn__text_number(BurnTextBuilder *builder, double value);
 char *burn__text_finish(BurnTextBuilder *builder);
 void burn__text_release(BurnTextBuilder *builder);
 
-/* Bytes of the valid UTF-8 sequence at `at`, in a text that ends with 0; 0 if there is none. (Unicode 15, table 3-7: no
- * overlong forms, no surrogates, nothing above U+10FFFF.) */
+/* Bytes of the character at `at`, in a text that ends with 0; 0 if it is none, as burn_text_utf8_bytes has it. */
 size_t burn__utf8_bytes(const unsigned char *at);
 
 #endif

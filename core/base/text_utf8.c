@@ -20,8 +20,14 @@ size_t burn__utf8_bytes(const unsigned char *at) {
   return bytes;
 }
 
-/* The same, but control characters other than tab and line feed are none; U+0080 to U+009F are some, which terminals
- * obey as they do ESC. */
+size_t burn_text_utf8_bytes(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  for (size_t bytes; (bytes = burn__utf8_bytes(at)) > 0;) at += bytes;
+  return (size_t)((const char *)at - text);
+}
+
+/* As burn__utf8_bytes, but control characters other than tab and line feed are none; U+0080 to U+009F are some, which
+ * terminals obey as they do ESC. */
 static size_t sequence(const unsigned char *at) {
   const bool is_control = at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
   return is_control && at[0] != '\t' && at[0] != '\n' ? 0 : burn__utf8_bytes(at);

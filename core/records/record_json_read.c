@@ -5,7 +5,8 @@
  * and the number of all other values, are bounded as in MessagePack; nothing is reserved that the file does not pay
  * for. Failures name the byte. */
 #include "record_internal.h"
-#include "text_builder.h"
+
+#include <burn/text.h>
 
 #include <locale.h>
 #include <math.h>
@@ -97,15 +98,6 @@ static bool read_escape(Reader *reader, char *out, size_t *length) {
   return true;
 }
 
-static bool is_utf8(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  for (size_t bytes; *at; at += bytes) {
-    bytes = burn__utf8_bytes(at);
-    if (bytes == 0) return false;
-  }
-  return true;
-}
-
 /* The text whose first quote has been read, into `out`, which has room for all until the last. */
 static BurnStatus fill_text(Reader *reader, size_t end, char *out) {
   size_t length = 0;
@@ -139,7 +131,7 @@ static BurnStatus read_text(Reader *reader, char **out) {
   char *text = malloc(end - reader->offset + 1);
   if (!text) return no_memory();
   BurnStatus status = fill_text(reader, end, text);
-  if (status == BURN_OK && !is_utf8(text)) status = corrupt(start, "a text that is no UTF-8");
+  if (status == BURN_OK && text[burn_text_utf8_bytes(text)] != 0) status = corrupt(start, "a text that is no UTF-8");
   if (status != BURN_OK) {
     free(text);
     return status;

@@ -3,6 +3,8 @@
 
 #include "onnx_narrow.h"
 
+#include <burn/text.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,24 +75,13 @@ int onnx_by_bytes(const void *a, const void *b) { return strcmp(*(const char *co
 
 /* -- from outside ------------------------------------------------------------------------------ */
 
-/* Where the bytes, with a zero after them, are no UTF-8; their number if they are. */
-static size_t valid_bytes(const char *text, size_t count) {
-  size_t at = 0;
-  while (at < count) {
-    const size_t bytes = burn__utf8_bytes((const unsigned char *)text + at);
-    if (bytes == 0) return at;
-    at += bytes;
-  }
-  return count;
-}
-
 BurnStatus onnx_check_string(const char *what, size_t i, const char *text, size_t count) {
   const char *zero = memchr(text, 0, count);
   if (zero) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: string %zu has a zero byte at byte %zu", what, i,
                             (size_t)(zero - text));
   }
-  const size_t valid = valid_bytes(text, count);
+  const size_t valid = burn_text_utf8_bytes(text);
   if (valid == count) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: string %zu is no UTF-8 at byte %zu", what, i, valid);
 }

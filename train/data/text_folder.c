@@ -4,6 +4,7 @@
 #include "rows.h"
 
 #include <burn/file.h>
+#include <burn/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,33 +12,16 @@
 
 enum { TEXT_LIMIT = 1 << 26, MARK_BYTES = 3 };
 
-/* True if the bytes are UTF-8: no byte out of place, no number written longer than it need be, no surrogate. */
-static bool is_utf8(const uint8_t *bytes, size_t count) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-  for (size_t i = 0; i < count;) {
-    const uint8_t first = bytes[i++];
-    const size_t more = first < 0x80 ? 0 : (first & 0xe0) == 0xc0 ? 1 : (first & 0xf0) == 0xe0 ? 2 : 3;
-    if ((more == 3 && (first & 0xf8) != 0xf0) || more > count - i) return false;
-    uint32_t number = more == 0 ? first : first & (0x3fu >> more);
-    for (size_t j = 0; j < more; j++, i++) {
-      if ((bytes[i] & 0xc0) != 0x80) return false;
-      number = number << 6 | (bytes[i] & 0x3f);
-    }
-    if (number < least[more] || number > 0x10ffff || (number >= 0xd800 && number < 0xe000)) return false;
-  }
-  return true;
-}
-
-/* The text as the item after the last, or why it is none. */
-static BurnStatus text_put(const uint8_t *text, size_t count, int64_t label, const BurnTextConfig *config,
+/* The text, with a zero after it, as the item after the last, or why it is none. */
+static BurnStatus text_put(const char *text, size_t count, int64_t label, const BurnTextConfig *config,
                            BurnRows *rows) {
-  if (memchr(text, '\0', count) != NULL || !is_utf8(text, count))
+  if (burn_text_utf8_bytes(text) != count) /* a zero within ends it */
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "no text in UTF-8");
   if (count > config->bytes && !config->cut_texts)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%zu bytes, at most %zu expected", count, config->bytes);
   const BurnStatus status = burn__rows_reserve(rows);
   if (status != BURN_OK) return status;
-  burn__text_put((const char *)text, count, config->bytes, burn__rows_next(rows, 0));
+  burn__text_put(text, count, config->bytes, burn__rows_next(rows, 0));
   const int64_t length = (int64_t)strnlen((const char *)burn__rows_next(rows, 0), config->bytes);
   memcpy(burn__rows_next(rows, 1), &length, sizeof length);
   memcpy(burn__rows_next(rows, 2), &label, sizeof label);
@@ -51,7 +35,7 @@ static BurnStatus file_put(const char *path, int64_t label, const BurnTextConfig
   BurnStatus status = burn_file_read(path, TEXT_LIMIT, &bytes, &count);
   if (status == BURN_OK) {
     const size_t mark = count >= MARK_BYTES && memcmp(bytes, "\xef\xbb\xbf", MARK_BYTES) == 0 ? MARK_BYTES : 0;
-    status = text_put(bytes + mark, count - mark, label, config, rows);
+    status = text_put((const char *)bytes + mark, count - mark, label, config, rows);
   }
   free(bytes);
   return burn_status_annotate(status, "text_folder: %s", path);

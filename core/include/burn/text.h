@@ -14,6 +14,10 @@ enum { BURN_NUMBER_BYTES = 48 };
  * and "-inf" for what is no number. Returns `text`. */
 BURN_API const char *burn_number_text(double value, int digits, char text[BURN_NUMBER_BYTES]);
 
+/* Bytes of the text before the first that is no part of a character of UTF-8: all of them where the text is valid.
+ * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.) */
+BURN_API size_t burn_text_utf8_bytes(const char *text);
+
 /* True if the text is valid UTF-8 without control characters other than tab and line feed. */
 BURN_API bool burn_text_is_clean(const char *text);
 

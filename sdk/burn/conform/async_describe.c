@@ -1,6 +1,8 @@
 /* async_describe.c - cases of the check "async" about the table of "burn.device" and what the device says of itself. */
 #include "async.h"
 
+#include <burn/text.h>
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,31 +23,13 @@ const char *async_table_is_complete(AsyncSubject *s) {
   return NULL;
 }
 
-/* Bytes of the UTF-8 character there; 0 if it is none, an overlong form or a surrogate. */
-static uint32_t utf8_character(const unsigned char *at) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-  if (*at < 0x80) return 1;
-  if (*at < 0xC2 || *at > 0xF4) return 0;
-  const uint32_t more = *at < 0xE0 ? 1 : *at < 0xF0 ? 2 : 3;
-  uint32_t code = *at & (0x3Fu >> more);
-  for (uint32_t i = 1; i <= more; i++) {
-    if ((at[i] & 0xC0) != 0x80) return 0; /* the terminating zero as well */
-    code = code << 6 | (at[i] & 0x3Fu);
-  }
-  return code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? 0 : more + 1;
-}
-
 static const char *text_is_good(const char *text, size_t bytes, const char *name) {
   if (!memchr(text, '\0', bytes))
     return async_fault("describe: %s has no terminating zero within its %zu bytes: '%.*s..'", name, bytes, 20, text);
-  const unsigned char *at = (const unsigned char *)text;
-  while (*at) {
-    const uint32_t length = utf8_character(at);
-    if (length == 0)
-      return async_fault("describe: %s is no UTF-8: its byte %zu is 0x%02x", name, (size_t)((const char *)at - text),
-                         (unsigned)*at);
-    at += length;
-  }
+  const size_t valid = burn_text_utf8_bytes(text);
+  if (text[valid])
+    return async_fault("describe: %s is no UTF-8: its byte %zu is 0x%02x", name, valid,
+                       (unsigned)(unsigned char)text[valid]);
   return NULL;
 }
 

@@ -35,6 +35,27 @@ static void test_texts_become_utf8(void **state) {
   }
 }
 
+/* The bounds of Unicode 15, table 3-7. */
+static void test_utf8_ends_at_the_first_byte_that_is_none(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t valid;
+  } rows[] = {{"", 0},
+              {"a\x1b\xc3\xa9", 4}, /* control characters are characters */
+              {"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 22},
+              {"a\x80", 1},
+              {"ab\xc1\xbf", 2},
+              {"ab\xe0\x9f\xbf", 2},
+              {"ab\xed\xa0\x80", 2},
+              {"ab\xf0\x8f\xbf\xbf", 2},
+              {"ab\xf4\x90\x80\x80", 2},
+              {"\xe2\x82", 0},
+              {"\xe2\x82\xac\xf0\x9f\x94", 3}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    assert_int_equal(burn_text_utf8_bytes(rows[i].text), rows[i].valid);
+}
+
 static void test_shapes_have_one_spelling(void **state) {
   (void)state;
   const int64_t most = INT64_MIN;
@@ -48,6 +69,7 @@ static void test_shapes_have_one_spelling(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes_have_one_spelling),
-                                     cmocka_unit_test(test_texts_become_utf8)};
+                                     cmocka_unit_test(test_texts_become_utf8),
+                                     cmocka_unit_test(test_utf8_ends_at_the_first_byte_that_is_none)};
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
