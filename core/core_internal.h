@@ -275,7 +275,6 @@ typedef enum BurnPresence { BURN__ABSENT, BURN__FORBIDDEN, BURN__PRESENT } BurnP
 BurnPresence burn__file_presence(const char *path);
 /* A path from the root on; malloc'd, NULL when out of memory. */
 char *burn__absolute_path(const char *path);
-bool burn__process_is_privileged(void);
 /* Folder that has burn/plugins, beside the library or program that holds this code, as it was when that was loaded;
  * without a trailing slash; malloc'd, NULL if unknown. */
 char *burn__own_folder(void);

@@ -6,6 +6,7 @@
 #include "backtrace.h"
 #include "core_internal.h"
 #include "platform.h"
+#include "privileged.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

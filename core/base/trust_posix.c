@@ -1,5 +1,4 @@
-/* trust_posix.c - whom the process trusts: its environment unless it is privileged, files that only root and its user
- * can change.
+/* trust_posix.c - whom the process trusts: files that only root and its user can change.
  *
  * A file is what is found at the end of a walk from the root on: each folder is opened below the one before, without
  * following symbolic links (they are resolved first), and looked at by its descriptor. A folder that nobody else may
@@ -18,21 +17,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/auxv.h>
-#endif
 
 /* A folder that is only gone through. Where the system cannot open it for that alone, it must be readable, too. */
 #if !defined(O_PATH) && defined(O_SEARCH)
 #define O_PATH O_SEARCH
 #elif !defined(O_PATH)
 #define O_PATH O_RDONLY
-#endif
-
-#if defined(__linux__)
-bool burn__process_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
-#else
-bool burn__process_is_privileged(void) { return issetugid() != 0; }
 #endif
 
 /* Is the group the user's alone, as where every user has one of the same name or number? A umask of 002 lets it write.

@@ -15,9 +15,6 @@
 
 #include <aclapi.h> /* needs windows.h */
 
-/* Windows has no programs that run with more rights than their caller and take the caller's environment. */
-bool burn__process_is_privileged(void) { return false; }
-
 BurnPresence burn__file_presence(const char *path) {
   if (_access(path, 4) == 0) return BURN__PRESENT;
   if (errno == EACCES) return BURN__FORBIDDEN;

@@ -5,6 +5,7 @@
  * child that costs the plugin its place, and nobody else anything. */
 #include "platform.h"
 #include "plugin_internal.h"
+#include "privileged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum { LIMIT_MILLISECONDS = 5000, LIMIT_SECONDS_MAX = 3600 };
 
 /* BURN_PROBE_SECONDS, as "5" or "0.5" in any locale. */
 static int64_t limit_milliseconds(void) {
-  const char *text = burn__process_is_privileged() ? NULL : getenv("BURN_PROBE_SECONDS");
+  const char *text = burn__trusted_variable("BURN_PROBE_SECONDS");
   if (!text || !*text) return LIMIT_MILLISECONDS;
   char *end;
   const long seconds = strtol(text, &end, 10);
@@ -31,7 +32,7 @@ static int64_t limit_milliseconds(void) {
 }
 
 static bool wants_child(void) {
-  const char *text = burn__process_is_privileged() ? NULL : getenv("BURN_PROBE");
+  const char *text = burn__trusted_variable("BURN_PROBE");
   if (!text || !*text || strcmp(text, "child") == 0) return true;
   if (strcmp(text, "in-process") == 0) return false;
   burn__log(BURN_LOG_WARN, "plugins", "BURN_PROBE='%s' is neither child nor in-process; child is taken", text);

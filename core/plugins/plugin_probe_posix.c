@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, pipe2 */
 #include "platform.h"
 #include "plugin_internal.h"
+#include "privileged.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,8 +326,7 @@ void burn__process_limits(char text[BURN__LIMITS_BYTES]) {
 
 /* The folders of the user's file, of which only the last two may be missing. */
 char *burn__verdicts_path(void) {
-  if (burn__process_is_privileged()) return NULL;
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *cache = burn__trusted_variable("XDG_CACHE_HOME"), *home = burn__trusted_variable("HOME");
   const bool is_named = cache && cache[0] == '/';
   if (!is_named && (!home || home[0] != '/')) return NULL;
   char *base = is_named ? burn__text_copy(cache) : burn__text_format("%s/.cache", home);

@@ -7,6 +7,7 @@
  * by name. */
 #include "platform.h"
 #include "plugin_internal.h"
+#include "privileged.h"
 
 #include <stdio.h>
 #include <stdlib.h>

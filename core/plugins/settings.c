@@ -3,6 +3,7 @@
  * downloaded folder must neither run its code nor write what it says. */
 #include "platform.h"
 #include "plugin_internal.h"
+#include "privileged.h"
 
 #include <burn/file.h>
 #include <burn/guess.h>

@@ -2,6 +2,7 @@
  * and every device knows its live ones. Also the program's frames in messages of failures (BURN_BACKTRACE). */
 #include "guard.h"
 #include "backtrace.h"
+#include "privileged.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
  *   late_program LIBRARY repeat         computes, closes the device and the library, and again
  *   late_program LIBRARY settings       opens the default device, as the environment and the settings say
  *   late_program LIBRARY open STACK     opens that, or does not
+ *   late_program LIBRARY folder         asks libburn_datasets, which LIBRARY is then, for a folder; 1 if there is one
  *
  * Exits with 0 if 3x3 ones times 3x3 ones sum to 27 each time, or after that. */
 #define _XOPEN_SOURCE 700
@@ -69,8 +70,19 @@ static int open_only(const char *library, const char *stack) {
   return 0;
 }
 
+/* Whether the environment gives a folder for data sets; 2 where there is no such function. */
+static int has_folder(const char *path) {
+  void *library = dlopen(path, RTLD_NOW), *symbol = library ? dlsym(library, "burn_datasets_folder") : NULL;
+  BurnStatus (*folder_of)(const char *, char *, size_t) = NULL;
+  char folder[256];
+  if (!symbol) return 2;
+  memcpy((void *)&folder_of, &symbol, sizeof folder_of);
+  return folder_of("mnist", folder, sizeof folder) == BURN_OK;
+}
+
 int main(int argc, char **argv) {
   if (argc == 4 && strcmp(argv[2], "open") == 0) return open_only(argv[1], argv[3]);
+  if (argc == 3 && strcmp(argv[2], "folder") == 0) return has_folder(argv[1]);
   const bool repeat = argc == 3 && strcmp(argv[2], "repeat") == 0, settings = argc == 3 && !repeat;
   if (argc != 3 && argc != 4) return 2;
   for (int i = 0; i < (repeat ? 3 : 1); i++) {

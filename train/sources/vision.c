@@ -1,5 +1,6 @@
 /* vision.c - MNIST, Fashion-MNIST and CIFAR: what their files are called, where they are, their checksums. */
 #include "dataset_private.h"
+#include "privileged.h"
 
 #include <burn/datasets.h>
 
@@ -49,11 +50,13 @@ static const VisionSet cifar_sets[] = {
     CIFAR_SET("cifar-100", "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8")};
 
 BurnStatus burn_datasets_folder(const char *name, char *path, size_t bytes) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *cache = burn__trusted_variable("XDG_CACHE_HOME"), *home = burn__trusted_variable("HOME");
   const bool has_cache = cache != NULL && cache[0] == '/', has_home = home != NULL && home[0] == '/';
   if (!has_cache && !has_home)
-    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION,
-                            "datasets: neither XDG_CACHE_HOME nor HOME is set; name a folder for %s", name);
+    return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "datasets: %s; name a folder for %s",
+                            burn__process_is_privileged() ? "a privileged program reads neither XDG_CACHE_HOME nor HOME"
+                                                          : "neither XDG_CACHE_HOME nor HOME is set",
+                            name);
   const int length =
       snprintf(path, bytes, "%s%s/burn/datasets/%s", has_cache ? cache : home, has_cache ? "" : "/.cache", name);
   if (length >= 0 && (size_t)length < bytes) return BURN_OK;

@@ -295,6 +295,8 @@ static void test_plugins_are_those_beside_the_library_as_it_was_loaded(void **st
   rmdir(folder);
 }
 
+#define LIBBURN BURN_BUILD_DIR "/lib/libburn.so.0"
+
 /* late_program with the rights of root for whoever calls it, in a folder of its own; false where no file gives rights. */
 static bool make_privileged(char folder[64], char path[128]) {
   struct statvfs mounted;
@@ -311,12 +313,12 @@ static bool make_privileged(char folder[64], char path[128]) {
 
 /* Runs it as nobody, with a variable of that caller's; its exit status, or minus the signal that ended it. */
 static int run_privileged(const char *folder, const char *path, const char *variable, const char *value,
-                          const char *mode, const char *argument) {
+                          const char *library, const char *mode, const char *argument) {
   const pid_t child = fork();
   if (child == 0) {
     setenv(variable, value, 1);
     if (chdir(folder) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
-    execl(path, "privileged", BURN_BUILD_DIR "/lib/libburn.so.0", mode, argument, (char *)NULL);
+    execl(path, "privileged", library, mode, argument, (char *)NULL);
     _exit(4);
   }
   int status = 0;
@@ -331,7 +333,7 @@ static void test_a_privileged_program_reads_no_burn_json_here(void **state) {
   char folder[64], path[128];
   if (!make_privileged(folder, path)) skip();
   write_file(folder, "burn.json", "{\"backend\": \"nosuch\"}");
-  const int status = run_privileged(folder, path, "BURN_BACKEND", "nosuch", "settings", NULL);
+  const int status = run_privileged(folder, path, "BURN_BACKEND", "nosuch", LIBBURN, "settings", NULL);
   remove_file(folder, "privileged");
   remove_file(folder, "burn.json");
   rmdir(folder);
@@ -347,11 +349,28 @@ static void test_a_privileged_program_loads_no_library_of_its_caller(void **stat
   if (!make_privileged(folder, path)) skip();
   int status[2];
   for (int i = 0; i < 2; i++)
-    status[i] = run_privileged(folder, path, rows[i][0],
-                               BURN_BUILD_DIR "/tests/hostile_plugins/burn_crash_constructor.so", "open", rows[i][1]);
+    status[i] =
+        run_privileged(folder, path, rows[i][0], BURN_BUILD_DIR "/tests/hostile_plugins/burn_crash_constructor.so",
+                       LIBBURN, "open", rows[i][1]);
   remove_file(folder, "privileged");
   rmdir(folder);
   for (int i = 0; i < 2; i++) assert_int_equal(status[i], 0);
+}
+
+/* A caller could have its files written where only root may. */
+static void test_a_privileged_program_takes_no_folder_of_its_caller(void **state) {
+  static const char library[] = BURN_BUILD_DIR "/lib/libburn_datasets.so.0";
+  (void)state;
+  SKIP_EMULATED("the kernel gives a script no rights");
+  char folder[64], path[128];
+  if (access(library, R_OK) != 0 || !make_privileged(folder, path)) skip();
+  const int trusted =
+      run_privileged(folder, BURN_BUILD_DIR "/tests/late_program", "XDG_CACHE_HOME", folder, library, "folder", NULL);
+  const int status = run_privileged(folder, path, "XDG_CACHE_HOME", folder, library, "folder", NULL);
+  remove_file(folder, "privileged");
+  rmdir(folder);
+  assert_int_equal(trusted, 1);
+  assert_int_equal(status, 0);
 }
 
 static void test_the_library_can_be_closed_and_loaded_again(void **state) {
@@ -579,6 +598,7 @@ int main(void) {
     cmocka_unit_test(test_the_library_can_be_closed_and_loaded_again),
     cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
     cmocka_unit_test(test_a_privileged_program_loads_no_library_of_its_caller),
+    cmocka_unit_test(test_a_privileged_program_takes_no_folder_of_its_caller),
 #endif
     cmocka_unit_test(test_the_first_of_a_name_wins),
     cmocka_unit_test(test_the_list_is_sorted),

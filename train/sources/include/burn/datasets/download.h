@@ -28,7 +28,8 @@ typedef struct BurnDownload {
 BURN_API BURN_USE_RESULT BurnStatus burn_download(const BurnDownload *download);
 
 /* The folder for a data set of that name: $XDG_CACHE_HOME/burn/datasets/NAME, or below ~/.cache; to `path`, which has
- * room for `bytes`. FAILED_PRECONDITION where neither variable is set. */
+ * room for `bytes`. FAILED_PRECONDITION where neither variable is set, and in a privileged program, which reads none of
+ * them: its caller would choose where it writes. */
 BURN_API BURN_USE_RESULT BurnStatus burn_datasets_folder(const char *name, char *path, size_t bytes);
 
 /* MD5 of a file (RFC 1321), as 32 hex digits and a zero byte. It tells damage, not intent: against that addresses are

@@ -1,0 +1,31 @@
+/* privileged.h - whether the environment counts. It does not in a program that has more rights than who calls it
+ * (setuid): the caller would choose what runs and is written with them. */
+#ifndef BURN_PRIVILEGED_H
+#define BURN_PRIVILEGED_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#elif !defined(_WIN32)
+int issetugid(void); /* some systems hide it in unistd.h */
+#endif
+
+/* Whether this program is such a one, as the system says. Windows has none that take their caller's environment. */
+static inline bool burn__process_is_privileged(void) {
+#if defined(__linux__)
+  return getauxval(AT_SECURE) != 0;
+#elif defined(_WIN32)
+  return false;
+#else
+  return issetugid() != 0;
+#endif
+}
+
+/* The variable's text; NULL where it is not set, and in a privileged program. */
+static inline const char *burn__trusted_variable(const char *name) {
+  return burn__process_is_privileged() ? NULL : getenv(name);
+}
+
+#endif
