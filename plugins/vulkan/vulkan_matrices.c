@@ -190,19 +190,25 @@ static void tell(const Vulkan *vulkan, uint32_t level, Number number, const Vulk
   vulkan->gpu.host->log(level, vulkan->gpu.name, line);
 }
 
+/* Whether opening fails by what a trial met: a device that is broken, or want of memory, which says nothing about
+ * matrices. Without them all else goes on. */
+static bool ends_opening(const Vulkan *vulkan, BurnStatus status) {
+  return atomic_load(&vulkan->broken) != 0 || burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY;
+}
+
 static BurnStatus try_number(Vulkan *vulkan, Number number, const VulkanMatrix *shape, GpuMatrixShape *out) {
   bool right = false;
   if (!is_fit(vulkan, number, shape)) return BURN_OK;
   const Trial trial = trial_of(number, shape);
   const BurnStatus status = run(vulkan, &trial, &right);
+  if (ends_opening(vulkan, status)) return status;
   if (right) *out = (GpuMatrixShape){.rows = shape->rows, .columns = shape->columns, .depth = shape->depth};
   if (right) tell(vulkan, BURN_LOG_INFO, number, shape, "are used", BURN_OK);
-  /* without them all else goes on, if the device does */
   if (!right)
     tell(vulkan, BURN_LOG_WARN, number, shape,
          status == BURN_OK ? "are not used: the driver multiplies them wrong" : "are not used: the trial failed: ",
          status);
-  return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
+  return BURN_OK;
 }
 
 /* Which elements threads have, no driver tells. Some kernels know those that NVIDIA's has. */
@@ -213,9 +219,10 @@ static BurnStatus try_elements(Vulkan *vulkan, Number number, GpuMatrixShape *sh
   Trial trial = trial_of(number, &side);
   trial.by_elements = true;
   const BurnStatus status = run(vulkan, &trial, &shape->has_fragments);
+  if (ends_opening(vulkan, status)) return status;
   tell(vulkan, BURN_LOG_INFO, number, &side,
        shape->has_fragments ? "have known elements" : "have elements that are not known ", status);
-  return atomic_load(&vulkan->broken) == 0 ? BURN_OK : status;
+  return BURN_OK;
 }
 
 BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan) {

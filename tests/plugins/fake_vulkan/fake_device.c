@@ -25,7 +25,7 @@ static const Word numbers[] = {WORD(shared) WORD(threads) WORD(groups) WORD(allo
 static const Word versions[] = {WORD(version) WORD(loader)};
 static const Word truths[] = {WORD(no_shuffle) WORD(no_controls) WORD(no_devices) WORD(many_devices) WORD(no_queues)
                                   WORD(no_clock) WORD(discrete) WORD(uncached) WORD(incoherent) WORD(hidden)
-                                      WORD(endless) WORD(growing) WORD(lying) WORD(garbage)};
+                                      WORD(endless) WORD(growing) WORD(lying) WORD(garbage) WORD(matrices)};
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
 /* The word's place in `pretended`; NULL: it is not in the list. */
@@ -108,6 +108,7 @@ static Found find_features(const void *chain) {
 
 static void VKAPI_CALL get_features(VkPhysicalDevice physical, VkPhysicalDeviceFeatures2 *out) {
   fake_real.instance.GetPhysicalDeviceFeatures2(physical, out);
+  if (fake_device()->matrices) fake_show_matrices(out);
   const Found found = find_features(out);
 #define VULKAN_FEATURE(part, name, needed) \
   if (found.part && fake_lacks(#name)) found.part->name = VK_FALSE;
@@ -265,8 +266,10 @@ static void VKAPI_CALL get_families(VkPhysicalDevice physical, uint32_t *count, 
 static VkResult VKAPI_CALL get_extensions(VkPhysicalDevice physical, const char *layer, uint32_t *count,
                                           VkExtensionProperties *out) {
   const FakeDevice *d = fake_device();
+  const uint32_t room = *count;
   FAKE_FAILS("EnumerateDeviceExtensionProperties", NULL);
-  const VkResult result = fake_real.instance.EnumerateDeviceExtensionProperties(physical, layer, count, out);
+  VkResult result = fake_real.instance.EnumerateDeviceExtensionProperties(physical, layer, count, out);
+  if (d->matrices) result = fake_add_extension(result, room, count, out);
   if (!out && d->growing && *count > 1) *count -= 1;
   if (out && d->growing && result == VK_SUCCESS) return VK_INCOMPLETE;
   if (out && d->lying) *count += 4000;
@@ -306,7 +309,9 @@ static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDevi
   FAKE_FAILS("CreateDevice", NULL);
   if (!may_have(info->pNext)) return VK_ERROR_FEATURE_NOT_PRESENT;
   fake_learn_types(physical);
-  const VkResult result = fake_real.instance.CreateDevice(physical, info, how, out);
+  const PFN_vkCreateDevice create =
+      fake_device()->matrices ? fake_create_without_matrices : fake_real.instance.CreateDevice;
+  const VkResult result = create(physical, info, how, out);
   if (result != VK_SUCCESS) return result;
   fake_made(FAKE_Device, FAKE_HANDLE(*out), NULL);
   fake_belongs(*out, *out);

@@ -72,6 +72,19 @@ int fake_vulkan_calls(void) {
   return count;
 }
 
+/* With the mutex. */
+static void read_once(void) {
+  if (!is_read) read_failure(getenv("BURN_FAKE_VULKAN_FAIL"), getenv("BURN_FAKE_VULKAN_RESULT"));
+}
+
+VkResult fake_result(void) {
+  (void)pthread_mutex_lock(&mutex);
+  read_once();
+  const VkResult result = failure.result;
+  (void)pthread_mutex_unlock(&mutex);
+  return result;
+}
+
 /* -- counting --------------------------------------------------------------------------------- */
 
 /* With the mutex. */
@@ -84,7 +97,7 @@ static bool is_its_turn(const char *name) {
 
 VkResult fake_next(const char *name, const void *handle) {
   (void)pthread_mutex_lock(&mutex);
-  if (!is_read) read_failure(getenv("BURN_FAKE_VULKAN_FAIL"), getenv("BURN_FAKE_VULKAN_RESULT"));
+  read_once();
   const bool fails = is_its_turn(name);
   const VkResult result = failure.result;
   (void)pthread_mutex_unlock(&mutex);

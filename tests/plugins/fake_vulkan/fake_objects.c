@@ -124,6 +124,7 @@ static VkResult VKAPI_CALL create_shader(VkDevice device, const VkShaderModuleCr
                                          const VkAllocationCallbacks *how, VkShaderModule *out) {
   FAKE_FAILS("CreateShaderModule", device);
   fake_check_module(info);
+  if (fake_device()->matrices && fake_has_matrices(info)) return fake_result();
   const VkResult result = fake_real.device.CreateShaderModule(device, info, how, out);
   if (result == VK_SUCCESS) fake_made(FAKE_ShaderModule, FAKE_HANDLE(*out), device);
   return result;

@@ -43,6 +43,9 @@ void fake_be_alone(FakeReal *real);
  * its queues or command buffers; NULL for calls of an instance. */
 VkResult fake_next(const char *name, const void *handle);
 
+/* How calls fail that are to: BURN_FAKE_VULKAN_RESULT. */
+VkResult fake_result(void);
+
 #define FAKE_FAILS(name, handle)                          \
   do {                                                    \
     const VkResult failed = fake_next("vk" name, handle); \
@@ -70,7 +73,7 @@ void fake_note(const char *name, const void *handle);
 typedef struct FakeDevice {
   uint64_t shared, threads, groups, allocation, buffer, heap, push, subgroup, version, loader, devices;
   bool no_shuffle, no_controls, no_devices, many_devices, no_queues, no_clock, discrete, uncached, incoherent, hidden,
-      endless, growing, lying, garbage;
+      endless, growing, lying, garbage, matrices;
 } FakeDevice;
 const FakeDevice *fake_device(void);
 
@@ -145,6 +148,16 @@ bool fake_skips(const VkDependencyInfo *info);
 
 /* Tells what a module asks for that the pretended device has not. */
 void fake_check_module(const VkShaderModuleCreateInfo *info);
+
+/* -- fake_matrices.c: the word `matrices` --------------------------------------------------------- */
+
+void fake_show_matrices(const void *chain); /* of features */
+/* The extension, after those of a list with that room and result. */
+VkResult fake_add_extension(VkResult result, uint32_t room, uint32_t *count, VkExtensionProperties *out);
+PFN_vkVoidFunction fake_matrix_function(const char *name); /* NULL: it is none of these */
+VkResult fake_create_without_matrices(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                      const VkAllocationCallbacks *how, VkDevice *out);
+bool fake_has_matrices(const VkShaderModuleCreateInfo *info);
 
 /* -- for programs, by dlsym ----------------------------------------------------------------------- */
 

@@ -234,6 +234,40 @@ static void test_functions_that_are_missing_are_named(void **state) {
   expect_without("vkDestroyDevice", "the driver has no vkDestroyDevice");
 }
 
+/* -- matrices of subgroups -------------------------------------------------------------------- */
+
+/* A trial of matrices fails so; what is logged is looked at. */
+static void try_matrices(void *context) {
+  const char *result = context;
+  FILE *said = tmpfile();
+  setenv("BURN_FAKE_VULKAN_RESULT", result, 1);
+  CHECK(said && dup2(fileno(said), STDERR_FILENO) >= 0, "no file");
+  BurnDevice *device = burn_device_open("vulkan:matrices=always");
+  const BurnStatus status = burn_device_status(device);
+  char text[2000];
+  rewind(said);
+  text[fread(text, 1, sizeof text - 1, said)] = '\0';
+  if (strstr(result, "MEMORY")) { /* no word about matrices */
+    CHECK(burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY, "status: %s", burn_status_message(status));
+    check_contains(burn_status_message(status), result);
+    CHECK(!strstr(text, "matrices"), "a warning: %s", text);
+  } else {
+    CHECK(status == BURN_OK, "status: %s", burn_status_message(status));
+    check_contains(text, "matrices of f16, 8 x 8 x 8, are not used: the trial failed: ");
+    check_contains(text, result);
+  }
+  burn_device_close(device);
+  CHECK(number_of("fake_vulkan_complaints") == 0, "the library has complained: %s", text);
+}
+
+static void test_a_failed_trial_of_matrices_is_told(void **state) {
+  (void)state;
+  if (!has_driver) skip();
+  setenv("BURN_FAKE_VULKAN_DEVICE", "matrices", 1);
+  forked(try_matrices, (void *)(uintptr_t) "VK_ERROR_UNKNOWN");
+  forked(try_matrices, (void *)(uintptr_t) "VK_ERROR_OUT_OF_HOST_MEMORY");
+}
+
 /* -- two devices ------------------------------------------------------------------------------ */
 
 static BurnDevice *open_device(const char *stack) {
@@ -392,6 +426,7 @@ int main(void) {
                                      cmocka_unit_test(test_long_loops_are_made_or_refused),
                                      cmocka_unit_test(test_refusals_name_what_is_missing),
                                      cmocka_unit_test(test_functions_that_are_missing_are_named),
+                                     cmocka_unit_test(test_a_failed_trial_of_matrices_is_told),
                                      cmocka_unit_test(test_tensors_go_from_device_to_device),
                                      cmocka_unit_test(test_dlpack_goes_by_the_host),
                                      cmocka_unit_test(test_an_index_outside_is_told),
