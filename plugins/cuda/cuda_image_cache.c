@@ -1,17 +1,14 @@
-/* cuda_image_cache.c - compiled kernels on disk. A file: magic, length, checksum, image. It is written beside its place
- * and renamed, so that others see all of it or nothing. */
+/* cuda_image_cache.c - compiled kernels on disk. A file: magic, length, checksum, image. */
 #include "cuda_image_cache.h"
 
-#include "gpu_trust.h"
+#include "gpu_cache_file.h"
 
 #include <burn/common/environment.h>
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { PATH_BYTES = 1024, LARGEST_IMAGE = 64 << 20 };
 
@@ -94,18 +91,8 @@ bool burn__cuda_image_load(const BurnHost *host, const CudaImageName *name, char
 }
 
 void burn__cuda_image_save(const CudaImageName *name, const char *image, uint64_t bytes) {
-  char path[PATH_BYTES], beside[PATH_BYTES + 16];
+  char path[PATH_BYTES];
   Head head = {{0}, bytes, hash_bytes(0, image, (size_t)bytes)};
   memcpy(head.magic, magic, sizeof magic);
-  if (!find_path(name, path)) return;
-  (void)snprintf(beside, sizeof beside, "%s.XXXXXX", path);
-  const int descriptor = mkstemp(beside);
-  FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
-  if (!file) {
-    if (descriptor >= 0) (void)close(descriptor);
-    return;
-  }
-  bool is_whole = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(image, 1, (size_t)bytes, file) == bytes;
-  is_whole = fclose(file) == 0 && is_whole;
-  if (!is_whole || rename(beside, path) != 0) (void)unlink(beside);
+  if (find_path(name, path)) burn__gpu_write_cached(path, &head, sizeof head, image, (size_t)bytes);
 }

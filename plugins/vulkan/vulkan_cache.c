@@ -1,9 +1,8 @@
-/* vulkan_cache.c - the driver's cache of pipelines on disk. A file: our head, the driver's data. It is written beside
- * its place and renamed, so that others see all of it or nothing.
+/* vulkan_cache.c - the driver's cache of pipelines on disk. A file: our head, the driver's data.
  *
  * Drivers crash on data that are not theirs, so the head names the device and the driver, and has a checksum. */
 #define _GNU_SOURCE /* dladdr */
-#include "gpu_trust.h"
+#include "gpu_cache_file.h"
 #include "vulkan_internal.h"
 #include "vulkan_warm_file.h"
 
@@ -15,7 +14,6 @@
 
 #if defined(_WIN32)
 #include <direct.h>
-#include <process.h>
 #include <windows.h>
 #else
 #include <dlfcn.h>
@@ -52,10 +50,6 @@ static Head head_of(const VulkanCaps *caps, const void *data, size_t bytes) {
 #if defined(_WIN32)
 static const char *const roots[] = {"LOCALAPPDATA"};
 static void make_folder(const char *path) { (void)_mkdir(path); }
-static bool put_in_place(const char *from, const char *to) {
-  return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
-}
-static int process_number(void) { return _getpid(); }
 
 /* The file of the program. */
 static void find_program(char path[PATH_BYTES]) {
@@ -77,8 +71,6 @@ static void find_build(uint64_t numbers[2]) {
 #else
 static const char *const roots[] = {"XDG_CACHE_HOME", "HOME"};
 static void make_folder(const char *path) { (void)mkdir(path, 0700); }
-static bool put_in_place(const char *from, const char *to) { return rename(from, to) == 0; }
-static int process_number(void) { return (int)getpid(); }
 
 /* The file of the program, where the system tells it. */
 static void find_program(char path[PATH_BYTES]) {
@@ -166,18 +158,6 @@ BurnStatus burn__vulkan_cache_open(Vulkan *vulkan) {
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
-static void write_file(const Vulkan *vulkan, const char *path, const Head *head, const void *data, size_t bytes) {
-  char beside[PATH_BYTES + 40];
-  (void)snprintf(beside, sizeof beside, "%s.%d.%llx", path, process_number(),
-                 (unsigned long long)vulkan->gpu.host->next_id());
-  FILE *file = fopen(beside, "wb");
-  if (!file) return;
-  bool is_whole = !head || fwrite(head, sizeof *head, 1, file) == 1;
-  is_whole = is_whole && fwrite(data, 1, bytes, file) == bytes;
-  is_whole = fclose(file) == 0 && is_whole;
-  if (!is_whole || !put_in_place(beside, path)) (void)remove(beside);
-}
-
 /* A device that was lost is not asked. Each time the whole cache is written, and the next time comes after twice as
  * many new pipelines: otherwise a program that makes thousands would spend most of its time writing. */
 void burn__vulkan_cache_save(Vulkan *vulkan) {
@@ -196,7 +176,7 @@ void burn__vulkan_cache_save(Vulkan *vulkan) {
   if (calls->GetPipelineCacheData(vulkan->device, vulkan->pipelines, &bytes, data) == VK_SUCCESS && bytes <= room) {
     const Head head = head_of(&vulkan->caps, data, bytes);
     char path[PATH_BYTES];
-    if (find_path(&vulkan->caps, 0, PIPELINES, path)) write_file(vulkan, path, &head, data, bytes);
+    if (find_path(&vulkan->caps, 0, PIPELINES, path)) burn__gpu_write_cached(path, &head, sizeof head, data, bytes);
     vulkan->cache_bytes = bytes;
   }
   host->free(data, room);
@@ -228,7 +208,7 @@ void *burn__vulkan_cache_read(const Vulkan *vulkan, uint64_t number, const char 
 void burn__vulkan_cache_write(const Vulkan *vulkan, uint64_t number, const char *ending, const void *data,
                               size_t bytes) {
   char path[PATH_BYTES];
-  if (find_path(&vulkan->caps, number, ending, path)) write_file(vulkan, path, NULL, data, bytes);
+  if (find_path(&vulkan->caps, number, ending, path)) burn__gpu_write_cached(path, NULL, 0, data, bytes);
 }
 
 uint64_t burn__vulkan_cache_identity(const Vulkan *vulkan) {
