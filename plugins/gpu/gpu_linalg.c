@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* Tiles of kernels/product.cu by their numbers there; how fast they are, see GpuTilesCost, was measured on an H200. */
+/* Tiles by their numbers in kernels/parameters.h; how fast they are, see GpuTilesCost, was measured on an H200. */
 enum { TINY, SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 /* but TINY */, MOST_PARTS = 32 };
+enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 /* but TINY, which joins blocks by itself */, MOST_PARTS = 32 };
 static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
 #define TILE_OF(tile) GPU_PRODUCT_ROWS(tile), GPU_PRODUCT_COLUMNS(tile), GPU_PRODUCT_THREADS(tile)
 static const struct {
@@ -14,18 +14,26 @@ static const struct {
   uint32_t threads;
   double speed, at_least;
   int64_t at_once;
-} tiles[TILES] = {{TILE_OF(TINY), 0.21, 1.6, 16},
+} tiles[TILES] = {{TILE_OF(TINY), 0.2, 1.3, 8},
                   {TILE_OF(SMALL), 0.6, 2.0, 6},
                   {TILE_OF(MIDDLE), 0.97, 1.5, 3},
                   {TILE_OF(LARGE), 1.02, 1.55, 3}};
 
 /* -- products whose places are known ---------------------------------------------------------- */
 
-/* Products that are worth the call of a library: below, a kernel of ours is done sooner. */
-static bool is_large(const GpuMatmul *p) { return p->k > 0 && p->batches * p->m * p->n >= 4096 && p->k >= 16; }
+/* Products that are worth the call of a library: below, a kernel of ours is done sooner. Those of f32 in small networks
+ * (784 x 512 for 128 examples) take ours about as long as a library's, and ours add in the CPU's order. */
+static bool is_large(const GpuProductKind *kind, const GpuMatmul *p) {
+  static const double MOST_RESULTS = 1 << 20, MOST_MULTIPLICATIONS = 52 << 20;
+  const double results = (double)p->batches * (double)p->m * (double)p->n;
+  if (kind->in == BURN_DTYPE_F32 && !kind->tf32 && results <= MOST_RESULTS &&
+      results * (double)p->k <= MOST_MULTIPLICATIONS)
+    return false;
+  return results >= 4096 && p->k >= 16;
+}
 
 static bool suits_library(const Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
-  return gpu->libraries && gpu->libraries->product && is_large(p) &&
+  return gpu->libraries && gpu->libraries->product && is_large(kind, p) &&
          (burn_dtype_kind(kind->in) == BURN_KIND_FLOAT || kind->in == BURN_DTYPE_I8);
 }
 
@@ -35,9 +43,6 @@ static int64_t groups_of(const GpuMatmul *p, uint32_t tile) {
 
 /* Has a thread enough registers for its numbers? */
 static bool suits_dtype(BurnDType in, uint32_t tile) { return tile != LARGE || burn_dtype_bytes(in) < 8; }
-
-/* The blocks that k is cut into are no multiples of the deepest tiles. */
-static bool suits_depth(const GpuMatmul *p, uint32_t tile) { return tile != TINY || p->k <= MOST_DEPTH; }
 
 /* And a group enough shared memory for its tiles of both operands? */
 static bool is_possible(const Gpu *gpu, BurnDType in, uint32_t tile) {
@@ -52,7 +57,7 @@ static void costs_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p, GpuTilesC
   for (uint32_t tile = 0; tile < TILES; tile++) {
     const bool is_there = gpu ? is_possible(gpu, in, tile) : suits_dtype(in, tile);
     out[tile] = (GpuTilesCost){.tile = (double)(tiles[tile].rows * tiles[tile].columns),
-                               .speed = is_there && suits_depth(p, tile) ? tiles[tile].speed : 0,
+                               .speed = is_there ? tiles[tile].speed : 0,
                                .at_least = tiles[tile].at_least,
                                .at_once = tiles[tile].at_once,
                                .groups = groups_of(p, tile),
@@ -148,7 +153,7 @@ static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const Gpu
 
 /* -- on GPUs ---------------------------------------------------------------------------------- */
 
-/* How large tiles read an operand of `lines` rows or columns: by four elements along k (1) or across it (2) where they
+/* How tiles read an operand of `lines` rows or columns: by four elements along k (1) or across it (2) where they
  * lie so and none is beyond the last, or one by one. */
 static uint32_t way_of(const GpuMatmul *p, BurnDType dtype, GpuAddress address, int64_t along, int64_t across,
                        int64_t lines, const int64_t *strides) {
@@ -161,7 +166,7 @@ static uint32_t way_of(const GpuMatmul *p, BurnDType dtype, GpuAddress address, 
 
 static uint32_t ways_of(const GpuMatmul *p, BurnDType dtype) {
   const uint32_t left = way_of(p, dtype, p->lhs, p->lhs_column, p->lhs_row, p->m, p->lhs_strides);
-  return 4 * left + 12 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->n, p->rhs_strides);
+  return left + 3 * way_of(p, dtype, p->rhs, p->rhs_row, p->rhs_column, p->n, p->rhs_strides);
 }
 
 /* Can all tiles of a large kind lie inside of both operands, as those at the edges are moved (1), and without a step of
@@ -173,11 +178,19 @@ static uint32_t is_inside(const GpuMatmul *p, BurnDType in, uint32_t tile) {
   return p->k % depth == 0 ? 2 : 1;
 }
 
+static GpuKernelKey key_of(const GpuMatmul *p, BurnDType in, BurnDType out, uint32_t tile) {
+  const uint32_t ways = tile == SMALL ? 0 : ways_of(p, in);
+  const bool is_tiny = tile == TINY;
+  return (GpuKernelKey){.text = is_tiny ? GPU_TEXT_SMALL_PRODUCT : GPU_TEXT_PRODUCT,
+                        .out = out,
+                        .in = {in, in, in},
+                        .variant = is_tiny ? ways : tile + 4 * ways + 36 * is_inside(p, in, tile)};
+}
+
 /* `context`: the tile. */
 static BurnStatus start_tiles(Gpu *gpu, const void *context, BurnDType in, BurnDType out, const GpuMatmul *p) {
-  const uint32_t tile = *(const uint32_t *)context, ways = tile >= MIDDLE ? ways_of(p, in) : 0;
-  const GpuKernelKey key = {
-      .text = GPU_TEXT_PRODUCT, .out = out, .in = {in, in, in}, .variant = tile + ways + 36 * is_inside(p, in, tile)};
+  const uint32_t tile = *(const uint32_t *)context;
+  const GpuKernelKey key = key_of(p, in, out, tile);
   GpuFunction *function = NULL;
   const BurnStatus status = burn__gpu_kernel(gpu, &key, NULL, &function);
   if (status != BURN_OK) return status;

@@ -2,7 +2,7 @@
 #include "gpu.h"
 
 enum { ROW_LOSSES, ROW_GRADIENTS, MEAN, SQUARES, MSE_GRADIENT }; /* kinds of kernels/loss.cu */
-enum { IN_REGISTERS = 32, PART = 16384, THREADS = 256, MEAN_THREADS = 1024 };
+enum { IN_REGISTERS = 32, PART = 16384, THREADS = 256, MEAN_THREADS = 1024, FEW_CLASSES = 1024 };
 
 static GpuKernelKey key_of(BurnDType dtype) {
   return (GpuKernelKey){.text = GPU_TEXT_LOSS, .out = dtype, .in = {dtype, dtype, dtype}};
@@ -33,6 +33,9 @@ static GpuRows describe(const GpuRun *run, const BurnPrimitive *logits, const Bu
                    .whole = burn__gpu_is_whole(logits, logits->shape[1])};
 }
 
+/* Rows of few classes have ndarray's powers, which cost them nothing: losses of a training follow the CPU's then. */
+static uint32_t powers_of(const GpuRows *p) { return p->size > FEW_CLASSES ? GPU_FAST_POWERS : 0; }
+
 static BurnStatus row_losses(const GpuRun *run, BurnPrimitive *const *in) {
   const int64_t rows = in[0]->shape[0];
   const BurnDType dtype = run->out[0]->dtype;
@@ -42,8 +45,7 @@ static BurnStatus row_losses(const GpuRun *run, BurnPrimitive *const *in) {
   BurnStatus status = make_parts(run->gpu, dtype, rows, &parts);
   if (status == BURN_OK) {
     p.out = gpu_address(parts);
-    status =
-        burn__gpu_rows(run->gpu, key, ROW_LOSSES | GPU_FAST_POWERS, burn__gpu_row_shape(dtype, p.size, 0), rows, &p);
+    status = burn__gpu_rows(run->gpu, key, ROW_LOSSES | powers_of(&p), burn__gpu_row_shape(dtype, p.size, 0), rows, &p);
   }
   if (status == BURN_OK) status = mean(run->gpu, run->out[0], gpu_address(parts), rows, rows);
   burn__gpu_release(run->gpu, parts);
@@ -71,7 +73,7 @@ static BurnStatus cross_entropy_backward(const GpuRun *run) {
     p.grad = gpu_address(in[0]);
     p.out = gpu_address(run->out[0]);
     p.whole = p.whole && burn__gpu_is_whole(run->out[0], p.size);
-    status = burn__gpu_rows(run->gpu, key, ROW_GRADIENTS | GPU_FAST_POWERS,
+    status = burn__gpu_rows(run->gpu, key, ROW_GRADIENTS | powers_of(&p),
                             burn__gpu_row_shape(dtype, p.size, IN_REGISTERS), p.outer, &p);
   }
   burn__gpu_drop_inputs(run, in);

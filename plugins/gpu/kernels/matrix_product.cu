@@ -192,8 +192,6 @@ static __device__ inline void burn_share_both(Words *stage, const Words *held_le
   burn_share<RIGHT_READS, RIGHT_LINES, RIGHT_VECTORS>(stage + LEFT_SIZE, held_right, right);
 }
 
-static __device__ inline int burn_left(int64_t count, int most) { return count < most ? (int)count : most; }
-
 /* -- multiplying ------------------------------------------------------------------------------ */
 
 /* sums += the part's rows of the left tile times its columns of the right one, which begin at `left` and `right`. */

@@ -139,13 +139,13 @@ typedef struct GpuMatmul {
   int64_t shape[GPU_MAX_RANK], lhs_strides[GPU_MAX_RANK], rhs_strides[GPU_MAX_RANK];
 } GpuMatmul;
 
-/* The tiles of kernels/product.cu by number: results of a block, those of a thread, steps of k in shared memory
- * (`bytes`: of an element there), and how many tiles of each operand that has room for. */
+/* The tiles of kernels/small_product.cu (0) and product.cu by number: results of a block, those of a thread, steps of k
+ * in shared memory (`bytes`: of an element there), and how many tiles of each operand that has room for. */
 #define GPU_PRODUCT_ROWS(tile) ((tile) == 0 ? 16 : (tile) == 1 ? 32 : 64)
 #define GPU_PRODUCT_COLUMNS(tile) ((tile) == 0 ? 16 : (tile) == 1 ? 32 : (tile) == 2 ? 64 : 128)
 #define GPU_PRODUCT_MY_ROWS(tile) ((tile) == 0 ? 1 : (tile) == 1 ? 4 : 8)
-#define GPU_PRODUCT_MY_COLUMNS(tile) ((tile) == 3 ? 8 : 4)
-#define GPU_PRODUCT_DEPTH(tile, bytes) ((tile) == 0 ? 64 : (tile) == 1 ? 16 : 64 / (int)(bytes))
+#define GPU_PRODUCT_MY_COLUMNS(tile) ((tile) == 0 ? 2 : (tile) == 3 ? 8 : 4)
+#define GPU_PRODUCT_DEPTH(tile, bytes) ((tile) == 0 ? 256 / (int)(bytes) : (tile) == 1 ? 16 : 64 / (int)(bytes))
 #define GPU_PRODUCT_COPIES(tile) ((tile) < 2 ? 1 : 2)
 #define GPU_PRODUCT_THREADS(tile) \
   (GPU_PRODUCT_ROWS(tile) * GPU_PRODUCT_COLUMNS(tile) / (GPU_PRODUCT_MY_ROWS(tile) * GPU_PRODUCT_MY_COLUMNS(tile)))

@@ -1,6 +1,6 @@
 /* product.cu - products of any dtype and strides; sums.cu and tiles.cu come before. A block makes TILE_ROWS x TILE_COLUMNS results of a
  * part of k, by DEPTH steps of it at a time in shared memory, a thread MY_ROWS x MY_COLUMNS of them in registers. BURN_VARIANT % 4 is
- * the tile (parameters.h). The large ones, 2 and 3: + 4 * how the left operand is read, + 12 * how the right one is: 0 by
+ * the tile, 1 to 3 (parameters.h). The large ones, 2 and 3: + 4 * how the left operand is read, + 12 * how the right one is: 0 by
  * elements; by four of them that lie beside each other along k (1), or across it (2). + 36: all tiles lie inside of the operands,
  * those at the edges moved, which makes some results twice; + 72: and no step of k comes twice.
  *
@@ -23,10 +23,10 @@
 /* Threads beside each other along rows and columns of the tile. */
 #define ROW_SIDE (TILE_ROWS / MY_ROWS)
 #define COLUMN_SIDE (TILE_COLUMNS / MY_COLUMNS)
-#define UNROLLED (TILE_NUMBER < 2 ? 16 : TILE_NUMBER == 2 ? 4 : 2) /* steps of k at once: NVRTC has no registers for more */
+#define UNROLLED (TILE_NUMBER == 1 ? 16 : TILE_NUMBER == 2 ? 4 : 2) /* steps of k at once: NVRTC has no registers for more */
 #define BAND 8 /* rows of tiles that neighbouring blocks share, so that both operands stay in the cache */
 #define BURN_BLOCKS (TILE_NUMBER == 3 ? 2 : 1) /* that a unit has registers for */
-#define IS_SMALL (BURN_VARIANT % 4 < 2)
+#define IS_SMALL (BURN_VARIANT % 4 == 1)
 #define READS(lines) ((lines) * DEPTH / THREADS)
 #define LEFT_FOURS (DEPTH * TILE_PITCH(TILE_ROWS) / 4)
 #define RIGHT_FOURS (DEPTH * TILE_PITCH(TILE_COLUMNS) / 4)
@@ -35,28 +35,6 @@
 #else
 #define IN_BLOCKS (sizeof(OUT) == sizeof(A) && Element<IN0>::is_float)
 #endif
-
-/* Which elements of a tile [LINES, DEPTH] of an operand a thread reads: the first at (line, k), the next ones a step further.
- * Neighbouring threads read neighbouring elements, or fours of them, whichever axis they lie along. */
-struct Reads { int line, k, line_step, k_step; };
-
-template <int WAY, int LINES> static __device__ inline Reads burn_reads(bool is_dense_along_k) {
-  const int thread = threadIdx.x, per_line = WAY == 0 ? DEPTH : DEPTH / 4, per_step = WAY == 0 ? LINES : LINES / 4;
-  const bool along_k = WAY == 0 ? is_dense_along_k : WAY == 1;
-  Reads reads;
-  reads.line = along_k ? thread / per_line : thread % per_step * (WAY == 2 ? 4 : 1);
-  reads.k = along_k ? thread % per_line * (WAY == 1 ? 4 : 1) : thread / per_step;
-  reads.line_step = along_k ? THREADS / per_line : 0;
-  reads.k_step = along_k ? 0 : THREADS / per_step;
-  return reads;
-}
-
-/* An operand of a tile: the first element of its lines and steps of k, how many of both there are, and from one to the next. */
-struct Operand {
-  const IN0 *first;
-  int64_t line_stride, k_stride, steps;
-  int lines;
-};
 
 template <int WAY, int LINES> static __device__ inline void burn_share(Four *tile, const A *held, const Reads &reads) {
   const int pitch = TILE_PITCH(LINES), step = reads.k_step * pitch + reads.line_step, first = reads.k * pitch + reads.line;
@@ -159,9 +137,6 @@ static __device__ inline void burn_join_block(const GpuMatmul &p, A sum[MY_ROWS]
   }
 }
 
-/* How many of `most` lines are left from a line on. */
-static __device__ inline int burn_left(int64_t count, int most) { return count < most ? (int)count : most; }
-
 extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const GpuMatmul p) {
   __shared__ Four left[GPU_PRODUCT_COPIES(TILE_NUMBER) * LEFT_FOURS], right[GPU_PRODUCT_COPIES(TILE_NUMBER) * RIGHT_FOURS];
   const int rows = (int)((p.m + TILE_ROWS - 1) / TILE_ROWS), columns = (int)((p.n + TILE_COLUMNS - 1) / TILE_COLUMNS);
@@ -173,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const int64_t batch = rest / (int)p.parts, place = part * p.batches + batch, from = part * p.part_size;
   const int64_t steps = p.k - from < p.part_size ? p.k - from : p.part_size, last = p.k - from - DEPTH;
   const Places places = burn_places(p, batch);
-  const Reads of_left = burn_reads<LEFT_WAY, TILE_ROWS>(p.lhs_column == 1);
-  const Reads of_right = burn_reads<RIGHT_WAY, TILE_COLUMNS>(p.rhs_column != 1);
+  const Reads of_left = burn_reads<LEFT_WAY, TILE_ROWS, DEPTH, THREADS>(p.lhs_column == 1);
+  const Reads of_right = burn_reads<RIGHT_WAY, TILE_COLUMNS, DEPTH, THREADS>(p.rhs_column != 1);
   const Operand lhs = {(const IN0 *)p.lhs + places.left + row * p.lhs_row + from * p.lhs_column, p.lhs_row, p.lhs_column, steps,
                        burn_left(p.m - row, TILE_ROWS)};
   const Operand rhs = {(const IN0 *)p.rhs + places.right + column * p.rhs_column + from * p.rhs_row, p.rhs_column, p.rhs_row, steps,
@@ -228,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
       __syncthreads();
     }
     if (IN_BLOCKS && steps > p.depth)
-      burn_join_block(p, sum, place, row + ty * TOGETHER(MY_ROWS), column + tx * 4, own, first == 0, k < steps);
+      burn_join_block(p, sum, place, row + ty * 4, column + tx * 4, own, first == 0, k < steps);
     if (k >= steps) break;
   }
   burn_reload_parameters();
@@ -238,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
   const bool whole = ending.n % 4 == 0 && (uint64_t)out % (4 * sizeof(OUT)) == 0;
 #pragma unroll
   for (int i = 0; i < MY_ROWS; i++) {
-    const int64_t y = row + i / 4 * (ROW_SIDE * 4) + ty * TOGETHER(MY_ROWS) + i % 4;
+    const int64_t y = row + i / 4 * (ROW_SIDE * 4) + ty * 4 + i % 4;
 #pragma unroll
     for (int j = 0; j < MY_COLUMNS; j += 4) {
       const int64_t x = column + j * COLUMN_SIDE + tx * 4;

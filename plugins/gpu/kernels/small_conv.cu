@@ -40,13 +40,11 @@ struct alignas(16) Four { C at[4]; };
 #endif
 #define USED (USED_Y * USED_X)
 #define LINES ((ROWS - 1) * STEP + USED_Y)
-/* The bias and then the taps row by row are ndarray's order: for few channels its kernels give these bits. NVRTC would
- * keep all pixels in registers for it, as for several turns of a block, which takes 5 to 10 % more time. */
+/* The bias and then the taps row by row are ndarray's order: for few channels its kernels give these bits. Several turns of a
+ * block cost NVRTC registers, and 10 % more time. */
 #if defined(BURN_SPIRV)
-#define BY_COLUMNS 0
 #define HAS_TURNS 1
 #else
-#define BY_COLUMNS 1
 #define HAS_TURNS 0
 #endif
 #define IS_INSIDE(y, x) ((uint32_t)(top + (y)) < (uint32_t)height && (uint32_t)(left + (x)) < (uint32_t)width)
@@ -119,28 +117,11 @@ extern "C" __global__ void __launch_bounds__(128) kernel(const GpuConv p) {
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
 #pragma unroll
-      for (int k = 0; k < CHANNELS; k++) sum[j][k] = BY_COLUMNS ? (C)0 : biases[k];
+      for (int k = 0; k < CHANNELS; k++) sum[j][k] = biases[k];
     for (int32_t c = 0; c < from_group; c++, corner += plane) {
       const IN0 *lines[LINES];
 #pragma unroll
       for (int y = 0; y < LINES; y++) lines[y] = y == 0 ? corner : lines[y > 0 ? y - 1 : 0] + width;
-#if BY_COLUMNS
-#pragma unroll
-      for (int x = 0; x < USED_X; x++) {
-        C pixels[LINES];
-#pragma unroll
-        for (int y = 0; y < LINES; y++) pixels[y] = IS_INSIDE(y, x) ? burn_get(lines[y][x]) : (C)0;
-#pragma unroll
-        for (int y = 0; y < USED_Y; y++) {
-#pragma unroll
-          for (int k = 0; k < CHANNELS; k++) {
-            const C weight = weights[c * USED + y * USED_X + x][k / 4].at[k % 4];
-#pragma unroll
-            for (int j = 0; j < ROWS; j++) sum[j][k] = burn_fused(pixels[j * STEP + y], weight, sum[j][k]);
-          }
-        }
-      }
-#else
       C pixels[LINES][USED_X];
 #pragma unroll
       for (int y = 0; y < LINES; y++)
@@ -156,16 +137,9 @@ extern "C" __global__ void __launch_bounds__(128) kernel(const GpuConv p) {
             sum[j][k] = burn_fused(pixels[j * STEP + t / USED_X][t % USED_X], weight, sum[j][k]);
         }
       }
-#endif
     }
     const int32_t size = rows * columns, there = to_group - first;
     OUT *to = (OUT *)p.out + ((int64_t)n * groups * to_group + group * to_group + first) * size + to_y * columns + to_x;
-#pragma unroll
-    for (int k = 0; k < CHANNELS && BY_COLUMNS; k++) {
-      const C bias = biases[k];
-#pragma unroll
-      for (int j = 0; j < ROWS; j++) sum[j][k] += bias;
-    }
     if (to_x >= columns) continue;
 #pragma unroll
     for (int j = 0; j < ROWS; j++, to += PHASES * columns) {

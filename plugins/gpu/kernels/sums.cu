@@ -31,6 +31,9 @@ static __device__ inline Places burn_places(const GpuMatmul &p, int64_t batch) {
   return places;
 }
 
+/* How many of `most` are left of a count. */
+static __device__ inline int burn_left(int64_t count, int most) { return count < most ? (int)count : most; }
+
 struct alignas(4 * sizeof(OUT)) Results { OUT at[4]; };
 
 /* What results need of the arguments. */
