@@ -15,7 +15,8 @@
  *
  * After fork, the child can use devices and tensors if no other thread was in a call at that moment. Otherwise all
  * calls in it fail with FAILED_PRECONDITION, as a lock may be held by a thread that it does not have: fork before, or
- * exec. */
+ * exec. Devices of GPUs belong to the process that opened them: their drivers have threads that the child has not, and
+ * may keep it waiting for ever. Open them after the fork. */
 #ifndef BURN_DEVICE_H
 #define BURN_DEVICE_H
 

@@ -189,7 +189,8 @@ BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
 
 /* x on another device: itself if it is there already, a move between a device and its inner one, else a copy: from
  * device to device where both belong to one backend that can do it, otherwise through the host, which the log says once
- * (at info). From autodiff to its inner device the history is dropped. */
+ * (at info). From autodiff to its inner device the history is dropped, and from one device with autodiff to another:
+ * gradients do not pass between two of them. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_to_device(BurnTensor *x, BurnDevice *device);
 
 BURN_EXTERN_C_END
