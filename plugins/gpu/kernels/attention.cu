@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BURN_BLOCKS) kernel(const 
 static __device__ inline C burn_hit(const Matrix &g, const Matrix &o, int query) {
   C hit = (C)0;
   for (int c = threadIdx.x % SHARERS; c < g.width && query < g.rows; c += SHARERS)
-    hit = burn_fused((C)burn_get(g.at[query * g.row + c * g.column]), (C)burn_get(o.at[query * o.row + c * o.column]), hit);
+    hit = burn_multiply_add((C)burn_get(g.at[query * g.row + c * g.column]), (C)burn_get(o.at[query * o.row + c * o.column]), hit);
   return burn_row_sum(hit);
 }
 

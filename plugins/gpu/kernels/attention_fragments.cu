@@ -306,8 +306,8 @@ static __device__ inline float burn_hit(const Matrix &g, const Matrix &o, int qu
     const Words a = burn_vector(g, query, c), b = burn_vector(o, query, c);
 #pragma unroll
     for (int w = 0; w < 4; w++) {
-      hit = burn_fused(burn_low(a.at[w], number), burn_low(b.at[w], number), hit);
-      hit = burn_fused(burn_low(a.at[w] >> 16, number), burn_low(b.at[w] >> 16, number), hit);
+      hit = burn_multiply_add(burn_low(a.at[w], number), burn_low(b.at[w], number), hit);
+      hit = burn_multiply_add(burn_low(a.at[w] >> 16, number), burn_low(b.at[w] >> 16, number), hit);
     }
   }
   hit += __shfl_xor_sync(0xffffffffu, hit, 2);
@@ -364,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuAttention 
 #pragma unroll
         for (int e = 0; e < 8; e++) {
           const int r = i * 2 + e / 4;
-          const float score = burn_fused(burn_matrix_get(dots[i], e), scale, -base[r]);
+          const float score = burn_multiply_add(burn_matrix_get(dots[i], e), scale, -base[r]);
           const bool is_seen = key + j * SIDE + burn_column(e) < end[r];
           const float weight = burn_power_of_two(is_seen ? score : -INFINITY);
           burn_matrix_set(changes[i], e, weight * (burn_matrix_get(hits[i], e) - mean[r]));
@@ -430,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuAttention 
 #pragma unroll
         for (int i = 0; i < SHARES; i++) {
           const int r = i * 2 + e / 4;
-          const float score = burn_fused(burn_matrix_get(dots[i], e), scale, -bases[column]);
+          const float score = burn_multiply_add(burn_matrix_get(dots[i], e), scale, -bases[column]);
           const float weight = burn_power_of_two(query + column >= first[r] ? score : -INFINITY);
           burn_matrix_set(weights[i], e, weight);
           burn_matrix_set(changes[i], e, weight * (burn_matrix_get(hits[i], e) - means[column]));

@@ -24,11 +24,11 @@ typedef int64_t Offset;
 typedef int32_t Offset;
 #endif
 
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+static __device__ inline float burn_multiply_add(float a, float b, float c) { return burn_fused(a, b, c); }
 #if defined(BURN_SPIRV) && !BURN_FUSED_F64 /* emulated, it takes sixteen times the code, for the last bit of f64 */
-static __device__ inline double burn_fused(double a, double b, double c) { return a * b + c; }
+static __device__ inline double burn_multiply_add(double a, double b, double c) { return a * b + c; }
 #else
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+static __device__ inline double burn_multiply_add(double a, double b, double c) { return burn_fused(a, b, c); }
 #endif
 /* Scores of halves are rounded to halves, or made of them: they keep less than the chip's power has. */
 static __device__ inline float burn_power_of_e(float x) {

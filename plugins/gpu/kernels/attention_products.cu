@@ -180,7 +180,7 @@ static __device__ inline void burn_dots(Room *room, C s[MY_ROWS][MY_SCORES], con
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int j = 0; j < 4; j++) s[i][j] = burn_fused(left.at[i], right.at[j], s[i][j]);
+        for (int j = 0; j < 4; j++) s[i][j] = burn_multiply_add(left.at[i], right.at[j], s[i][j]);
     }
 #endif
   }
@@ -237,8 +237,8 @@ static __device__ inline void burn_add_rows(Room *room, const C s[MY_ROWS][MY_SC
         const Two v = burn_two(room + r * STRIDE + 16 * k + 2 * tx);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-          sum[i][k] = burn_fused(w.at[i], v.at[0], sum[i][k]);
-          sum[i][k + 1] = burn_fused(w.at[i], v.at[1], sum[i][k + 1]);
+          sum[i][k] = burn_multiply_add(w.at[i], v.at[0], sum[i][k]);
+          sum[i][k + 1] = burn_multiply_add(w.at[i], v.at[1], sum[i][k + 1]);
         }
       }
     }

@@ -14,8 +14,6 @@ typedef int32_t Place;
 #define CHUNK 256
 #define TAPS 9
 typedef Element<IN0>::C C;
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 
 struct alignas(16) Four { C at[4]; };
 

@@ -86,9 +86,6 @@ static __device__ inline void burn_row_gradient(OUT *out, const IN0 *x, int64_t 
   if (tail < end) burn_one_gradient(out, x, tail, g);
   if (head >= lead && head < first * W && head < end) burn_one_gradient(out, x, head, g);
 }
-#else
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 #endif
 
 extern "C" __global__ void __launch_bounds__(BURN_BLOCK, BURN_AT_ONCE) kernel(const GpuRows p) {

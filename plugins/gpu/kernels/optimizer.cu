@@ -8,8 +8,6 @@ typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
 template <class S, int W> struct alignas(sizeof(S) * W) Group { S at[W]; };
 
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 static __device__ inline float burn_root(float x) { return sqrtf(x); }
 static __device__ inline double burn_root(double x) { return sqrt(x); }
 

@@ -23,6 +23,8 @@ static __device__ inline float burn_from_bits_f32(uint32_t x) { return __uint_as
 static __device__ inline uint64_t burn_bits_f64(double x) { return (uint64_t)__double_as_longlong(x); }
 static __device__ inline double burn_from_bits_f64(uint64_t x) { return __longlong_as_double((int64_t)x); }
 #endif
+static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 #define BURN_INTEGER_QUOTIENT(x, y) \
   ((y) == 0 ? (T)0 : (T)-1 < (T)1 && (y) == (T)-1 ? (T)((U)0 - (U)(x)) : (T)((x) / (y)))
 #define BURN_INTEGER_REMAINDER(x, y)                                  \

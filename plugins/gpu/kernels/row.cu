@@ -207,13 +207,13 @@ static __device__ inline C burn_row_sum(C x) {
 static __device__ inline double burn_row_total(C *lanes) {
 #if BURN_T == 32
   if (BURN_IS_WARP_OF_F32) {
-    double left[4];
-    for (int k = 0; k < 4; k++) {
+    double left[W];
+    for (int k = 0; k < W; k++) {
       for (int step = 16; step > 2; step /= 2) lanes[k] += __shfl_xor_sync(0xffffffffu, lanes[k], step);
       left[k] = (double)lanes[k];
       for (int step = 2; step > 0; step /= 2) left[k] += __shfl_xor_sync(0xffffffffu, left[k], step);
     }
-    return (left[0] + left[2]) + (left[1] + left[3]);
+    return (left[0] + left[2 % W]) + (left[1] + left[3 % W]); /* of four; W is 2 where nobody comes here */
   }
 #endif
   C sum = (C)0;

@@ -21,7 +21,6 @@
 #define ROWS_OF_THREAD (BURN_VARIANT / 16384)
 #define MOST_WEIGHTS 400 /* of a result: channels times taps */
 typedef Element<IN0>::C C;
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
 struct alignas(16) Four { C at[4]; };
 

@@ -7,8 +7,7 @@ template <> struct Sum<u8_t> { typedef uint32_t A; };
 typedef Sum<IN0>::A A;
 typedef Element<IN0>::C C;
 
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+/* Integers wrap. */
 static __device__ inline int64_t burn_fused(int64_t a, int64_t b, int64_t c) {
   return (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c);
 }

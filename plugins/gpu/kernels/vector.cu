@@ -9,9 +9,6 @@ typedef Element<IN0>::C C;
 #define BURN_WIDTH (16 / (int)sizeof(IN0))
 struct alignas(16) Pack { IN0 at[BURN_WIDTH]; };
 
-static __device__ inline float burn_fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_fused(double a, double b, double c) { return __fma_rn(a, b, c); }
-
 static __device__ inline int64_t burn_batch(const GpuVector &p, int64_t batch, const int64_t *strides) {
   int64_t at = 0;
   for (int axes = p.rank; axes > 0; axes--) {
