@@ -185,6 +185,14 @@ class Tensors(unittest.TestCase):
         with self.assertRaisesRegex(OverflowError, "^burn_dim: dim: "):
             _c.burn_dim(burn.zeros(2), 1 << 40)
 
+    def test_a_call_of_several_results_fails_as_one(self):
+        x, layers = burn.ones(2, 3), (nn.Gru(4, 5, True), nn.Rnn(4, 5, True), nn.BiGru(4, 5, True), nn.Lstm(4, 5, True))
+        for call in (lambda: x.topk_with_indices(999, 1), lambda: x.max_dim_with_indices(7), lambda: x.var_mean(9),
+                     lambda: burn.ones(3).qr(True), *(lambda layer=layer: layer(burn.ones(2, 3, 9)) for layer in layers)):
+            with self.assertRaises(burn.BurnError) as caught:
+                call()
+            self.assertIsInstance(caught.exception.code, int)
+
     def test_lists_of_another_length_are_refused(self):
         """C reads as many numbers as it needs, also where the list has fewer."""
         x, picture = burn.ones(2, 3, 4), burn.ones(1, 1, 4, 4)

@@ -239,6 +239,7 @@ void take_list(const HandleInfo *info, void *list, size_t count) {
 PyObject *result_none(void) { Py_RETURN_NONE; }
 
 static PyObject *raise_status(BurnStatus status) {
+  if (PyErr_Occurred()) return NULL; /* of several results that have failed the first is raised */
   PyObject *error = PyObject_CallFunction(error_type, "s", burn_status_message(status));
   PyObject *number = PyLong_FromUnsignedLongLong(status);
   PyObject *code = PyLong_FromUnsignedLong(burn_status_code(status));
