@@ -55,7 +55,8 @@ typedef struct Plan {
   const char *stack;                       /* NULL: ndarray with autodiff */
   bool loud;                               /* progress on stderr */
   void (*after_epoch)(const BurnEpochResult *result, const char *artifact_dir);
-  BurnDataset *data; /* NULL: the points */
+  BurnDataset *data;                 /* NULL: the points */
+  BurnOptimizer *(*optimizer)(void); /* NULL: Adam, or plain SGD */
 } Plan;
 
 /* What came of it. */
@@ -227,8 +228,9 @@ BURN_UNUSED static Run train(const Plan *plan) {
   check_status(burn_device_status(device));
   burn_device_seed(device, 42);
   Net net = net_make(device);
-  BurnAdamConfig adam = BurnAdamConfig_defaults();
-  BurnOptimizer *optimizer = plan->sgd ? burn_sgd_create(NULL) : burn_adam_create(&adam);
+  BurnOptimizer *optimizer = plan->optimizer ? plan->optimizer()
+                             : plan->sgd     ? burn_sgd_create(NULL)
+                                             : burn_adam_create(NULL);
   BurnLoader *loader = loader_of(plan->data ? burn_dataset_clone(plan->data) : points(ITEMS, 0), plan);
   BurnLoader *valid = plan->without_valid ? NULL : loader_of(points(VALID_ITEMS, ITEMS), plan);
   const BurnTask task = {step, &run};

@@ -484,7 +484,7 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   const BurnLearnerConfig *config = learner->config;
   const char *folder = config->artifact_dir;
   BurnRun *run = &learner->run;
-  BurnStatus status = burn__settings_fill(&run->settings, config, learner->train, learner->valid);
+  BurnStatus status = burn__settings_fill(&run->settings, config, run->optimizer, learner->train, learner->valid);
   if (status == BURN_OK) status = burn_status_annotate(sweep(folder), "%s", folder);
   if (status == BURN_OK)
     status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);

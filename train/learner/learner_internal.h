@@ -33,7 +33,8 @@ typedef struct BurnSettings {
 
 /* Fills an empty list; validation data may be NULL. */
 BURN_USE_RESULT BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config,
-                                               const BurnLoader *train, const BurnLoader *valid);
+                                               const BurnOptimizer *optimizer, const BurnLoader *train,
+                                               const BurnLoader *valid);
 /* As a map of a record. */
 BURN_USE_RESULT BurnValue *burn__settings_value(const BurnSettings *settings);
 /* Compares with the map of a checkpoint (NULL: it has none): a failure, or with accept_changes a warning, with what

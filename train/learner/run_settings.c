@@ -1,5 +1,5 @@
-/* run_settings.c - what a run is made from, as a list of names and texts: learning rate, data, every value of the
- * config. A checkpoint keeps the list, and a run that resumes compares its own with it. */
+/* run_settings.c - what a run is made from, as a list of names and texts: learning rate, optimizer, data, every
+ * value of the config. A checkpoint keeps the list, and a run that resumes compares its own with it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include <burn/text.h>
 
 #include "learner_internal.h"
+#include "optimizer_internal.h"
 
 enum { NAME_BYTES = 256, MAX_TOLD = 4 };
 
@@ -181,9 +182,35 @@ static void add_rates(BurnSettings *settings, const BurnLearnerConfig *config) {
   for (size_t i = 0; i < config->rate_group_count; i++) add_rate_group(settings, &config->rate_groups[i], i);
 }
 
-BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnLoader *train,
-                               const BurnLoader *valid) {
+/* The rule, the numbers of its config but for the clipping, and the clipping in use, which may be another one. */
+static void add_optimizer_group(BurnSettings *settings, const BurnOptimizerGroup *group, const char *name) {
+  char inner[NAME_BYTES], clipping[BURN__CLIPPING_BYTES];
+  add(settings, name, group->rule->name, strlen(group->rule->name));
+  if (group->config_type) {
+    BurnType numbers = *group->config_type;
+    numbers.field_count--;
+    add_config(settings, (BurnConfig){&numbers, group->config}, name);
+  }
+  (void)snprintf(inner, sizeof inner, "%s.clipping", name);
+  burn__clipping_text(group->clipping, clipping);
+  add(settings, inner, clipping, strlen(clipping));
+  add_which(settings, name, &group->which);
+}
+
+static void add_optimizer(BurnSettings *settings, const BurnOptimizer *optimizer) {
+  char name[40];
+  add_optimizer_group(settings, &optimizer->groups[0], "optimizer");
+  for (size_t i = 1; i < optimizer->group_count; i++) {
+    (void)snprintf(name, sizeof name, "optimizer.%zu", i);
+    add_optimizer_group(settings, &optimizer->groups[i], name);
+  }
+  add_size(settings, "optimizer.", "groups", optimizer->group_count - 1);
+}
+
+BurnStatus burn__settings_fill(BurnSettings *settings, const BurnLearnerConfig *config, const BurnOptimizer *optimizer,
+                               const BurnLoader *train, const BurnLoader *valid) {
   add_rates(settings, config);
+  add_optimizer(settings, optimizer);
   add_size(settings, "", "gradient_accumulation",
            config->gradient_accumulation > 1 ? config->gradient_accumulation : 1);
   add_data(settings, "training data: ", train);

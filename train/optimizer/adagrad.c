@@ -24,5 +24,5 @@ BurnOptimizer *burn_adagrad_create(const BurnAdaGradConfig *config) {
   const BurnNumberRange ranges[] = {{"lr_decay", with->lr_decay, 0, (double)INFINITY},
                                     {"epsilon", with->epsilon, 0, (double)INFINITY},
                                     {"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY}};
-  return burn__optimizer_create(&adagrad_rule, with, sizeof *with, with->clipping, ranges, 3);
+  return burn__optimizer_create(&adagrad_rule, BurnAdaGradConfig_type(), with, with->clipping, ranges, 3);
 }

@@ -133,25 +133,26 @@ static const BurnStateTensor moments[TENSORS] = {{"momentum", "moment_1", BURN_S
 static const BurnOptimizerRule adam_rule = {"adam", adam_step, moments, TENSORS, "momentum"};
 static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, TENSORS, "momentum"};
 
-static BurnOptimizer *create(const BurnOptimizerRule *rule, const void *config, size_t bytes,
+static BurnOptimizer *create(const BurnOptimizerRule *rule, const BurnType *type, const void *config,
                              BurnGradientClipping clipping, AdamNumbers numbers, double weight_decay) {
   const BurnNumberRange ranges[] = {{"beta_1", numbers.beta_1, 0, 1},
                                     {"beta_2", numbers.beta_2, 0, 1},
                                     {"epsilon", numbers.epsilon, 0, (double)INFINITY},
                                     {"weight_decay", weight_decay, 0, (double)INFINITY}};
-  return burn__optimizer_create(rule, config, bytes, clipping, ranges, 4);
+  return burn__optimizer_create(rule, type, config, clipping, ranges, 4);
 }
 
 BurnOptimizer *burn_adam_create(const BurnAdamConfig *config) {
   const BurnAdamConfig defaults = BurnAdamConfig_defaults(), *with = config ? config : &defaults;
   const AdamNumbers numbers = {.beta_1 = with->beta_1, .beta_2 = with->beta_2, .epsilon = with->epsilon};
   return burn__optimizer_as_op(
-      create(&adam_rule, with, sizeof *with, with->clipping, numbers, burn__or_zero(with->weight_decay)), adam_as_op);
+      create(&adam_rule, BurnAdamConfig_type(), with, with->clipping, numbers, burn__or_zero(with->weight_decay)),
+      adam_as_op);
 }
 
 BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config) {
   const BurnAdamWConfig defaults = BurnAdamWConfig_defaults(), *with = config ? config : &defaults;
   const AdamNumbers numbers = {.beta_1 = with->beta_1, .beta_2 = with->beta_2, .epsilon = with->epsilon};
-  return burn__optimizer_as_op(create(&adamw_rule, with, sizeof *with, with->clipping, numbers, with->weight_decay),
-                               adamw_as_op);
+  return burn__optimizer_as_op(
+      create(&adamw_rule, BurnAdamWConfig_type(), with, with->clipping, numbers, with->weight_decay), adamw_as_op);
 }

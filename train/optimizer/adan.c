@@ -59,5 +59,5 @@ BurnOptimizer *burn_adan_create(const BurnAdanConfig *config) {
                                     {"beta_3", with->beta_3, 0, 1},
                                     {"epsilon", with->epsilon, 0, (double)INFINITY},
                                     {"weight_decay", with->weight_decay, 0, (double)INFINITY}};
-  return burn__optimizer_create(&adan_rule, with, sizeof *with, with->clipping, ranges, 5);
+  return burn__optimizer_create(&adan_rule, BurnAdanConfig_type(), with, with->clipping, ranges, 5);
 }

@@ -1,7 +1,10 @@
 /* gradient_clipping.c - gradients made smaller before a step: element by element, each by its own norm as in Burn, or
  * all by one norm as in PyTorch. Norms stay on the device: the factor is a tensor, so nothing waits. */
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include <burn/text.h>
 
 #include "optimizer_internal.h"
 
@@ -31,6 +34,13 @@ BurnStatus burn__clipping_check(const char *who, BurnGradientClipping clipping) 
   if (clipping.kind == BURN_GRADIENT_CLIPPING_NONE || clipping.limit > 0) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the limit of clipping by %s is %g, above 0 expected", who,
                           variants[clipping.kind].name, clipping.limit);
+}
+
+void burn__clipping_text(BurnGradientClipping clipping, char text[BURN__CLIPPING_BYTES]) {
+  char limit[BURN_NUMBER_BYTES];
+  const BurnVariant *variant = &variants[clipping.kind];
+  const char *number = variant->field_count ? burn_number_text(clipping.limit, 0, limit) : "";
+  (void)snprintf(text, BURN__CLIPPING_BYTES, "%s%s%s", variant->name, variant->field_count ? " " : "", number);
 }
 
 /* -- norms ------------------------------------------------------------------------------------ */

@@ -79,7 +79,7 @@ BurnOptimizer *burn_muon_create(const BurnMuonConfig *config) {
                                     {"ns_b", with->ns_b, -unbounded, unbounded},
                                     {"ns_c", with->ns_c, -unbounded, unbounded},
                                     {"epsilon", with->epsilon, 0, unbounded}};
-  BurnOptimizer *optimizer = burn__optimizer_create(&muon_rule, with, sizeof *with, with->clipping, ranges, 7);
+  BurnOptimizer *optimizer = burn__optimizer_create(&muon_rule, BurnMuonConfig_type(), with, with->clipping, ranges, 7);
   if (optimizer) optimizer->groups[0].check = check_param;
   return optimizer;
 }

@@ -49,10 +49,11 @@ BurnStatus burn__check_ranges(const char *who, const BurnNumberRange *ranges, si
   return status;
 }
 
-BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
+BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const BurnType *type, const void *config,
                                       BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count) {
-  BurnOptimizer *optimizer = burn_optimizer_create(rule, config, config_bytes);
+  BurnOptimizer *optimizer = burn_optimizer_create(rule, config, type->bytes);
   if (!optimizer) return NULL;
+  optimizer->groups[0].config_type = type;
   optimizer->status = burn__check_ranges(rule->name, ranges, count);
   if (optimizer->status == BURN_OK) optimizer->status = burn_optimizer_with_clipping(optimizer, clipping);
   return optimizer;

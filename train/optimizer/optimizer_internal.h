@@ -41,6 +41,7 @@ typedef struct BurnOptimizerGroup {
   BurnParamCheck check; /* NULL: every one can */
   BurnStepAsOp as_op;   /* NULL: never one op */
   void *config;
+  const BurnType *config_type; /* whose last row is the clipping; NULL: the config of a user's rule */
   BurnGradientClipping clipping;
 } BurnOptimizerGroup;
 
@@ -80,7 +81,7 @@ static inline double burn__or_zero(BurnOptionF64 option) { return option.present
 BurnStatus burn__check_ranges(const char *who, const BurnNumberRange *ranges, size_t count);
 /* burn_optimizer_create with the clipping of the config, and with the first of `count` numbers out of range, or a
  * clipping that makes no sense, as the optimizer's failure. */
-BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const void *config, size_t config_bytes,
+BurnOptimizer *burn__optimizer_create(const BurnOptimizerRule *rule, const BurnType *type, const void *config,
                                       BurnGradientClipping clipping, const BurnNumberRange *ranges, size_t count);
 /* The same optimizer, whose steps are one op where `as_op` says so; NULL stays NULL. */
 BurnOptimizer *burn__optimizer_as_op(BurnOptimizer *optimizer, BurnStepAsOp as_op);
@@ -124,6 +125,9 @@ BurnStatus burn__backward_of(BurnModule module, BurnTensor *loss, BurnGradients 
 BurnStatus burn__gradients_params_status(const BurnGradientsParams *gradients);
 /* That the limit of a clipping is above 0. */
 BurnStatus burn__clipping_check(const char *who, BurnGradientClipping clipping);
+/* "None", "Norm 0.5"; one that is sound. */
+enum { BURN__CLIPPING_BYTES = 64 };
+void burn__clipping_text(BurnGradientClipping clipping, char text[BURN__CLIPPING_BYTES]);
 /* One gradient (taken), clipped by value or by its own norm. */
 BurnTensor *burn__gradient_clip(BurnTensor *gradient, BurnGradientClipping clipping);
 

@@ -61,5 +61,5 @@ BurnOptimizer *burn_rmsprop_create(const BurnRmsPropConfig *config) {
                                     {"momentum", with->momentum, 0, (double)INFINITY},
                                     {"epsilon", with->epsilon, 0, (double)INFINITY},
                                     {"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY}};
-  return burn__optimizer_create(&rmsprop_rule, with, sizeof *with, with->clipping, ranges, 4);
+  return burn__optimizer_create(&rmsprop_rule, BurnRmsPropConfig_type(), with, with->clipping, ranges, 4);
 }

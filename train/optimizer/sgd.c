@@ -34,6 +34,6 @@ BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config) {
   const BurnNumberRange ranges[] = {{"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY},
                                     {"momentum", burn__or_zero(with->momentum), 0, (double)INFINITY},
                                     {"dampening", with->dampening, 0, 1}};
-  return burn__optimizer_as_op(burn__optimizer_create(&sgd_rule, with, sizeof *with, with->clipping, ranges, 3),
+  return burn__optimizer_as_op(burn__optimizer_create(&sgd_rule, BurnSgdConfig_type(), with, with->clipping, ranges, 3),
                                sgd_as_op);
 }

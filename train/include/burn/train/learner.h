@@ -78,9 +78,9 @@ typedef struct BurnLearnerConfig {
   bool resume; /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
                   of them can be read, or where the run is another one (below) */
   /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with
-   * another config, learning rate, gradient_accumulation or data (order, seed, items) is refused with both values;
-   * epochs may grow. NULL type: no config; the rest is compared all the same. Another stack of plugins is only told in
-   * the log. */
+   * another config, learning rate, optimizer (its rule, numbers and clipping), gradient_accumulation or data (order,
+   * seed, items) is refused with both values; epochs may grow. NULL type: no config; the rest is compared all the
+   * same. Another stack of plugins is only told in the log. */
   BurnConfig config;
   const char
       *free_fields;    /* of the config, which a resumed run may have otherwise: "num_epochs num_workers"; or NULL */
