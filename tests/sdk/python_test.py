@@ -453,6 +453,12 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(burn.BurnError, "watches the metric 'items', which this run does not have. It has: Loss, Items"):
             learner.fit(self.loader, epochs=9, early_stopping=burn.train.NoImprovement("items", "train"))
 
+    def test_loaders_without_batches_are_refused(self):
+        none = burn.data.Loader(self.data, 99, drop_last=True)
+        for train, valid, what in ((none, None, "training"), (self.loader, none, "validation")):
+            with self.assertRaisesRegex(burn.BurnError, f"^learner: the loader of {what} data has no batches: drop_last leaves out its 16 items"):
+                burn.train.Learner(Linear(), burn.optim.Sgd(), linear_step).fit(train, valid)
+
     def test_exceptions_of_steps_are_raised_as_they_are(self):
         def step(model, batch):
             raise KeyError("mine")

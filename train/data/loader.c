@@ -124,6 +124,14 @@ BurnLoader *burn_loader_create(BurnDataset *dataset, const BurnLoaderConfig *con
 
 const BurnLoaderConfig *burn__loader_config(const BurnLoader *loader) { return &loader->config; }
 
+BurnStatus burn__loader_has_batches(const BurnLoader *loader, const char *who) {
+  if (burn_loader_batch_count(loader) > 0) return BURN_OK;
+  if (loader->item_count == 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s has no items", who);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "%s has no batches: drop_last leaves out its %zu items, which are less than batch_size %zu",
+                          who, loader->item_count, loader->config.batch_size);
+}
+
 bool burn__loader_checksum(const BurnLoader *loader, uint32_t *checksum) {
   void *columns[BURN_MAX_COLUMNS] = {NULL};
   bool good = loader->item_count > 0;

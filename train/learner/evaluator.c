@@ -14,14 +14,15 @@ enum { NAME_BYTES = 128 };
 static BurnStatus check(const BurnEvaluatorConfig *config, const BurnTask *task, BurnLoader *data, const char *name) {
   const char *problem = NULL;
   if (!task || !task->step) problem = "no task, or one without a step";
-  if (!data || burn_loader_batch_count(data) == 0) problem = "no data, or a loader without items";
+  if (!data) problem = "no data";
   if (!name || !name[0] || strlen(name) >= NAME_BYTES) problem = "the name of the data has 1 to 127 characters";
   if (name && strcmp(name, ".") == 0) problem = "the name of the data is '.'";
   if (name && strcmp(name, "..") == 0) problem = "the name of the data is '..'";
   if (config->read_interval > BURN_MAX_READ_INTERVAL) problem = "read_interval is more than 4096";
   if (config->artifact_dir && !config->artifact_dir[0]) problem = "artifact_dir is empty";
   if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES) problem = "artifact_dir is too long";
-  return problem ? burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "evaluator: %s", problem) : BURN_OK;
+  return problem ? burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "evaluator: %s", problem)
+                 : burn__loader_has_batches(data, "evaluator: the loader");
 }
 
 /* "Held out" is test/held-out. */

@@ -457,8 +457,10 @@ static BurnStatus check_arguments(const Learner *learner) {
   status = burn_optimizer_status(learner->run.optimizer);
   if (status != BURN_OK) return status;
   if (!learner->train) return invalid("no loader of training data");
-  if (burn_loader_batch_count(learner->train) == 0) return invalid("the loader of training data has no items");
-  status = check_config(config);
+  status = burn__loader_has_batches(learner->train, "learner: the loader of training data");
+  if (status == BURN_OK && learner->valid)
+    status = burn__loader_has_batches(learner->valid, "learner: the loader of validation data");
+  if (status == BURN_OK) status = check_config(config);
   if (status == BURN_OK) status = check_accumulation(learner);
   return status == BURN_OK ? burn_module_status(learner->run.module) : status;
 }

@@ -49,6 +49,8 @@ void burn__train_warn(const char *format, ...) BURN_PRINTF(1, 2);
 /* -- loader.c --------------------------------------------------------------------------------- */
 
 const BurnLoaderConfig *burn__loader_config(const BurnLoader *loader);
+/* INVALID_ARGUMENT where an epoch has no batches; `who` begins the message. */
+BURN_USE_RESULT BurnStatus burn__loader_has_batches(const BurnLoader *loader, const char *who);
 /* A checksum of the first and the last item; false where they cannot be read. */
 bool burn__loader_checksum(const BurnLoader *loader, uint32_t *checksum);
 

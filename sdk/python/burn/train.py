@@ -98,7 +98,7 @@ class Learner:
         settings = _c.BurnLearnerConfig(epochs=epochs, devices=devices, device_count=len(devices), metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
                                         on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **rate, **config)
         result = _c.BurnLearnerResult()
-        _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, valid._loader if valid else None, result)
+        _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, None if valid is None else valid._loader, result)
         return Result(result, listener.epochs)
 
     def evaluate(self, data):

@@ -433,6 +433,48 @@ static void bad_arguments_are_refused(void **state) {
   burn_device_close(device);
 }
 
+/* In either place, before the first step. */
+static void loaders_without_batches_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    size_t items;
+    const char *why;
+  } cases[] = {{0, "has no items"},
+               {5, "has no batches: drop_last leaves out its 5 items, which are less than batch_size 8"}};
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  Net net = net_make(device);
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  const Plan plan = {.config = {.epochs = 1}};
+  Run run = {.plan = &plan};
+  const BurnTask task = {step, &run};
+  const BurnLearnerConfig config = {.epochs = 1, .learning_rate = 0.1, .quiet = true};
+  BurnLoader *full = loader_of(points(ITEMS, 0), &plan);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char message[160];
+    BurnStatus status = BURN_OK;
+    const BurnLoaderConfig how = {.batch_size = 8, .drop_last = true};
+    BurnLoader *none = burn_loader_create(points(cases[i].items, 0), &how, &status);
+    check_status(status);
+    for (int place = 0; place < 2; place++) {
+      (void)snprintf(message, sizeof message, "learner: the loader of %s data %s", place ? "validation" : "training",
+                     cases[i].why);
+      status = burn_learner_fit(&config, &task, device, burn_module(Net, &net), optimizer, place ? full : none,
+                                place ? none : NULL, NULL);
+      check_refused(status, BURN_STATUS_INVALID_ARGUMENT, message);
+    }
+    BurnEpochResult result;
+    (void)snprintf(message, sizeof message, "evaluator: the loader %s", cases[i].why);
+    status = burn_learner_evaluate(&task, device, burn_module(Net, &net), none, NULL, &result);
+    check_refused(status, BURN_STATUS_INVALID_ARGUMENT, message);
+    burn_loader_destroy(none);
+  }
+  assert_int_equal(run.train_batches, 0);
+  burn_loader_destroy(full);
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+  burn_device_close(device);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_learns),
@@ -453,6 +495,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(failures_of_the_data_are_reported),
       cmocka_unit_test(odd_steps_are_refused),
       cmocka_unit_test(bad_arguments_are_refused),
+      cmocka_unit_test(loaders_without_batches_are_refused),
   };
   int exit_status;
   if (train_as_told(argc, argv, &exit_status)) return exit_status;

@@ -116,8 +116,9 @@ typedef struct BurnLearnerResult {
   size_t epoch, batch;       /* in this epoch, after so many of its batches; a run that resumes begins there */
 } BurnLearnerResult;
 
-/* Trains `module` on `device` (with autodiff). Validation data may be NULL. *result (NULL allowed) is filled also when
- * the run fails midway. The loaders, optimizer and module stay the caller's.
+/* Trains `module` on `device` (with autodiff). Validation data may be NULL. A loader of which an epoch
+ * has no batches is INVALID_ARGUMENT. *result (NULL allowed) is filled also when the run fails midway. The loaders,
+ * optimizer and module stay the caller's.
  *
  * An interrupted run is CANCELLED, has a checkpoint of the batch where it ended (given an artifact_dir) and says so in
  * *result. With gradient_accumulation it ends with the next optimizer step. A killed run resumes too, after the last
