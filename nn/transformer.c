@@ -36,12 +36,6 @@ BurnStatus burn_nn_check_transformer(const char *layer, const BurnNnTransformer 
   return status == BURN_OK ? burn_nn_check_share(layer, "dropout", config->dropout) : status;
 }
 
-BurnModuleList burn_nn_layers(const BurnType *type, size_t count) {
-  BurnModuleList list = burn_module_list(type, count);
-  if (!list.data) list.count = count;
-  return list;
-}
-
 BurnMultiHeadAttention burn_nn_transformer_attention(BurnStatus status, const BurnNnTransformer *config,
                                                      BurnDevice *device) {
   if (status != BURN_OK) return (BurnMultiHeadAttention){.query = burn_nn_linear(status, NULL, device)};

@@ -43,7 +43,7 @@ BurnTransformerDecoder burn_transformer_decoder_init(const BurnTransformerDecode
   const BurnNnTransformer rows = shared_rows(config);
   if (status == BURN_OK) status = burn_nn_check_transformer(layer_name, &rows);
   BurnTransformerDecoder m = {
-      .layers = burn_nn_layers(BurnTransformerDecoderLayer_type(), status == BURN_OK ? config->n_layers : 1),
+      .layers = burn_module_list(BurnTransformerDecoderLayer_type(), status == BURN_OK ? config->n_layers : 1),
       .d_model = config->d_model,
       .d_ff = config->d_ff,
       .n_heads = config->n_heads,
@@ -51,7 +51,7 @@ BurnTransformerDecoder burn_transformer_decoder_init(const BurnTransformerDecode
       .dropout = config->dropout,
       .norm_first = config->norm_first,
       .quiet_softmax = config->quiet_softmax};
-  for (size_t i = 0; m.layers.data && i < m.layers.count; i++) {
+  for (size_t i = 0; i < m.layers.count; i++) {
     BurnTransformerDecoderLayer *layer = burn_module_list_at(&m.layers, i);
     *layer = make_layer(status, &rows, device);
   }
@@ -89,21 +89,23 @@ BurnTensor *burn_transformer_decoder_layer_forward(const BurnTransformerDecoderL
   return x;
 }
 
-/* Takes the input. */
-static BurnTensor *forward_layers(const BurnTransformerDecoder *m, BurnTransformerDecoderInput input,
-                                  BurnTransformerCache *cache) {
-  BurnTensor *x = input.target;
-  for (size_t i = 0; m->layers.data && i < m->layers.count; i++) {
-    x = forward_layer(burn_module_list_at(&m->layers, i), x, &input, cache ? &cache->attention[2 * i] : NULL);
-  }
-  drop_others(&input);
-  return x;
-}
-
 static BurnTensor *refused(BurnTransformerDecoderInput input, BurnStatus status) {
   burn_drop(input.target);
   drop_others(&input);
   return burn_tensor_failed(status);
+}
+
+/* Takes the input. */
+static BurnTensor *forward_layers(const BurnTransformerDecoder *m, BurnTransformerDecoderInput input,
+                                  BurnTransformerCache *cache) {
+  const BurnModule layers = burn_module(BurnTransformerDecoder, (BurnTransformerDecoder *)(uintptr_t)m);
+  BurnTensor *x = input.target;
+  if (m->layers.missing) return refused(input, burn_module_status(layers));
+  for (size_t i = 0; i < m->layers.count; i++) {
+    x = forward_layer(burn_module_list_at(&m->layers, i), x, &input, cache ? &cache->attention[2 * i] : NULL);
+  }
+  drop_others(&input);
+  return x;
 }
 
 /* A memory that is missing would make every layer look at itself. */
@@ -113,9 +115,7 @@ static BurnStatus check_memory(const BurnTransformerDecoderInput *input) {
 }
 
 BurnTensor *burn_transformer_decoder_forward(const BurnTransformerDecoder *m, BurnTransformerDecoderInput input) {
-  const BurnModule layers = burn_module(BurnTransformerDecoder, (BurnTransformerDecoder *)(uintptr_t)m);
-  BurnStatus status = check_memory(&input);
-  if (status == BURN_OK && !m->layers.data) status = burn_module_status(layers);
+  const BurnStatus status = check_memory(&input);
   return status == BURN_OK ? forward_layers(m, input, NULL) : refused(input, status);
 }
 

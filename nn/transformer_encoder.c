@@ -26,7 +26,7 @@ BurnTransformerEncoder burn_transformer_encoder_init(const BurnTransformerEncode
   config = burn_nn_config(config, BurnTransformerEncoderConfig_type(), layer_name, &status);
   if (status == BURN_OK) status = burn_nn_check_transformer(layer_name, config);
   BurnTransformerEncoder m = {
-      .layers = burn_nn_layers(BurnTransformerEncoderLayer_type(), status == BURN_OK ? config->n_layers : 1),
+      .layers = burn_module_list(BurnTransformerEncoderLayer_type(), status == BURN_OK ? config->n_layers : 1),
       .d_model = config->d_model,
       .d_ff = config->d_ff,
       .n_heads = config->n_heads,
@@ -34,7 +34,7 @@ BurnTransformerEncoder burn_transformer_encoder_init(const BurnTransformerEncode
       .dropout = config->dropout,
       .norm_first = config->norm_first,
       .quiet_softmax = config->quiet_softmax};
-  for (size_t i = 0; m.layers.data && i < m.layers.count; i++) {
+  for (size_t i = 0; i < m.layers.count; i++) {
     BurnTransformerEncoderLayer *layer = burn_module_list_at(&m.layers, i);
     *layer = make_layer(status, config, device);
   }
@@ -64,26 +64,26 @@ BurnTensor *burn_transformer_encoder_layer_forward(const BurnTransformerEncoderL
   return x;
 }
 
-/* Takes the input. */
-static BurnTensor *forward_layers(const BurnTransformerEncoder *m, BurnTransformerEncoderInput input,
-                                  BurnTransformerCache *cache) {
-  BurnTensor *x = input.tensor;
-  for (size_t i = 0; m->layers.data && i < m->layers.count; i++) {
-    x = forward_layer(burn_module_list_at(&m->layers, i), x, &input, cache ? &cache->attention[i] : NULL);
-  }
-  drop_masks(&input);
-  return x;
-}
-
 static BurnTensor *refused(BurnTransformerEncoderInput input, BurnStatus status) {
   burn_drop(input.tensor);
   drop_masks(&input);
   return burn_tensor_failed(status);
 }
 
-BurnTensor *burn_transformer_encoder_forward(const BurnTransformerEncoder *m, BurnTransformerEncoderInput input) {
+/* Takes the input. */
+static BurnTensor *forward_layers(const BurnTransformerEncoder *m, BurnTransformerEncoderInput input,
+                                  BurnTransformerCache *cache) {
   const BurnModule layers = burn_module(BurnTransformerEncoder, (BurnTransformerEncoder *)(uintptr_t)m);
-  if (!m->layers.data) return refused(input, burn_module_status(layers));
+  BurnTensor *x = input.tensor;
+  if (m->layers.missing) return refused(input, burn_module_status(layers));
+  for (size_t i = 0; i < m->layers.count; i++) {
+    x = forward_layer(burn_module_list_at(&m->layers, i), x, &input, cache ? &cache->attention[i] : NULL);
+  }
+  drop_masks(&input);
+  return x;
+}
+
+BurnTensor *burn_transformer_encoder_forward(const BurnTransformerEncoder *m, BurnTransformerEncoderInput input) {
   return forward_layers(m, input, NULL);
 }
 

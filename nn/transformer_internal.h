@@ -11,8 +11,6 @@ typedef BurnTransformerEncoderConfig BurnNnTransformer;
 
 /* BURN_OK or what the config has wrong beyond its layers. */
 BurnStatus burn_nn_check_transformer(const char *layer, const BurnNnTransformer *config);
-/* A list of `count` layers; burn_module_status reports it where memory was lacking. */
-BurnModuleList burn_nn_layers(const BurnType *type, size_t count);
 
 /* The parts of a layer by the config; the attention has failed parameters if the status is a failure. */
 BurnMultiHeadAttention burn_nn_transformer_attention(BurnStatus status, const BurnNnTransformer *config,

@@ -45,7 +45,7 @@ static BurnStatus walk_module(Walker *walker, const BurnType *type, char *data);
 static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
   const BurnModuleWalk *walk = walker->walk;
   BurnStatus status = walk->list_begin ? walk->list_begin(walk->context, walker->path, list) : BURN_OK;
-  for (size_t i = 0; status == BURN_OK && list->data && i < list->count; i++) {
+  for (size_t i = 0; status == BURN_OK && i < list->count; i++) {
     char name[24];
     (void)snprintf(name, sizeof name, "%zu", i);
     size_t before = path_push(walker, name);
@@ -58,7 +58,9 @@ static BurnStatus walk_list(Walker *walker, BurnModuleList *list) {
 
 static BurnStatus walk_option(Walker *walker, BurnModuleOption *option) {
   const BurnModuleWalk *walk = walker->walk;
-  BurnModuleList list = {option->type, option->data, option->present};
+  const bool there = option->data != NULL;
+  BurnModuleList list = {
+      .type = option->type, .data = option->data, .count = there, .missing = option->present && !there};
   BurnStatus status = walk->list_begin ? walk->list_begin(walk->context, walker->path, &list) : BURN_OK;
   if (status == BURN_OK && list.data) status = walk_module(walker, list.type, list.data);
   if (walk->list_end) walk->list_end(walk->context, &list);
@@ -215,11 +217,11 @@ bool burn__type_has_tensors(const BurnType *type) {
 BurnModuleList burn_module_list(const BurnType *type, size_t count) {
   const size_t bytes = type ? type->bytes : 0;
   void *data = count && bytes && count <= PTRDIFF_MAX / bytes ? calloc(count, bytes) : NULL;
-  return (BurnModuleList){type, data, data ? count : 0};
+  return (BurnModuleList){.type = type, .data = data, .count = data ? count : 0, .missing = data ? 0 : count};
 }
 
 void *burn_module_list_at(const BurnModuleList *list, size_t index) {
-  return list->data && index < list->count ? (char *)list->data + index * list->type->bytes : NULL;
+  return index < list->count ? (char *)list->data + index * list->type->bytes : NULL;
 }
 
 BurnModuleOption burn_module_option(const BurnType *type) { return (BurnModuleOption){type, NULL, false}; }
@@ -259,9 +261,17 @@ static BurnStatus visit_tensor(void *context, const BurnModuleTensor *tensor) {
   return is_present(tensor) ? visit->visitor(visit->context, tensor) : BURN_OK;
 }
 
+static BurnStatus list_status(void *context, const char *path, BurnModuleList *list) {
+  (void)context;
+  if (list->missing == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s%sno memory for %zu modules", path, path[0] ? ": " : "",
+                          list->missing);
+}
+
 BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context) {
   Visit visit = {visitor, context};
-  const BurnModuleWalk walk = {.context = &visit, .needs_paths = true, .tensor = visit_tensor};
+  const BurnModuleWalk walk = {
+      .context = &visit, .needs_paths = true, .tensor = visit_tensor, .list_begin = list_status};
   return burn__module_walk(module, &walk);
 }
 
@@ -287,15 +297,8 @@ static BurnStatus status_constant(void *context, const char *path, BurnConstant 
   return status_of(constant->value, path);
 }
 
-/* A list that burn_module_clone could not copy keeps its count. */
-static BurnStatus status_list(void *context, const char *path, BurnModuleList *list) {
-  (void)context;
-  if (list->data || list->count == 0) return BURN_OK;
-  return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: no memory for %zu modules", path, list->count);
-}
-
 BurnStatus burn_module_status(BurnModule module) {
-  const BurnModuleWalk walk = {.tensor = status_tensor, .constant = status_constant, .list_begin = status_list};
+  const BurnModuleWalk walk = {.tensor = status_tensor, .constant = status_constant, .list_begin = list_status};
   return burn__module_walk(module, &walk);
 }
 
@@ -407,8 +410,13 @@ static BurnStatus copy_list(void *context, const char *path, BurnModuleList *lis
   const void *original = list->data;
   if (!original) return BURN_OK;
   list->data = malloc(list->count * list->type->bytes);
-  if (list->data) memcpy(list->data, original, list->count * list->type->bytes);
-  return BURN_OK; /* without memory the count stays, and burn_module_status says so */
+  if (list->data) {
+    memcpy(list->data, original, list->count * list->type->bytes);
+  } else {
+    list->missing = list->count;
+    list->count = 0;
+  }
+  return BURN_OK;
 }
 
 /* Gives a buffer of a copied struct a cell of its own. */

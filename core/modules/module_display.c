@@ -312,7 +312,7 @@ static int64_t params_of_list(const BurnModuleList *list, size_t count) {
 }
 
 static void show_list(Display *display, const BurnModuleList *list, unsigned level) {
-  const size_t count = list->data ? list->count : 0;
+  const size_t count = list->count;
   Block block = {level, display->settings->new_line_after_attribute != BURN_DISPLAY_OFF, 0};
   burn__text_addf(&display->out, "Vec<0..%zu>", count);
   for (size_t i = 0; i < count; i++) {

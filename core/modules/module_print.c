@@ -114,7 +114,7 @@ static void print_constant(BurnTextBuilder *out, const BurnType *type, const voi
 }
 
 static void print_list(BurnTextBuilder *out, const BurnModuleList *list, unsigned level) {
-  size_t count = list->data ? list->count : 0;
+  const size_t count = list->count;
   burn__text_add(out, count ? "[\n" : "[]");
   for (size_t i = 0; i < count; i++) {
     burn__text_indent(out, level + 1);

@@ -379,7 +379,7 @@ static BurnStatus read_param(Reader *reader, const BurnType *type, BurnValue **o
 static BurnStatus read_module(Reader *reader, const BurnType *type, const char *data, BurnValue **out);
 
 static BurnStatus read_list(Reader *reader, const BurnModuleList *list, BurnValue **out) {
-  const size_t start = reader->offset, wanted = list->data ? list->count : 0;
+  const size_t start = reader->offset, wanted = list->count;
   uint64_t count = 0;
   BurnStatus status = read_uint(reader, &count);
   if (status != BURN_OK) return status;

@@ -141,7 +141,7 @@ static BurnStatus load_param(BurnRecordLoader *loader, const BurnRecordStep *ste
 
 static BurnStatus load_list(BurnRecordLoader *loader, const BurnRecordStep *step, const BurnModuleList *list,
                             const BurnValue *record) {
-  size_t count = list->data ? list->count : 0;
+  const size_t count = list->count;
   BurnStatus status = BURN_OK;
   if (burn_value_kind(record) != BURN_VALUE_ARRAY) {
     return burn__record_fail_at(step, BURN_STATUS_CORRUPT_DATA, "%zu modules expected, file has %s", count,

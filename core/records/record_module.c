@@ -77,10 +77,12 @@ static BurnStatus param_to_value(const BurnRecordStep *step, BurnParam *param, B
 }
 
 static BurnStatus list_to_value(const BurnRecordStep *step, const BurnModuleList *list, BurnValue **out) {
-  size_t count = list->data ? list->count : 0;
   BurnStatus status = BURN_OK;
+  if (list->missing) {
+    return burn__record_fail_at(step, BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu modules", list->missing);
+  }
   BurnValue *array = burn_value_array();
-  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+  for (size_t i = 0; i < list->count && status == BURN_OK; i++) {
     char name[24];
     BurnValue *item = NULL;
     (void)snprintf(name, sizeof name, "%zu", i);

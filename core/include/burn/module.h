@@ -91,11 +91,12 @@ BURN_API BURN_GIVES BurnTensor *burn_constant_value(const BurnConstant *constant
 /* A counted array of modules of one type, owned by the list. */
 typedef struct BurnModuleList {
   const BurnType *type;
-  void *data; /* [count] objects of type->bytes, from malloc */
+  void *data; /* [count] objects of type->bytes, from malloc; NULL: none */
   size_t count;
+  size_t missing; /* modules that there was no memory for, which burn_module_status tells; the list is empty then */
 } BurnModuleList;
 BURN_API const BurnType *BurnModuleList_type(void);
-/* A list of `count` zeroed modules; count 0 and data NULL when out of memory. Fill them with burn_module_list_at. */
+/* A list of `count` zeroed modules, or one that misses them. Fill them with burn_module_list_at. */
 BURN_API BurnModuleList burn_module_list(const BurnType *type, size_t count);
 BURN_API void *burn_module_list_at(const BurnModuleList *list, size_t index);
 

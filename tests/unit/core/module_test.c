@@ -470,8 +470,34 @@ static void test_lists(void **state) {
   assert_null(burn_module_list_at(&list, 3));
   assert_true(none.count == 0 && none.data == NULL);
   BurnModuleList huge = burn_module_list(Drop_type(), SIZE_MAX / 4);
-  assert_true(huge.count == 0 && huge.data == NULL);
+  assert_true(huge.count == 0 && huge.data == NULL && huge.missing == SIZE_MAX / 4);
   free(list.data);
+}
+
+static void assert_missing(BurnStatus status) {
+  char message[64];
+  (void)snprintf(message, sizeof message, "blocks: no memory for %zu modules", SIZE_MAX / 4);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_OUT_OF_MEMORY);
+  assert_string_equal(burn_status_message(status), message);
+}
+
+/* Loops over its modules do nothing; all that ask for a status hear of it, also of a copy. */
+static void test_a_list_without_memory(void **state) {
+  Fixture *fixture = *state;
+  Net net = net_make(fixture->plain, 0), copy;
+  burn_module_release(burn_module(BurnModuleList, &net.blocks));
+  net.blocks = burn_module_list(Block_type(), SIZE_MAX / 4);
+  Paths paths = {"", 1000};
+  uint8_t *bytes = NULL;
+  size_t count = 0;
+  burn_module_clone(burn_module(Net, &net), &copy);
+  assert_missing(burn_module_status(burn_module(Net, &net)));
+  assert_missing(burn_module_status(burn_module(Net, &copy)));
+  assert_missing(burn_module_visit(burn_module(Net, &net), collect_path, &paths));
+  const BurnStatus saved = burn_record_to_bytes(burn_module(Net, &net), NULL, &bytes, &count);
+  assert_true(strstr(burn_status_message(saved), "blocks: no memory for ") != NULL && bytes == NULL);
+  Net_release(&copy);
+  Net_release(&net);
 }
 
 /* -- text ------------------------------------------------------------------------------------- */
@@ -596,6 +622,7 @@ int main(void) {
       cmocka_unit_test(test_fork),
       cmocka_unit_test(test_release_zeroes),
       cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_a_list_without_memory),
       cmocka_unit_test(test_text),
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_summary_is_cut_to_100_columns),

@@ -199,6 +199,24 @@ static void assert_encoder_refused(const BurnTransformerEncoderConfig *config, B
   BurnTransformerEncoder_release(&m);
 }
 
+/* The input does not go through as if there were no layers. */
+static void test_layers_without_memory(void **state) {
+  BurnDevice *device = ((NnDevices *)*state)->plain;
+  BurnTransformerEncoderConfig config = BurnTransformerEncoderConfig_defaults(8, 4, 2, 1);
+  BurnTransformerEncoder m = burn_transformer_encoder_init(&config, device);
+  burn_module_release(burn_module(BurnModuleList, &m.layers));
+  m.layers = burn_module_list(BurnTransformerEncoderLayer_type(), SIZE_MAX / 4);
+  BurnTransformerCache *cache = burn_transformer_encoder_new_autoregressive_cache(&m);
+  char message[64];
+  (void)snprintf(message, sizeof message, "layers: no memory for %zu modules", SIZE_MAX / 4);
+  BurnTransformerEncoderInput input = {.tensor = nn_pattern(device, BURN_SHAPE(2, 4, 8), 1)};
+  nn_assert_failed(burn_transformer_encoder_forward(&m, input), message);
+  input.tensor = nn_pattern(device, BURN_SHAPE(2, 4, 8), 1);
+  nn_assert_failed(burn_transformer_encoder_forward_autoregressive_inference(&m, input, cache), message);
+  burn_transformer_cache_destroy(cache);
+  BurnTransformerEncoder_release(&m);
+}
+
 static void test_refuses(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
   BurnTransformerEncoderConfig config = BurnTransformerEncoderConfig_defaults(8, 4, 2, 0);
@@ -223,9 +241,13 @@ static void test_refuses(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_feed_forward), cmocka_unit_test(test_encoder),
-      cmocka_unit_test(test_decoder),      cmocka_unit_test(test_layers),
-      cmocka_unit_test(test_step_by_step), cmocka_unit_test(test_padding_is_hidden),
+      cmocka_unit_test(test_feed_forward),
+      cmocka_unit_test(test_encoder),
+      cmocka_unit_test(test_decoder),
+      cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_step_by_step),
+      cmocka_unit_test(test_padding_is_hidden),
+      cmocka_unit_test(test_layers_without_memory),
       cmocka_unit_test(test_refuses),
   };
   return cmocka_run_group_tests(tests, nn_setup, nn_teardown);
