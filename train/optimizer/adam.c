@@ -135,8 +135,8 @@ static const BurnOptimizerRule adamw_rule = {"adamw", adamw_step, moments, TENSO
 
 static BurnOptimizer *create(const BurnOptimizerRule *rule, const BurnType *type, const void *config,
                              BurnGradientClipping clipping, AdamNumbers numbers, double weight_decay) {
-  const BurnNumberRange ranges[] = {{"beta_1", numbers.beta_1, 0, 1},
-                                    {"beta_2", numbers.beta_2, 0, 1},
+  const BurnNumberRange ranges[] = {{"beta_1", numbers.beta_1, 0, BURN__BELOW_1},
+                                    {"beta_2", numbers.beta_2, 0, BURN__BELOW_1},
                                     {"epsilon", numbers.epsilon, 0, (double)INFINITY},
                                     {"weight_decay", weight_decay, 0, (double)INFINITY}};
   return burn__optimizer_create(rule, type, config, clipping, ranges, 4);

@@ -54,9 +54,9 @@ static const BurnOptimizerRule adan_rule = {"adan", adan_step, rows, TENSORS, "m
 
 BurnOptimizer *burn_adan_create(const BurnAdanConfig *config) {
   const BurnAdanConfig defaults = BurnAdanConfig_defaults(), *with = config ? config : &defaults;
-  const BurnNumberRange ranges[] = {{"beta_1", with->beta_1, 0, 1},
-                                    {"beta_2", with->beta_2, 0, 1},
-                                    {"beta_3", with->beta_3, 0, 1},
+  const BurnNumberRange ranges[] = {{"beta_1", with->beta_1, 0, BURN__BELOW_1},
+                                    {"beta_2", with->beta_2, 0, BURN__BELOW_1},
+                                    {"beta_3", with->beta_3, 0, BURN__BELOW_1},
                                     {"epsilon", with->epsilon, 0, (double)INFINITY},
                                     {"weight_decay", with->weight_decay, 0, (double)INFINITY}};
   return burn__optimizer_create(&adan_rule, BurnAdanConfig_type(), with, with->clipping, ranges, 5);

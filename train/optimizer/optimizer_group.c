@@ -34,7 +34,15 @@ BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *
 }
 
 static BurnStatus check_range(const char *who, const BurnNumberRange *range) {
-  if (range->value >= range->least && range->value <= range->largest) return BURN_OK;
+  if (range->value >= range->least && range->value <= range->largest) {
+    if (isfinite(range->value)) return BURN_OK;
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, a finite number expected", who, range->name,
+                            range->value);
+  }
+  if (range->largest == BURN__BELOW_1) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, at least %g and below 1 expected", who,
+                            range->name, range->value, range->least);
+  }
   if (range->largest == (double)INFINITY) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, at least %g expected", who, range->name,
                             range->value, range->least);

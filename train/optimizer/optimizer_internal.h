@@ -3,6 +3,8 @@
 #ifndef BURN_TRAIN_OPTIMIZER_INTERNAL_H
 #define BURN_TRAIN_OPTIMIZER_INTERNAL_H
 
+#include <float.h>
+
 #include <burn/plugin/op.h>
 #include <burn/train/optimizer.h>
 
@@ -69,11 +71,13 @@ struct BurnGradientsParams {
 
 /* -- optimizer_group.c ------------------------------------------------------------------------ */
 
-/* The bounds, inclusive, of a number in a config. */
+/* The bounds, inclusive, of a number in a config, which is finite. An infinite bound is none. */
 typedef struct BurnNumberRange {
   const char *name;
   double value, least, largest;
 } BurnNumberRange;
+/* The bound of what has to be below 1, as a share that stays of an average: with 1 its correction divides 0 by 0. */
+#define BURN__BELOW_1 (1 - DBL_EPSILON / 2)
 
 static inline double burn__or_zero(BurnOptionF64 option) { return option.present ? option.value : 0; }
 

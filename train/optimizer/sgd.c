@@ -34,6 +34,11 @@ BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config) {
   const BurnNumberRange ranges[] = {{"weight_decay", burn__or_zero(with->weight_decay), 0, (double)INFINITY},
                                     {"momentum", burn__or_zero(with->momentum), 0, (double)INFINITY},
                                     {"dampening", with->dampening, 0, 1}};
-  return burn__optimizer_as_op(burn__optimizer_create(&sgd_rule, BurnSgdConfig_type(), with, with->clipping, ranges, 3),
-                               sgd_as_op);
+  BurnOptimizer *optimizer = burn__optimizer_create(&sgd_rule, BurnSgdConfig_type(), with, with->clipping, ranges, 3);
+  const double momentum = burn__or_zero(with->momentum);
+  if (optimizer && optimizer->status == BURN_OK && with->nesterov && !(momentum > 0)) {
+    optimizer->status =
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sgd: momentum is %g, above 0 expected with nesterov", momentum);
+  }
+  return burn__optimizer_as_op(optimizer, sgd_as_op);
 }

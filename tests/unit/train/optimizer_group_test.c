@@ -231,13 +231,26 @@ static void configs_are_checked(void) {
   sgd_config.momentum.present = false;
   sgd_config.dampening = 1.5;
   refused(burn_sgd_create(&sgd_config), "sgd: dampening is 1.5, 0 to 1 expected");
+  sgd_config = BurnSgdConfig_defaults();
+  sgd_config.nesterov = true;
+  refused(burn_sgd_create(&sgd_config), "sgd: momentum is 0, above 0 expected with nesterov");
+  sgd_config.momentum = (BurnOptionF64){true, 0};
+  refused(burn_sgd_create(&sgd_config), "sgd: momentum is 0, above 0 expected with nesterov");
   BurnAdamConfig adam = BurnAdamConfig_defaults();
   adam.beta_2 = 2;
-  refused(burn_adam_create(&adam), "adam: beta_2 is 2, 0 to 1 expected");
+  refused(burn_adam_create(&adam), "adam: beta_2 is 2, at least 0 and below 1 expected");
+  adam.beta_2 = 1;
+  refused(burn_adam_create(&adam), "adam: beta_2 is 1, at least 0 and below 1 expected");
+  adam = BurnAdamConfig_defaults();
+  adam.weight_decay = (BurnOptionF64){true, (double)INFINITY};
+  refused(burn_adam_create(&adam), "adam: weight_decay is inf, a finite number expected");
   adam = BurnAdamConfig_defaults();
   adam.clipping = (BurnGradientClipping)BURN_CLIP_NORM(-1);
   refused(burn_adam_create(&adam), "adam: the limit of clipping by Norm is -1, above 0 expected");
   BurnAdamWConfig adamw = BurnAdamWConfig_defaults();
+  adamw.beta_1 = 1;
+  refused(burn_adamw_create(&adamw), "adamw: beta_1 is 1, at least 0 and below 1 expected");
+  adamw.beta_1 = 0.9;
   adamw.epsilon = (double)NAN;
   refused(burn_adamw_create(&adamw), signbit(adamw.epsilon) ? "adamw: epsilon is -nan, at least 0 expected"
                                                             : "adamw: epsilon is nan, at least 0 expected");

@@ -201,7 +201,10 @@ static void configs_are_checked(void **state) {
   refused(burn_adagrad_create(&adagrad), "adagrad: lr_decay is -1, at least 0 expected");
   BurnAdanConfig adan = BurnAdanConfig_defaults();
   adan.beta_3 = -0.5;
-  refused(burn_adan_create(&adan), "adan: beta_3 is -0.5, 0 to 1 expected");
+  refused(burn_adan_create(&adan), "adan: beta_3 is -0.5, at least 0 and below 1 expected");
+  adan.beta_3 = 0.99;
+  adan.beta_1 = 1;
+  refused(burn_adan_create(&adan), "adan: beta_1 is 1, at least 0 and below 1 expected");
   BurnMuonConfig muon = BurnMuonConfig_defaults();
   muon.momentum = -0.5;
   refused(burn_muon_create(&muon), "muon: momentum is -0.5, at least 0 expected");

@@ -216,7 +216,8 @@ BURN_CONFIG_OPTIONAL(BurnMuonConfig, BURN_MUON_CONFIG);
 typedef struct BurnOptimizer BurnOptimizer;
 
 /* `config` NULL means the defaults. NULL when out of memory; functions below report that as OUT_OF_MEMORY. A number
- * that makes no sense (a beta of 2, a NaN) is INVALID_ARGUMENT, told by burn_optimizer_status and by each step. */
+ * that makes no sense (a beta of 1, a NaN, nesterov without a momentum) is INVALID_ARGUMENT, told by
+ * burn_optimizer_status and by each step. */
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_sgd_create(const BurnSgdConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adam_create(const BurnAdamConfig *config);
 BURN_API BURN_USE_RESULT BurnOptimizer *burn_adamw_create(const BurnAdamWConfig *config);
