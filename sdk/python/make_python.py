@@ -161,7 +161,8 @@ class Stub:
         if api.kind(base) == "handle" and depth == 1 and not base.startswith("DL"):
             return f"{base} | None"
         if api.struct(base) and depth < 2:
-            return f"{api.struct(base)} | tuple[Any, ...] | list[Any] | dict[str, Any]" + " | None" * depth
+            module = "Module | " if base == "BurnModule" else ""
+            return f"{module}{api.struct(base)} | tuple[Any, ...] | list[Any] | dict[str, Any]" + " | None" * depth
         return "Any"
 
     def result(self, wrapper):
@@ -182,7 +183,7 @@ class Stub:
         return [f"{named(n)}: {self.given(types[n])}" for n in wrapper.names]
 
     def text(self, wrappers):
-        lines = ['"""All functions of Burn\'s C API. Written by sdk/python/make_module.py."""', "from typing import Any", "", "callbacks: dict[str, int]",
+        lines = ['"""All functions of Burn\'s C API. Written by sdk/python/make_module.py."""', "from typing import Any", "", "from .module import Module", "", "callbacks: dict[str, int]",
                  "class BurnError(RuntimeError):", "    status: int", "    code: int", "class Handle: ...", "class Struct:", "    _address: int",
                  "    _type: int | None", "    _bytes: int", "    def __init__(self, *members: Any, **named: Any) -> None: ..."]
         own = ("dlpack_capsule", "dlpack_device", "from_dlpack_capsule", "register", "view", "bytes_at", "copy_to", "free")

@@ -337,6 +337,25 @@ class Modules(unittest.TestCase):
         del net, kept
         self.assertEqual(device.memory().live_tensors, 0)
 
+    def test_modules_stand_for_those_of_c(self):
+        layer, x = nn.Linear(4, 3), burn.ones(2, 4)
+        before = layer.valid()(x.inner()).tolist()
+        _c.burn_module_quantize_weights(layer, None)
+        for row, wanted in zip(layer.valid()(x.inner()).tolist(), before):
+            for value, other in zip(row, wanted):
+                self.assertAlmostEqual(value, other, 1)
+        net = Net()
+        _c.burn_module_apply_lora(net, _c.BurnLoraConfig_defaults(2, 16.0), None)
+        self.assertIn("blocks.1.up.weight.lora.a", [path for path, _ in net.parameters()])
+        with self.assertRaisesRegex(TypeError, "^burn_module_num_params: module: BurnModule is expected, or its members"):
+            _c.burn_module_num_params(x)
+
+    def test_a_module_lives_as_long_as_its_burn_module(self):
+        module = nn.Linear(4, 3)._module()
+        gc.collect()
+        _c.burn_module_apply_lora(module, _c.BurnLoraConfig_defaults(100, 16.0), None)
+        self.assertEqual(_c.burn_module_num_params(module), 4 * 3 + 3 + 100 * (4 + 3))
+
     def test_a_config_that_c_refuses_says_why(self):
         with self.assertRaisesRegex(burn.BurnError, "groups"):
             nn.Conv2d((3, 4), 3, groups=2).status()

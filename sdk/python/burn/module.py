@@ -71,6 +71,13 @@ class _Copy:
         _c.burn_module_release(_c.BurnModule(self.type._address, self.block.address))
 
 
+class _Place:
+    """The address of a module's object, as an array has one: the BurnModule that has it keeps the module alive."""
+
+    def __init__(self, module, address):
+        self.module, self.__array_interface__ = module, {"data": (address, False)}
+
+
 class _Gone:
     """In the place of a struct that C has ended."""
 
@@ -248,7 +255,7 @@ class Module:
 
     def _module(self):
         type_, address = self._built()
-        return _c.BurnModule(type_._address, address)
+        return _c.BurnModule(type_._address, _Place(self, address))
 
     # -- services --------------------------------------------------------------------------------
 

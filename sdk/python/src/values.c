@@ -434,6 +434,14 @@ static bool write_ordered(const StructInfo *info, void *at, PyObject *values, Py
   return true;
 }
 
+/* A module of Python stands for its BurnModule. */
+static bool write_module(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
+  PyObject *module = PyObject_CallMethod(value, "_module", NULL);
+  const bool done = module && write_struct(info, at, module, keep);
+  Py_XDECREF(module);
+  return done;
+}
+
 bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
   if (struct_check(value) && ((Struct *)value)->info == info) {
     memcpy(at, ((Struct *)value)->data, info->bytes);
@@ -443,6 +451,9 @@ bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *k
   }
   if (PyDict_Check(value)) return write_named(info, at, value, keep);
   if (PyList_Check(value) || PyTuple_Check(value)) return write_ordered(info, at, value, keep);
+  if (strcmp(info->name, "BurnModule") == 0 && PyObject_HasAttrString(value, "_module")) {
+    return write_module(info, at, value, keep);
+  }
   PyErr_Format(PyExc_TypeError, "%s is expected, or its members as a dict or tuple, not %R", info->name,
                (PyObject *)Py_TYPE(value));
   return false;
