@@ -126,7 +126,8 @@ typedef struct BurnStoreSave {
                            dict that torch.load(weights_only=True) reads; NULL: by the extension, which may also be
                            .pth or .bin */
   BurnStoreNames names; /* of the module or store; include and exclude see those of before */
-  uint32_t adapter;     /* BURN_STORE_PYTORCH: names and weights as PyTorch has them; for a module only */
+  uint32_t adapter;     /* BURN_STORE_PYTORCH: names and weights as PyTorch has them, but for places of lists, which
+                           stay (renames can put them right); for a module only */
   BurnDType floats;     /* what floats are cast to; BURN_DTYPE_DEFAULT: nothing */
   const BurnValue *metadata; /* a map of texts for a safetensors file; NULL: none, or with PyTorch's habits
                                 {"format": "pt"}, which its libraries ask for */
