@@ -1,5 +1,6 @@
 /* dropout.h - zeroes each element with probability prob and scales the others by 1 / (1 - prob), exactly when the input
- * is on an autodiff device: there is no training flag. prob 1 gives NaN, as in Burn. */
+ * is on an autodiff device: there is no training flag. prob 1 gives NaN, 0 times infinity, as in Burn; PyTorch's
+ * gives 0. */
 #ifndef BURN_NN_DROPOUT_H
 #define BURN_NN_DROPOUT_H
 

@@ -71,9 +71,10 @@ BURN_API BurnBinaryCrossEntropyLoss burn_binary_cross_entropy_loss_init(const Bu
 BURN_API BURN_TAKES(2) void burn_binary_cross_entropy_loss_set_weights(BurnBinaryCrossEntropyLoss *m,
                                                                        BurnTensor *weights);
 /* Predictions and int targets (0 or 1) of one shape -> [1], the mean over all elements: [batch] of one class, or
- * [.., classes] where each class is a question of its own. The number of classes in smoothing is the size of the last
- * axis, 2 for rank 1. Weights are of the last axis; for rank 1 they are two, of target 0 and 1. Logarithms of
- * probabilities are kept above -100. */
+ * [.., classes] where each class is a question of its own. Other targets go into the formula as they are, as in Burn:
+ * a check would wait for the device. The number of classes in smoothing is the size of the last axis, 2 for rank 1.
+ * Weights are of the last axis; for rank 1 they are two, of target 0 and 1. Logarithms of probabilities are kept above
+ * -100. */
 BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_binary_cross_entropy_loss_forward(
     const BurnBinaryCrossEntropyLoss *m, BurnTensor *predictions, BurnTensor *targets);
 

@@ -104,7 +104,8 @@ BURN_API BURN_GIVES BURN_TAKES(2, 3) BurnTensor *burn_poisson_nll_loss_forward_n
                                                                                             BurnTensor *predictions,
                                                                                             BurnTensor *targets);
 
-/* Gaussian likelihood, negative and logarithmic: (log v + (input - target)^2 / v) / 2 with v = max(var, eps) */
+/* Gaussian likelihood, negative and logarithmic: (log v + (input - target)^2 / v) / 2 with v = max(var, eps). So is a
+ * var below 0, as in Burn: a check, as PyTorch has it, would wait for the device. */
 #define BURN_GAUSSIAN_NLL_LOSS_CONFIG(REQ, OPT) \
   OPT(BurnF64, eps, 1e-6, "least variance")     \
   OPT(BurnBool, full, false, "add log(2 pi) / 2")
