@@ -522,6 +522,12 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "^the step gave NoneType; a loss, "):
             burn.train.Learner(Linear(), burn.optim.Adam(), lambda model, batch: None).fit(self.loader)
 
+    def test_a_rate_that_is_none_is_told(self):
+        learner = burn.train.Learner(Linear(), burn.optim.Sgd(), linear_step)
+        for rate in (None, "0.1", burn.schedule.Constant):
+            with self.assertRaisesRegex(TypeError, "^lr is .*; a number or a schedule of burn.schedule expected$"):
+                learner.fit(self.loader, lr=rate)
+
     def test_two_devices_learn_as_one(self):
         losses = []
         for count in (1, 2):

@@ -1,9 +1,11 @@
 """The learner: epochs of training and validation with a step function of Python."""
 import math
+import numbers
 
 from . import _c, metric
 from .data import Batch, Dataset, Loader
 from .device import chosen
+from .optimizer import Schedule
 
 _names = {}  # C keeps pointers to the names of a step's tensors
 
@@ -73,6 +75,15 @@ class NoImprovement:
         self.strategy = _c.burn_stop_without_improvement(self.config)  # which points at the config
 
 
+def _rate(lr):
+    """A learning rate as fields of a BurnLearnerConfig."""
+    if isinstance(lr, numbers.Real):
+        return {"learning_rate": lr}
+    if isinstance(lr, Schedule):
+        return {"schedule": lr._schedule}
+    raise TypeError(f"lr is {lr!r}; a number or a schedule of burn.schedule expected")
+
+
 def _metrics(metrics):
     return {"items": [m.metric for m in metrics], "count": len(metrics)}
 
@@ -91,12 +102,11 @@ class Learner:
         """Trains for some epochs on loaders; the outcome, with the values of each epoch. devices: several that share each batch, the
         learner's first; step is called from a thread for each then."""
         module, task, listener = self.model._module(), _Task(self.model, self.step_function), _Listener(on_epoch)
-        rate = {"learning_rate": lr} if isinstance(lr, (int, float)) else {"schedule": lr._schedule}
         if early_stopping is not None:
             config["early_stopping"] = getattr(early_stopping, "strategy", early_stopping)
         devices = [self.device if i == 0 else chosen(device) for i, device in enumerate(devices)]
         settings = _c.BurnLearnerConfig(epochs=epochs, devices=devices, device_count=len(devices), metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
-                                        on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **rate, **config)
+                                        on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **_rate(lr), **config)
         result = _c.BurnLearnerResult()
         _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, None if valid is None else valid._loader, result)
         return Result(result, listener.epochs)
