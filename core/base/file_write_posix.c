@@ -9,6 +9,7 @@
 #include "file_write.h"
 
 #include "module_internal.h"
+#include "path_check.h"
 #include "platform.h"
 
 #include <burn/streams.h>
@@ -105,12 +106,14 @@ static BurnStatus write_beside(const char *path, const void *bytes, size_t count
 
 BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   struct stat found;
+  BurnStatus status = burn__path_check("file", path);
+  if (status != BURN_OK) return status;
   burn_streams_pin();
   if (stat(path, &found) != 0) return write_beside(path, bytes, count);
   if (!S_ISREG(found.st_mode)) return burn_status_make(BURN_STATUS_IO, "exists and is not a regular file");
   char *real = realpath(path, NULL);
   if (!real) return io_failure("cannot resolve");
-  BurnStatus status = write_beside(real, bytes, count);
+  status = write_beside(real, bytes, count);
   free(real);
   return status;
 }
@@ -147,10 +150,12 @@ static BurnStatus read_open_file(int file, uintmax_t size, size_t limit, uint8_t
 
 /* A regular file for reading, and what is known of it. */
 static BurnStatus open_regular(const char *path, int *file, struct stat *found) {
+  BurnStatus status = burn__path_check("file", path);
+  if (status != BURN_OK) return status;
   burn_streams_pin();
   *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for the other end of a pipe */
   if (*file < 0) return io_failure("cannot open");
-  BurnStatus status = fstat(*file, found) == 0 ? BURN_OK : io_failure("cannot inspect");
+  status = fstat(*file, found) == 0 ? BURN_OK : io_failure("cannot inspect");
   if (status == BURN_OK && !S_ISREG(found->st_mode)) status = burn_status_make(BURN_STATUS_IO, "not a regular file");
   if (status != BURN_OK) (void)close(*file);
   return status;

@@ -6,6 +6,7 @@
 #include "file_write.h"
 
 #include "module_internal.h"
+#include "path_check.h"
 #include "platform.h"
 
 #include <burn/streams.h>
@@ -59,6 +60,8 @@ static BurnStatus write_and_rename(char *temporary, size_t size, const char *pat
 }
 
 BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
+  BurnStatus status = burn__path_check("file", path);
+  if (status != BURN_OK) return status;
   burn_streams_pin();
   struct _stat64 found;
   if (_stat64(path, &found) == 0 && !S_ISREG(found.st_mode))
@@ -68,7 +71,7 @@ BurnStatus burn_file_write(const char *path, const void *bytes, size_t count) {
   if (!temporary) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a file name");
   (void)snprintf(temporary, size, "%.*s.", (int)folder, path); /* "C:" alone and "C:/" are different folders */
   (void)burn__sweep(temporary);                                /* what cannot be swept now stays for the next writer */
-  const BurnStatus status = write_and_rename(temporary, size, path, bytes, count);
+  status = write_and_rename(temporary, size, path, bytes, count);
   free(temporary);
   return status;
 }
@@ -92,10 +95,13 @@ static BurnStatus read_open_file(FILE *file, uint64_t size, size_t limit, uint8_
 
 /* A regular file for reading, and what is known of it. */
 static BurnStatus open_regular(const char *path, FILE **file, struct _stat64 *found) {
+  BurnStatus status = burn__path_check("file", path);
+  *file = NULL;
+  if (status != BURN_OK) return status;
   burn_streams_pin();
   *file = fopen(path, "rb");
   if (!*file) return io_failure("cannot open");
-  BurnStatus status = _fstat64(_fileno(*file), found) == 0 ? BURN_OK : io_failure("cannot inspect");
+  status = _fstat64(_fileno(*file), found) == 0 ? BURN_OK : io_failure("cannot inspect");
   if (status == BURN_OK && !S_ISREG(found->st_mode)) status = burn_status_make(BURN_STATUS_IO, "not a regular file");
   if (status == BURN_OK) return BURN_OK;
   (void)fclose(*file);

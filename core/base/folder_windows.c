@@ -6,6 +6,7 @@
 #include "file_write.h"
 
 #include "core_internal.h"
+#include "path_check.h"
 #include "platform.h"
 #include "status_chain.h"
 
@@ -43,6 +44,8 @@ bool burn__sweep(const char *folder) {
 }
 
 BurnStatus burn_file_sweep(const char *folder) {
+  const BurnStatus given = burn__path_check("folder", folder);
+  if (given != BURN_OK) return given;
   return burn__sweep(folder) ? BURN_OK : failure("cannot look for temporary files");
 }
 
@@ -102,6 +105,7 @@ static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
 
 BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__path_check("folder", folder);
   BurnFolderLock *lock = result == BURN_OK ? lock_folder(folder, &result) : NULL;
   burn__store_status(status, result);
   return lock;

@@ -99,6 +99,7 @@ void burn_calibration_cancel(BurnCalibration *calibration) {
 
 BurnStatus burn_calibration_begin(BurnModule module, const BurnQuantizer *quantizer, BurnCalibration **out) {
   BurnCalibration chosen = {module, *burn__quantizer(quantizer), 0};
+  if (!out) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "calibration: the pointer for it is NULL");
   BurnStatus status = burn__quantizer_check(&chosen.quantizer, module);
   if (status == BURN_OK) status = burn_module_visit(module, check_tensor, &chosen);
   if (status != BURN_OK) return status;

@@ -4,6 +4,7 @@
 #include <burn/file.h>
 
 #include "config_json.h"
+#include "path_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,9 @@ char *burn_config_text(BurnConfig config) {
 
 BurnStatus burn_config_save(BurnConfig config, const char *path) {
   char *text = NULL;
-  BurnStatus status = config_text(config, &text);
+  BurnStatus status = burn__path_check("save", path);
+  if (status != BURN_OK) return status;
+  status = config_text(config, &text);
   if (status == BURN_OK) {
     size_t length = strlen(text);
     text[length] = '\n'; /* in place of the terminator */
@@ -62,7 +65,9 @@ BurnStatus burn_config_parse(BurnConfig config, const char *json) {
 BurnStatus burn_config_load(BurnConfig config, const char *path) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn_file_read(path, CONFIG_BYTES_LIMIT, &bytes, &count);
+  BurnStatus status = burn__path_check("load", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_read(path, CONFIG_BYTES_LIMIT, &bytes, &count);
   if (status == BURN_OK) {
     size_t length = strlen((const char *)bytes);
     status = length == count ? burn_config_parse(config, (const char *)bytes)

@@ -28,6 +28,7 @@ static BurnStatus dtype_of(const BurnText *name, BurnDType *out) {
 }
 
 static BurnStatus check_config(const BurnLoraConfig *config) {
+  if (!config) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "lora: the config is NULL");
   if (config->rank == 0 || config->rank > INT32_MAX) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "lora: rank is %zu, 1 or more expected", config->rank);
   }

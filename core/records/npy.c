@@ -7,6 +7,7 @@
 #include <burn/ops.h>
 
 #include "numpy_internal.h"
+#include "path_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,7 +240,9 @@ BurnTensor *burn_npy_read(BurnDevice *device, const char *path) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   BurnNpyHeader header;
-  BurnStatus status = burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count);
+  BurnStatus status = burn__path_check("npy", path);
+  if (status != BURN_OK) return burn_tensor_failed(status);
+  status = burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count);
   if (status == BURN_OK) status = burn_npy_header(bytes, count, &header);
   BurnTensor *x = status == BURN_OK ? burn__npy_tensor(device, &header, bytes)
                                     : burn_tensor_failed(burn_status_annotate(status, "npy: %s", path));
@@ -306,7 +309,12 @@ BurnStatus burn__npy_make(BurnTensor *x, uint8_t **bytes, size_t *count) {
 BurnStatus burn_npy_write(const char *path, BurnTensor *x) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn__npy_make(x, &bytes, &count);
+  BurnStatus status = burn__path_check("npy", path);
+  if (status != BURN_OK) {
+    burn_drop(x);
+    return status;
+  }
+  status = burn__npy_make(x, &bytes, &count);
   if (status == BURN_OK) status = burn_file_write(path, bytes, count);
   free(bytes);
   return burn_status_annotate(status, "npy: %s", path);

@@ -4,6 +4,7 @@
 #include <burn/zip.h>
 
 #include "numpy_internal.h"
+#include "path_check.h"
 #include "status_chain.h"
 
 #include <stdio.h>
@@ -68,10 +69,11 @@ BurnNpz *burn_npz_open(const char *path, BurnStatus *status) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   if (burn__entry_status(status) != BURN_OK) return NULL;
-  BurnStatus result = burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count);
+  BurnStatus result = burn__path_check("npz", path);
+  if (result == BURN_OK) result = burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count);
   BurnNpz *npz = result == BURN_OK ? arrays_read(bytes, count, &result) : NULL;
   free(bytes);
-  if (npz == NULL) burn__store_status(status, burn_status_annotate(result, "npz: %s", path));
+  if (npz == NULL) burn__store_status(status, burn__path_annotate(result, "npz", path));
   return npz;
 }
 
@@ -133,7 +135,8 @@ static BurnStatus entry_make(const char *name, BurnTensor *x, BurnZipEntry *entr
 BurnStatus burn_npz_write(const char *path, const char *const *names, BurnTensor *const *tensors, size_t count,
                           bool deflated) {
   BurnZipEntry *entries = calloc(count + 1, sizeof *entries);
-  BurnStatus status = entries != NULL ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "npz: out of memory");
+  BurnStatus status = entries != NULL ? burn__path_check("npz", path)
+                                      : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "npz: out of memory");
   uint8_t *bytes = NULL;
   size_t size = 0;
   for (size_t i = 0; i < count; i++) {
@@ -150,5 +153,5 @@ BurnStatus burn_npz_write(const char *path, const char *const *names, BurnTensor
   }
   free(entries);
   free(bytes);
-  return burn_status_annotate(status, "npz: %s", path);
+  return burn__path_annotate(status, "npz", path);
 }

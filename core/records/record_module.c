@@ -4,6 +4,7 @@
  * a variant {"Case": record}; what is absent, constants, and whole modules without a place for tensors (Dropout, Relu)
  * are nil; constant arrays are arrays of nils. */
 #include "module_internal.h"
+#include "path_check.h"
 #include "record_load.h"
 
 #include <stdarg.h>
@@ -229,7 +230,9 @@ static BurnStatus from_item(const BurnValue *item, uint32_t format, BurnModule m
 BurnStatus burn_record_save(BurnModule module, const char *path, const BurnRecordConfig *config) {
   BurnRecordConfig chosen = {0, 0};
   BurnValue *item = NULL;
-  BurnStatus status = burn__record_config(config, &chosen);
+  BurnStatus status = burn__path_check("save", path);
+  if (status != BURN_OK) return status;
+  status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = to_item(module, chosen.format, &item);
   if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
   status = burn__record_write(item, &module, path, &chosen);
@@ -242,7 +245,9 @@ static BurnStatus load_file(BurnModule module, const char *path, const BurnRecor
   BurnRecordConfig chosen = {0, 0};
   BurnValue *item = NULL;
   char *full_path = NULL;
-  BurnStatus status = burn__record_config(config, &chosen);
+  BurnStatus status = burn__path_check("load", path);
+  if (status != BURN_OK) return status;
+  status = burn__record_config(config, &chosen);
   if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
   status = burn__record_read(path, &chosen, &module, &item);
   if (status != BURN_OK) return status;

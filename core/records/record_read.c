@@ -9,6 +9,7 @@
  * data of a tensor then reads as another number. Everything outside the item is checked itself, or harmless (a name
  * that nobody looks for). */
 #include "host_convert.h"
+#include "path_check.h"
 #include "record_internal.h"
 
 #include <burn/file.h>
@@ -523,7 +524,9 @@ BurnStatus burn__record_read(const char *path, const BurnRecordConfig *config, c
   uint8_t *bytes = NULL;
   size_t count = 0;
   char *full_path = NULL;
-  BurnStatus status = burn__record_config(config, &chosen);
+  BurnStatus status = burn__path_check("load", path);
+  if (status != BURN_OK) return status;
+  status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
   if (status != BURN_OK) return burn_status_annotate(status, "load %s", path);
   status = burn_file_read(full_path, SIZE_MAX - 1, &bytes, &count);
@@ -595,7 +598,9 @@ BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t 
 BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata, BurnValue **item) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
+  BurnStatus status = burn__path_check("load", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
   if (status == BURN_OK) status = burn_value_decode_any(bytes, count, format, metadata, item);
   free(bytes);
   return burn_status_annotate(status, "load %s", path);

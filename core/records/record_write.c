@@ -6,6 +6,7 @@
  * the chosen precision; bools stay. `checksum` is ours, of the bytes of the item: Burn passes over a key of the
  * metadata that it does not know. */
 #include "host_convert.h"
+#include "path_check.h"
 #include "record_internal.h"
 
 #include <burn/file.h>
@@ -349,7 +350,9 @@ BurnStatus burn__record_write(const BurnValue *value, const BurnModule *module, 
                               const BurnRecordConfig *config) {
   BurnRecordConfig chosen = {0, 0};
   char *full_path = NULL;
-  BurnStatus status = burn__record_config(config, &chosen);
+  BurnStatus status = burn__path_check("save", path);
+  if (status != BURN_OK) return status;
+  status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = burn__record_path(path, chosen.format, &full_path);
   if (status != BURN_OK) return burn_status_annotate(status, "save %s", path);
   status = encode_and_write(value, module, full_path, &chosen);

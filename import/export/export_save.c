@@ -1,5 +1,6 @@
 /* export_save.c - the public functions: what is given is checked, run, and written as a file. */
 #include "export.h"
+#include "path_check.h"
 
 #include <burn/file.h>
 
@@ -73,7 +74,8 @@ static const char *const *graph_names(OnnxArena *arena, const BurnGraph *graph, 
 static BurnStatus save_named(const char *path, ExportSource *source, const BurnOnnxSave *given) {
   BurnOnnxSave options = given ? *given : (BurnOnnxSave){.input_names = NULL};
   OnnxArena arena = {NULL};
-  BurnStatus status = check_source(source);
+  BurnStatus status = burn__path_check("export", path);
+  if (status == BURN_OK) status = check_source(source);
   if (status == BURN_OK) status = burn_file_check_new(path, options.overwrite);
   const BurnGraph *graph = source->graph;
   const size_t inputs = source->input_count, outputs = source->output_count;
@@ -88,7 +90,7 @@ static BurnStatus save_named(const char *path, ExportSource *source, const BurnO
   if (status == BURN_OK) status = save(path, source);
   for (size_t i = 0; i < inputs; i++) burn_drop(source->inputs[i]);
   onnx_arena_release(&arena);
-  return burn_status_annotate(status, "export: %s", path);
+  return burn__path_annotate(status, "export", path);
 }
 
 BurnStatus burn_onnx_save(const char *path, BurnModule module, BurnOnnxForward forward, void *context,

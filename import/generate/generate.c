@@ -2,6 +2,7 @@
 #include "generate.h"
 
 #include "../onnx/onnx_narrow.h"
+#include "path_check.h"
 
 #include <burn/burn.h>
 #include <burn/text.h>
@@ -239,7 +240,8 @@ BurnStatus burn_onnx_generate(const char *path, const char *folder, BurnDevice *
                  .report = report ? report : &unread,
                  .forward = BURN_TEXT_BUILDER};
   *g.report = (BurnGenerateReport){.name = ""};
-  g.graph = burn_onnx_load_with(path, device, &load, &status);
+  status = burn__path_check("generate", folder);
+  g.graph = burn_onnx_load_with(path, device, &load, &status); /* which does nothing after a failure */
   if (!g.graph) return status;
   g.program = g.graph->program;
   GenerateScope scope = {.body = g.program->body};

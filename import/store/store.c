@@ -1,4 +1,5 @@
 /* store.c - files of tensors, opened by the format that their content shows, and looked into. */
+#include "path_check.h"
 #include "store_format.h"
 
 #include <burn/file.h>
@@ -188,12 +189,13 @@ static BurnStatus open_file(BurnStore *store, char *file, bool is_part) {
 BurnStore *burn_store_open(const char *path, BurnStatus *status) {
   if (status && *status != BURN_OK) return NULL;
   char *found = NULL;
-  BurnStatus result = find_file(path, &found);
+  BurnStatus result = burn__path_check("store", path);
+  if (result == BURN_OK) result = find_file(path, &found);
   BurnStore *store = result == BURN_OK ? calloc(1, sizeof *store) : NULL;
   if (result == BURN_OK) result = open_file(store, found, false);
   if (result == BURN_OK) return store;
   burn_store_close(store);
-  if (status) *status = burn_status_annotate(result, "store: %s", path);
+  if (status) *status = burn__path_annotate(result, "store", path);
   return NULL;
 }
 

@@ -1,4 +1,5 @@
 /* store_save.c - modules and stores into files: collects tensors and their names, and gives them to a writer. */
+#include "path_check.h"
 #include "store_adapter.h"
 #include "store_format.h"
 #include "store_names.h"
@@ -148,7 +149,9 @@ static BurnStatus check_names(const Save *save) {
 /* A module, or with a NULL type a store. */
 static BurnStatus save_all(BurnModule module, const BurnStore *store, const char *path, const BurnStoreSave *options) {
   Save save = {.options = options, .module = module};
-  BurnStatus status = burn_file_check_new(path, options->overwrite);
+  BurnStatus status = burn__path_check("store", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_check_new(path, options->overwrite);
   const size_t writer = status == BURN_OK ? find_writer(path, options->format, &status) : WRITERS;
   BurnDevice *device = store && status == BURN_OK ? burn_device_open("ndarray") : NULL;
   if (status == BURN_OK) status = burn__store_rules(&options->names, &save.rules);
@@ -173,7 +176,8 @@ BurnStatus burn_store_save(BurnModule module, const char *path, const BurnStoreS
 }
 
 BurnStatus burn_store_convert(const BurnStore *store, const char *path, const BurnStoreSave *options) {
-  if (!store) return burn__no_store();
+  const BurnStatus given = store ? burn__path_check("store", path) : burn__no_store();
+  if (given != BURN_OK) return given;
   if (options && options->adapter != BURN_STORE_AS_IT_IS)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                             "store: %s: a file does not say which weights are of a Linear: apply it to a module, and "

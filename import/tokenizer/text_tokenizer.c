@@ -1,4 +1,5 @@
 /* text_tokenizer.c - opening by content, and what a tokenizer tells of itself. */
+#include "path_check.h"
 #include "store_format.h"
 #include "store_json.h"
 #include "tokenizer_private.h"
@@ -46,6 +47,11 @@ BurnTextTokenizer *burn_text_tokenizer_read(const void *bytes, size_t count, con
 BurnTextTokenizer *burn_text_tokenizer_open(const char *path, BurnStatus *status) {
   BurnStoreFile file = {.path = path};
   if (burn__entry_status(status) != BURN_OK) return NULL;
+  const BurnStatus given = burn__path_check("tokenizer", path);
+  if (given != BURN_OK) {
+    burn__store_status(status, given);
+    return NULL;
+  }
   const BurnStatus mapped = burn__store_map(path, &file);
   BurnTextTokenizer *tokenizer = NULL;
   if (mapped == BURN_OK)

@@ -314,6 +314,13 @@ static void test_overwrite(void **state) {
       burn_onnx_save(folder, burn_module(BurnIdentity, &identity), counting_forward, &calls, &x, 1, 1, NULL);
   assert_int_equal(burn_status_code(taken), BURN_STATUS_IO);
   assert_int_equal(calls, 0);
+
+  const BurnOnnxSave options = {.overwrite = true};
+  x = random_f32(device, BURN_SHAPE(4));
+  const BurnStatus nowhere =
+      burn_onnx_save(NULL, burn_module(BurnIdentity, &identity), counting_forward, &calls, &x, 1, 1, &options);
+  assert_string_equal(burn_status_message(nowhere), "export: no path");
+  assert_int_equal(calls, 0);
 }
 
 static int open_all(void **state) {

@@ -67,6 +67,9 @@ static BurnStatus compose_check(BurnDataset *const *sources, size_t count, size_
   BurnStatus status = BURN_OK;
   *items = 0;
   if (count < 1) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "compose: 0 datasets, at least 1 expected");
+  if (sources == NULL)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "compose: %zu datasets, but the array of them is NULL",
+                            count);
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     if (sources[i] == NULL)
       return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "compose: no source dataset at place %zu", i);
@@ -100,7 +103,7 @@ BurnDataset *burn_dataset_compose(BurnDataset *const *sources, size_t count, Bur
   if (result == BURN_OK && composed == NULL)
     result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "compose: no memory for %zu datasets", count);
   if (composed == NULL) {
-    for (size_t i = 0; i < count; i++) burn_dataset_drop(sources[i]);
+    for (size_t i = 0; sources != NULL && i < count; i++) burn_dataset_drop(sources[i]);
     burn__store_status(status, result);
     return NULL;
   }

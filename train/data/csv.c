@@ -5,6 +5,7 @@
  * have the number of fields of the first, and zero bytes are refused. Why a record is refused stays a text until it is
  * told: a skipped one makes no failure. */
 #include "lines.h"
+#include "path_check.h"
 #include "rows.h"
 
 #include <burn/text.h>
@@ -244,7 +245,8 @@ static BurnStatus file_read(Csv *csv) {
 }
 
 static BurnStatus arguments_check(const char *path, const BurnCsvConfig *config) {
-  if (path == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "csv: no path");
+  const BurnStatus status = burn__path_check("csv", path);
+  if (status != BURN_OK) return status;
   if (strchr("\"\r\n", delimiter_of(config)) != NULL)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "csv: quotes and line ends cannot be the delimiter");
   return BURN_OK;

@@ -49,9 +49,11 @@ static BurnStatus column_check(const BurnColumn *column, size_t index, size_t *b
 }
 
 BurnStatus burn__columns_check(const BurnColumn *columns, size_t count, size_t *bytes) {
-  if (columns == NULL || count < 1 || count > BURN_MAX_COLUMNS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, 1..%d expected",
-                            columns == NULL ? 0 : count, BURN_MAX_COLUMNS);
+  if (count < 1 || count > BURN_MAX_COLUMNS)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, 1..%d expected", count,
+                            BURN_MAX_COLUMNS);
+  if (columns == NULL)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: %zu columns, but the array of them is NULL", count);
   for (size_t i = 0; i < count; i++) {
     const BurnStatus status = column_check(&columns[i], i, &bytes[i]);
     if (status != BURN_OK) return status;
@@ -82,13 +84,15 @@ static bool columns_copy(BurnDataset *dataset, const BurnColumn *columns, size_t
 /* -- lifetime and access ---------------------------------------------------------------------- */
 
 static void context_destroy(const BurnDatasetInterface *dataset) {
-  if (dataset->destroy != NULL) dataset->destroy(dataset->context);
+  if (dataset != NULL && dataset->destroy != NULL) dataset->destroy(dataset->context);
 }
 
 BurnDataset *burn_dataset_create_by_epoch(const BurnDatasetInterface *interface, BurnGetInEpoch get,
                                           BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK && interface == NULL)
+    result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: the interface is NULL");
   if (result == BURN_OK) result = burn__columns_check(interface->columns, interface->column_count, bytes);
   if (result == BURN_OK && interface->get == NULL && get == NULL)
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: no get function");
@@ -246,7 +250,7 @@ typedef struct TransformContext {
 } TransformContext;
 
 static void map_destroy(const BurnMapInterface *map) {
-  if (map->destroy != NULL) map->destroy(map->context);
+  if (map != NULL && map->destroy != NULL) map->destroy(map->context);
 }
 
 static void transform_destroy(void *context) {
@@ -303,13 +307,18 @@ static BurnStatus map_get(void *context, size_t epoch, size_t index, void *const
   return status;
 }
 
+static const char *map_problem(const BurnMapInterface *map) {
+  if (map == NULL) return "the interface is NULL";
+  if (map->map != NULL && map->map_item != NULL) return "two map functions";
+  return map->map == NULL && map->map_item == NULL ? "no map function" : NULL;
+}
+
 BurnDataset *burn_dataset_map(BurnDataset *source, const BurnMapInterface *map, BurnStatus *status) {
   TransformContext *transform = NULL;
   if (burn__source_ready(source, "map", status)) {
-    if ((map->map != NULL) == (map->map_item != NULL)) {
-      burn__source_refused(source, status,
-                           burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "map: %s",
-                                            map->map ? "two map functions" : "no map function"));
+    const char *problem = map_problem(map);
+    if (problem != NULL) {
+      burn__source_refused(source, status, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "map: %s", problem));
     } else {
       transform = transform_create(source, 0, "map", status);
     }

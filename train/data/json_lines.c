@@ -6,6 +6,7 @@
  * skipped line makes no failure. */
 #include "dataset_private.h"
 #include "lines.h"
+#include "path_check.h"
 #include "rows.h"
 
 #include <cjson/cJSON.h>
@@ -112,7 +113,7 @@ BurnDataset *burn_dataset_json_lines(const char *path, const BurnColumn *columns
   BurnLines lines = {.reader = "json_lines", .path = path};
   BurnSkips skipped = {0};
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK && path == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "json_lines: no path");
+  if (result == BURN_OK) result = burn__path_check("json_lines", path);
   if (result == BURN_OK) result = burn__rows_check(&items);
   if (result == BURN_OK) result = lines_read(&lines, &items, skips, &skipped);
   if (result == BURN_OK) burn__skips_end(&skipped, config);

@@ -1,5 +1,6 @@
 /* numpy_dataset.c - arrays of a NumPy file as columns: their first axis is that of the items. */
 #include "dataset_private.h"
+#include "path_check.h"
 
 #include <burn/file.h>
 #include <burn/numpy.h>
@@ -76,7 +77,7 @@ static bool is_archive(const char *path) {
 BurnDataset *burn_dataset_numpy(const char *path, const char *const *names, size_t name_count, BurnStatus *status) {
   Arrays arrays = {.path = path};
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK && path == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "numpy: no path");
+  if (result == BURN_OK) result = burn__path_check("numpy", path);
   if (result != BURN_OK) return arrays_end(&arrays, result, status);
   if (is_archive(path)) {
     BurnNpz *npz = burn_npz_open(path, &result);

@@ -16,6 +16,10 @@ BurnStatus burn__rows_check(BurnRows *rows) {
   return status;
 }
 
+BurnStatus burn__text_config_check(const char *reader, const BurnTextConfig *config) {
+  return config != NULL ? BURN_OK : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the config is NULL", reader);
+}
+
 BurnStatus burn__rows_reserve(BurnRows *rows) {
   if (rows->count < rows->room) return BURN_OK;
   const size_t room = rows->room > 0 ? 2 * rows->room : FIRST_ITEMS;

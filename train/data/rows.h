@@ -17,6 +17,8 @@ typedef struct BurnRows {
 
 /* Checks the columns, whose dtypes are those that a number can be put into, and fills in their bytes. */
 BURN_USE_RESULT BurnStatus burn__rows_check(BurnRows *rows);
+/* Whether the config of a reader of texts is there: what their items are. */
+BURN_USE_RESULT BurnStatus burn__text_config_check(const char *reader, const BurnTextConfig *config);
 /* Makes room for one more item. */
 BURN_USE_RESULT BurnStatus burn__rows_reserve(BurnRows *rows);
 /* Where the next item of a column goes. */

@@ -16,8 +16,9 @@ static BurnStatus fractions_check(const double *fractions, size_t count) {
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "split: the fractions add up to %g, at most 1 expected", sum);
 }
 
-static BurnStatus split_check(const double *fractions, size_t count) {
+static BurnStatus split_check(const double *fractions, size_t count, BurnDataset *const *parts) {
   if (count < 1) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "split: 0 parts, at least 1 expected");
+  if (parts == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "split: no room for the parts, it is NULL");
   return fractions != NULL ? fractions_check(fractions, count) : BURN_OK;
 }
 
@@ -33,14 +34,14 @@ static size_t boundary(const double *fractions, size_t count, size_t part, size_
 bool burn_dataset_split(BurnDataset *source, const double *fractions, size_t count, BurnDataset **parts,
                         BurnStatus *status) {
   BurnStatus result = BURN_OK;
-  for (size_t i = 0; i < count; i++) parts[i] = NULL;
+  for (size_t i = 0; parts != NULL && i < count; i++) parts[i] = NULL;
   if (!burn__source_ready(source, "split", status)) return false;
   const size_t items = burn_dataset_count(source);
-  result = split_check(fractions, count);
+  result = split_check(fractions, count, parts);
   for (size_t i = 0; i < count && result == BURN_OK; i++)
     parts[i] = burn_dataset_slice(burn_dataset_clone(source), boundary(fractions, count, i, items),
                                   boundary(fractions, count, i + 1, items), &result);
-  for (size_t i = 0; i < count && result != BURN_OK; i++) {
+  for (size_t i = 0; parts != NULL && i < count && result != BURN_OK; i++) {
     burn_dataset_drop(parts[i]);
     parts[i] = NULL;
   }

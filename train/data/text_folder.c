@@ -43,13 +43,14 @@ static BurnStatus file_put(const char *path, int64_t label, const BurnTextConfig
 
 BurnDataset *burn_dataset_text_folder(const char *folder, const BurnTextConfig *config, BurnStatus *status) {
   static const char *const extensions[] = {".txt", NULL};
-  const BurnColumn columns[] = {{"text", BURN_DTYPE_U8, BURN_SHAPE((int64_t)config->bytes)},
+  const BurnColumn columns[] = {{"text", BURN_DTYPE_U8, BURN_SHAPE(config != NULL ? (int64_t)config->bytes : 0)},
                                 {"length", BURN_DTYPE_I64, {0, {0}}},
                                 {"label", BURN_DTYPE_I64, {0, {0}}}};
   BurnRows rows = {.reader = "text_folder", .columns = columns, .column_count = 3};
   BurnClassFiles files = {.count = 0};
   BurnSkips skipped = {0};
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__text_config_check("text_folder", config);
   if (result == BURN_OK) result = burn__rows_check(&rows);
   if (result == BURN_OK) result = burn_class_files_read(folder, extensions, &files);
   for (size_t i = 0; result == BURN_OK && i < files.count; i++) {

@@ -1,5 +1,6 @@
 /* text_lines.c - a line of text per item. */
 #include "lines.h"
+#include "path_check.h"
 #include "rows.h"
 
 #include <string.h>
@@ -24,14 +25,15 @@ static BurnStatus line_put(BurnLines *lines, BurnRows *rows, const BurnTextConfi
 }
 
 BurnDataset *burn_dataset_text_lines(const char *path, const BurnTextConfig *config, BurnStatus *status) {
-  const BurnColumn columns[] = {{"text", BURN_DTYPE_U8, BURN_SHAPE((int64_t)config->bytes)},
+  const BurnColumn columns[] = {{"text", BURN_DTYPE_U8, BURN_SHAPE(config != NULL ? (int64_t)config->bytes : 0)},
                                 {"length", BURN_DTYPE_I64, {0, {0}}}};
   BurnRows rows = {.reader = "text_lines", .columns = columns, .column_count = 2};
   BurnLines lines = {.reader = "text_lines", .path = path};
   BurnSkips skipped = {0};
   bool any = true;
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK && path == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "text_lines: no path");
+  if (result == BURN_OK) result = burn__path_check("text_lines", path);
+  if (result == BURN_OK) result = burn__text_config_check("text_lines", config);
   if (result == BURN_OK) result = burn__rows_check(&rows);
   if (result == BURN_OK) result = burn__lines_open(&lines);
   while (result == BURN_OK) {

@@ -4,6 +4,7 @@
  * odd. "fmt " says what a sample is, "data" holds them, others are passed over. All numbers are little-endian and
  * taken as hostile: what they promise is compared with the size of the file before memory is asked for. The size of the
  * RIFF chunk is not looked at, as recorders that were stopped leave it wrong. */
+#include "path_check.h"
 #include "wav_private.h"
 
 #include "learner_internal.h"
@@ -160,7 +161,9 @@ static BurnStatus header_read(BurnWavFile *wav, uint64_t file_bytes) {
 BurnStatus burn__wav_open(const char *path, BurnWavFile *wav) {
   uint64_t file_bytes = 0;
   *wav = (BurnWavFile){.path = path};
-  BurnStatus status = burn_status_annotate(burn_file_open(path, &wav->file, &file_bytes), "wav: %s", path);
+  BurnStatus status = burn__path_check("wav", path);
+  if (status != BURN_OK) return status;
+  status = burn_status_annotate(burn_file_open(path, &wav->file, &file_bytes), "wav: %s", path);
   if (status != BURN_OK) return status;
   status = header_read(wav, file_bytes);
   if (status != BURN_OK) fclose(wav->file);
@@ -204,6 +207,7 @@ void burn_wav_release(BurnWav *sound) {
 /* -- writing ---------------------------------------------------------------------------------- */
 
 static BurnStatus sound_check(const char *path, const BurnWav *sound, uint64_t *bytes) {
+  if (sound == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %s: no sound", path);
   if ((unsigned)sound->format >= FORMATS || sound->channels < 1 || sound->channels > UINT16_MAX ||
       sound->sample_rate < 1)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %s: format %d, %u channels, sample rate %u", path,
@@ -238,7 +242,8 @@ static void header_put(const BurnWav *sound, uint64_t data_bytes, uint8_t *bytes
 
 BurnStatus burn_wav_write(const char *path, const BurnWav *sound) {
   uint64_t data_bytes = 0;
-  BurnStatus status = sound_check(path, sound, &data_bytes);
+  BurnStatus status = burn__path_check("wav", path);
+  if (status == BURN_OK) status = sound_check(path, sound, &data_bytes);
   if (status != BURN_OK) return status;
   const size_t count = HEADER_BYTES + (size_t)data_bytes + data_bytes % 2, size = formats[sound->format].bits / 8;
   uint8_t *bytes = calloc(1, count);

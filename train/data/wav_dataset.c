@@ -96,7 +96,9 @@ static WavContext *context_create(size_t count, const BurnWavConfig *config) {
   return NULL;
 }
 
-static BurnStatus config_check(const BurnWavConfig *config) {
+static BurnStatus arguments_check(const char *const *paths, size_t count, const BurnWavConfig *config) {
+  if (config == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: the config is NULL");
+  if (paths == NULL && count > 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: the paths are NULL");
   if (config->frames >= 1 && config->frames <= (size_t)INT64_MAX && config->channels <= UINT16_MAX) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: items of %zu frames and %u channels", config->frames,
                           (unsigned)config->channels);
@@ -105,7 +107,7 @@ static BurnStatus config_check(const BurnWavConfig *config) {
 BurnDataset *burn_dataset_wav(const char *const *paths, size_t count, const BurnWavConfig *config, BurnStatus *status) {
   BurnSkips skipped = {0};
   BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK) result = config_check(config);
+  if (result == BURN_OK) result = arguments_check(paths, count, config);
   WavContext *wavs = result == BURN_OK ? context_create(count, config) : NULL;
   if (result == BURN_OK && wavs == NULL)
     result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "wav: no memory for %zu paths", count);

@@ -11,8 +11,9 @@
 
 enum { NAME_BYTES = 128 };
 
-static BurnStatus check(const BurnEvaluatorConfig *config, const BurnTask *task, BurnLoader *data, const char *name) {
-  const char *problem = NULL;
+static BurnStatus check(const BurnEvaluatorConfig *config, const BurnTask *task, BurnLoader *data, const char *name,
+                        const BurnEpochResult *result) {
+  const char *problem = result ? NULL : "no place for the result";
   if (!task || !task->step) problem = "no task, or one without a step";
   if (!data) problem = "no data";
   if (!name || !name[0] || strlen(name) >= NAME_BYTES) problem = "the name of the data has 1 to 127 characters";
@@ -96,8 +97,8 @@ static BurnStatus end_log(BurnExperimentLog *log, const char *name, const BurnEp
 static BurnStatus run(const BurnEvaluatorConfig *config, const BurnTask *task, BurnDevice *device, BurnModule module,
                       BurnLoader *data, const char *name, BurnSplit split, BurnEpochResult *result) {
   BurnMetricSet set;
-  *result = (BurnEpochResult){.epoch = 0};
-  BurnStatus status = check(config, task, data, name);
+  if (result) *result = (BurnEpochResult){.epoch = 0};
+  BurnStatus status = check(config, task, data, name, result);
   if (status == BURN_OK) status = burn__metric_set(&set, &config->metrics);
   if (status != BURN_OK) return status;
   BurnMetricState states[BURN_MAX_METRICS] = {{0}};

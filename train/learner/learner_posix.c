@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "learner_internal.h"
+#include "path_check.h"
 
 double burn__seconds(void) {
   struct timespec now;
@@ -91,6 +92,8 @@ static bool stands_already(const char *path) {
 
 BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
+  const BurnStatus given = burn__path_check("folder", path);
+  if (given != BURN_OK) return given;
   const size_t length = strlen(path);
   if (length >= sizeof part)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);

@@ -10,6 +10,7 @@
 #include <windows.h>
 
 #include "learner_internal.h"
+#include "path_check.h"
 
 double burn__seconds(void) {
   LARGE_INTEGER count, frequency;
@@ -80,6 +81,8 @@ static bool is_folder(const char *path) {
 
 BurnStatus burn_folder_make(const char *path) {
   char part[BURN_PATH_BYTES];
+  const BurnStatus given = burn__path_check("folder", path);
+  if (given != BURN_OK) return given;
   const size_t length = strlen(path);
   if (length >= sizeof part)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "path of %zu bytes is too long", length);

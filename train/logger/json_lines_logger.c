@@ -11,6 +11,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "path_check.h"
 #include "status_chain.h"
 
 enum { MAX_LINE_BYTES = 1 << 16 };
@@ -160,6 +161,7 @@ static BurnJsonLines *open_lines(const char *path, bool resume, BurnStatus *stat
 
 BurnJsonLines *burn_json_lines_create(const char *path, bool resume, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__path_check("json_lines", path);
   BurnJsonLines *lines = result == BURN_OK ? open_lines(path, resume, &result) : NULL;
   burn__store_status(status, result);
   return lines;

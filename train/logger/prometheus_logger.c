@@ -9,6 +9,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "path_check.h"
 #include "status_chain.h"
 
 typedef struct Newest {
@@ -153,6 +154,7 @@ static BurnPrometheus *open_metrics(const char *path, double interval, BurnStatu
 
 BurnPrometheus *burn_prometheus_create(const char *path, double interval, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__path_check("prometheus", path);
   BurnPrometheus *prometheus = result == BURN_OK ? open_metrics(path, interval, &result) : NULL;
   burn__store_status(status, result);
   return prometheus;

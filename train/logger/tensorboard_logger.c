@@ -7,6 +7,7 @@
 #include "hparams.h"
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "path_check.h"
 #include "status_chain.h"
 
 /* Fields of Summary.Value, SummaryMetadata, TensorProto; a dtype of types.proto. */
@@ -216,6 +217,7 @@ static BurnTensorboard *open_board(const char *folder, BurnStatus *status) {
 
 BurnTensorboard *burn_tensorboard_create(const char *folder, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = burn__path_check("tensorboard", folder);
   BurnTensorboard *board = result == BURN_OK ? open_board(folder, &result) : NULL;
   burn__store_status(status, result);
   return board;

@@ -4,6 +4,7 @@
  * triangle, which is as wide as a pixel of the result where it shrinks; first along rows, then along columns, each with
  * weights of 22 bits and rounding to a byte. */
 #include "image_private.h"
+#include "path_check.h"
 
 #include <burn/file.h>
 
@@ -60,10 +61,18 @@ BurnStatus burn_image_read(const char *path, uint32_t channels, BurnImage *image
   uint8_t *bytes = NULL;
   size_t count = 0;
   *image = (BurnImage){NULL, 0, 0, 0};
-  BurnStatus status = burn_file_read(path, BURN_IMAGE_BYTES_LIMIT, &bytes, &count);
+  BurnStatus status = burn__path_check("image", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_read(path, BURN_IMAGE_BYTES_LIMIT, &bytes, &count);
   if (status == BURN_OK) status = burn_image_decode(bytes, count, channels, image);
   free(bytes);
   return burn_status_annotate(status, "%s", path);
+}
+
+BurnStatus burn__image_check_write(const char *path, const BurnImage *image) {
+  const BurnStatus status = burn__path_check("image", path);
+  if (status != BURN_OK || (image != NULL && image->pixels != NULL)) return status;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "image: %s: no image", path);
 }
 
 /* -- resizing --------------------------------------------------------------------------------- */

@@ -132,11 +132,12 @@ static void pixels_write(Writing *writing, const BurnImage *image, int quality) 
 }
 
 BurnStatus burn_image_write_jpeg(const char *path, const BurnImage *image, int quality) {
+  BurnStatus status = burn__image_check_write(path, image);
+  if (status != BURN_OK) return status;
   if (quality < 1 || quality > 100)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "image: %s: quality %d, 1 to 100 expected", path, quality);
   Writing *writing = calloc(1, sizeof *writing);
   if (writing == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "image: %s: out of memory", path);
-  BurnStatus status = BURN_OK;
   writing->jpeg.err = errors_set(&writing->errors);
   if (setjmp(writing->errors.way_out) == 0)
     pixels_write(writing, image, quality);

@@ -40,6 +40,8 @@ BurnStatus burn__png_decode(const uint8_t *bytes, size_t count, uint32_t channel
 BurnStatus burn_image_write_png(const char *path, const BurnImage *image) {
   png_image png;
   png_alloc_size_t count = 0;
+  BurnStatus status = burn__image_check_write(path, image);
+  if (status != BURN_OK) return status;
   memset(&png, 0, sizeof png);
   png.version = PNG_IMAGE_VERSION;
   png.width = image->width;
@@ -48,7 +50,6 @@ BurnStatus burn_image_write_png(const char *path, const BurnImage *image) {
   if (!png_image_write_get_memory_size(png, count, 0, image->pixels, 0, NULL)) return png_failed(&png, path);
   uint8_t *bytes = malloc(count);
   if (bytes == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "image: %s: out of memory", path);
-  BurnStatus status = BURN_OK;
   if (!png_image_write_to_memory(&png, bytes, &count, 0, image->pixels, 0, NULL)) status = png_failed(&png, path);
   if (status == BURN_OK) status = burn_status_annotate(burn_file_write(path, bytes, count), "image: %s", path);
   free(bytes);

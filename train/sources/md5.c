@@ -1,4 +1,6 @@
 /* md5.c - the checksum that the data sets here are published with (RFC 1321). */
+#include "path_check.h"
+
 #include <burn/datasets.h>
 #include <burn/file.h>
 
@@ -74,7 +76,9 @@ BurnStatus burn_file_md5(const char *path, char text[TEXT_BYTES]) {
   FILE *file = NULL;
   Md5 md5;
   text[0] = '\0';
-  const BurnStatus status = burn_file_open(path, &file, NULL);
+  BurnStatus status = burn__path_check("md5", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_open(path, &file, NULL);
   if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   uint8_t *piece = malloc(PIECE);
   md5_begin(&md5);

@@ -1,5 +1,7 @@
 /* sqlite_write.c - a dataset as a table of a new file. It is written beside, in one transaction and without a journal,
  * as nobody reads it before it is whole, and then renamed. */
+#include "path_check.h"
+
 #include <burn/datasets.h>
 
 #include <sqlite3.h>
@@ -131,6 +133,8 @@ BurnStatus burn_dataset_sqlite_write(const char *path, const char *table, const 
   char beside[PATH_BYTES];
   struct stat info;
   Writing writing = {.dataset = dataset, .column_count = burn_dataset_column_count(dataset)};
+  const BurnStatus given = burn__path_check("sqlite", path);
+  if (given != BURN_OK) return given;
   const int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid());
   if (length < 0 || (size_t)length >= sizeof beside)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sqlite: a path of more than %d bytes", PATH_BYTES);

@@ -3,6 +3,7 @@
  */
 #include "byte_pair.h"
 #include "lines.h"
+#include "path_check.h"
 #include "status_chain.h"
 #include "text_builder.h"
 
@@ -31,6 +32,11 @@ typedef struct Files {
 } Files;
 
 static BurnStatus no_memory(void) { return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "byte_pair: out of memory"); }
+
+static BurnStatus paths_check(const char *vocab_path, const char *merges_path) {
+  const BurnStatus status = burn__path_check("byte_pair", vocab_path);
+  return status == BURN_OK ? burn__path_check("byte_pair", merges_path) : status;
+}
 
 /* -- vocab.json ------------------------------------------------------------------------------- */
 
@@ -186,7 +192,8 @@ BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path, const char 
                                              const BurnSpecialTokens *specials, BurnStatus *status) {
   if (burn__entry_status(status) != BURN_OK) return NULL;
   Files files = {.vocab_path = vocab_path, .merges_path = merges_path, .pairs = burn__byte_pairs_create()};
-  BurnStatus result = files.pairs != NULL ? vocabulary_parse(&files) : no_memory();
+  BurnStatus result = files.pairs != NULL ? paths_check(vocab_path, merges_path) : no_memory();
+  if (result == BURN_OK) result = vocabulary_parse(&files);
   if (result == BURN_OK) result = numbers_place(&files);
   if (result == BURN_OK) result = tokens_make(&files, specials);
   if (result == BURN_OK) result = specials_place(&files, specials);
@@ -263,6 +270,7 @@ BurnStatus burn_tokenizer_byte_pair_write(const BurnTokenizer *tokenizer, const 
                                           const char *merges_path) {
   const BurnBytePairs *pairs = burn__byte_pairs_of(tokenizer);
   if (pairs == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: another kind of tokenizer");
-  const BurnStatus status = vocabulary_write(pairs, vocab_path);
+  BurnStatus status = paths_check(vocab_path, merges_path);
+  if (status == BURN_OK) status = vocabulary_write(pairs, vocab_path);
   return status == BURN_OK ? merges_write(pairs, merges_path) : status;
 }

@@ -15,7 +15,8 @@ BURN_EXTERN_C_BEGIN
 
 /* Reads a regular file of at most `limit` bytes into malloc'd memory, with a zero byte after the last; *bytes is the
  * caller's to free, and untouched on failure. Pipes, sockets, devices and folders are refused at once, without waiting
- * for their other end. NOT_FOUND: no such file; OUT_OF_RANGE: it is larger; IO: everything else. */
+ * for their other end. INVALID_ARGUMENT: the path is NULL; NOT_FOUND: no such file; OUT_OF_RANGE: it is larger; IO:
+ * everything else. */
 BURN_API BURN_USE_RESULT BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count);
 
 /* Opens a regular file for reading, for data too large to read as a whole; *file is the caller's to fclose, NULL on

@@ -119,6 +119,17 @@ static void test_no_store_is_told(void **state) {
   burn_param_release(&param);
 }
 
+static void test_no_path_is_told(void **state) {
+  const Fixture *fixture = *state;
+  BurnParam param = burn_param(burn_ones(fixture->device, BURN_SHAPE(1), BURN_DTYPE_F32));
+  const BurnModule module = burn_module(BurnParam, &param);
+  BurnStatus status = BURN_OK;
+  assert_null(burn_store_open(NULL, &status));
+  assert_string_equal(burn_status_message(status), "store: no path");
+  assert_string_equal(burn_status_message(burn_store_save(module, NULL, NULL)), "store: no path");
+  burn_param_release(&param);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list),
@@ -126,6 +137,7 @@ int main(void) {
       cmocka_unit_test(test_failures_before),
       cmocka_unit_test(test_indices_have_an_end),
       cmocka_unit_test(test_no_store_is_told),
+      cmocka_unit_test(test_no_path_is_told),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

@@ -287,6 +287,9 @@ static void missing_files_are_named(void **state) {
   assert_null(burn_text_tokenizer_open("nowhere.json", &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
   assert_non_null(strstr(burn_status_message(status), "nowhere.json: "));
+  status = BURN_OK;
+  assert_null(burn_text_tokenizer_open(NULL, &status));
+  assert_string_equal(burn_status_message(status), "tokenizer: no path");
 }
 
 /* A part of a file is refused, but for vocab.txt, any beginning of which is one. */

@@ -152,6 +152,15 @@ static void what_is_written_is_read(void **state) {
   remove("image_test.jpg");
 }
 
+static void no_path_and_no_picture_are_told(void **state) {
+  (void)state;
+  BurnImage image = {NULL, 0, 0, 0};
+  assert_string_equal(burn_status_message(burn_image_read(NULL, 3, &image)), "image: no path");
+  assert_string_equal(burn_status_message(burn_image_write_png(NULL, &image)), "image: no path");
+  assert_string_equal(burn_status_message(burn_image_write_png("a.png", NULL)), "image: a.png: no image");
+  assert_string_equal(burn_status_message(burn_image_write_jpeg("a.jpg", &image, 90)), "image: a.jpg: no image");
+}
+
 /* Cut or damaged anywhere a file is refused, or still a picture of that size. */
 static void damage_check(const unsigned char *bytes, size_t count, uint32_t width) {
   unsigned char *copy = malloc(count);
@@ -421,6 +430,7 @@ int main(void) {
       cmocka_unit_test(resizing_is_that_of_pillow),
       cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(damaged_files_are_refused),
+      cmocka_unit_test(no_path_and_no_picture_are_told),
       IN_FOLDER(classes_and_files_are_in_order),
       IN_FOLDER(pictures_are_items),
       IN_FOLDER(pnm_files_are_items),

@@ -1,5 +1,6 @@
-/* null_handles_test.c - what a call gets where one before it failed and nobody looked: NULL for a handle, {0} for a
- * module, config or schedule, ranks that no shape has. Statuses say so, other results are empty, and nothing crashes. */
+/* null_handles_test.c - what a call gets where one before it failed and nobody looked: NULL for a handle or a path, {0}
+ * for a module, config or schedule, ranks that no shape has. Statuses say so, other results are empty, and nothing
+ * crashes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,10 +138,125 @@ static void training(void **state) {
   expect(status, "transition buffer: 4 transitions of states of rank 4294967295 make no sense");
 }
 
+static void paths_of_core(void **state) {
+  (void)state;
+  BurnLinearConfig config = {0};
+  BurnValue *value = NULL;
+  uint8_t *bytes = NULL;
+  FILE *file = NULL;
+  size_t count = 0;
+  uint32_t format = 0;
+  const BurnModule none = {NULL, NULL};
+  BurnStatus status = BURN_OK;
+  expect(burn_file_read(NULL, 8, &bytes, &count), "file: no path");
+  expect(burn_file_open(NULL, &file, NULL), "file: no path");
+  expect(burn_file_write(NULL, "a", 1), "file: no path");
+  expect(burn_file_check_new(NULL, true), "file: no path");
+  expect(burn_file_check_new(NULL, false), "file: no path");
+  expect(burn_file_sweep(NULL), "folder: no path");
+  assert_null(burn_folder_lock(NULL, &status));
+  expect(status, "folder: no path");
+  expect(burn_config_save(burn_config(BurnLinearConfig, &config), NULL), "save: no path");
+  expect(burn_config_load(burn_config(BurnLinearConfig, &config), NULL), "load: no path");
+  expect(burn_record_save(none, NULL, NULL), "save: no path");
+  expect(burn_record_load(none, NULL, NULL), "load: no path");
+  expect(burn_record_load_with(none, NULL, NULL, NULL, NULL), "load: no path");
+  expect(burn_value_write(NULL, NULL, NULL), "save: no path");
+  expect(burn_value_read(NULL, NULL, &value), "load: no path");
+  expect(burn_value_read_any(NULL, &format, &value, &value), "load: no path");
+  BurnTensor *x = burn_npy_read(NULL, NULL);
+  expect(burn_npy_write(NULL, x), "npy: no path");
+  x = burn_npy_read(NULL, NULL);
+  expect(burn_npz_write(NULL, (const char *[]){"a"}, &x, 1, false), "npz: no path");
+  status = BURN_OK;
+  assert_null(burn_npz_open(NULL, &status));
+  expect(status, "npz: no path");
+}
+
+/* A function that makes something and stores in `status` why it does not. */
+#define EXPECT_NULL(message, ...) \
+  do {                            \
+    status = BURN_OK;             \
+    assert_null(__VA_ARGS__);     \
+    expect(status, message);      \
+  } while (0)
+
+static void paths_of_train(void **state) {
+  (void)state;
+  BurnWav sound;
+  const BurnSpecialTokens specials = {0};
+  const BurnColumn column = {"a", BURN_DTYPE_F32, {0, {0}}};
+  BurnStatus status = BURN_OK;
+  expect(burn_folder_make(NULL), "folder: no path");
+  expect(burn_wav_read(NULL, &sound), "wav: no path");
+  expect(burn_wav_write(NULL, NULL), "wav: no path");
+  expect(burn_wav_write("a.wav", NULL), "wav: a.wav: no sound");
+  EXPECT_NULL("byte_pair: no path", burn_tokenizer_byte_pair_read(NULL, "merges", &specials, &status));
+  EXPECT_NULL("byte_pair: no path", burn_tokenizer_byte_pair_read("vocab", NULL, &specials, &status));
+  EXPECT_NULL("json_lines: no path", burn_json_lines_create(NULL, false, &status));
+  EXPECT_NULL("tensorboard: no path", burn_tensorboard_create(NULL, &status));
+  EXPECT_NULL("prometheus: no path", burn_prometheus_create(NULL, 1, &status));
+  EXPECT_NULL("csv: no path", burn_dataset_csv(NULL, &column, 1, NULL, &status));
+  EXPECT_NULL("json_lines: no path", burn_dataset_json_lines(NULL, &column, 1, NULL, &status));
+  EXPECT_NULL("numpy: no path", burn_dataset_numpy(NULL, NULL, 0, &status));
+  EXPECT_NULL("text_lines: no path", burn_dataset_text_lines(NULL, NULL, &status));
+}
+
+static void datasets(void **state) {
+  (void)state;
+  const BurnWavConfig wav = {.frames = 2};
+  const char *none[] = {NULL};
+  const double fractions[] = {0.5, 0.5};
+  BurnStatus status = BURN_OK;
+  EXPECT_NULL("dataset: 2 columns, but the array of them is NULL", burn_dataset_csv("a.csv", NULL, 2, NULL, &status));
+  EXPECT_NULL("text_lines: the config is NULL", burn_dataset_text_lines("a.txt", NULL, &status));
+  EXPECT_NULL("text_folder: the config is NULL", burn_dataset_text_folder("a", NULL, &status));
+  EXPECT_NULL("wav: the config is NULL", burn_dataset_wav(none, 1, NULL, &status));
+  EXPECT_NULL("wav: the paths are NULL", burn_dataset_wav(NULL, 3, &wav, &status));
+  EXPECT_NULL("wav: no path", burn_dataset_wav(none, 1, &wav, &status));
+  EXPECT_NULL("dataset: the interface is NULL", burn_dataset_create(NULL, &status));
+  EXPECT_NULL("compose: 2 datasets, but the array of them is NULL", burn_dataset_compose(NULL, 2, &status));
+  EXPECT_NULL("map: no source dataset", burn_dataset_map(NULL, NULL, &status));
+  status = BURN_OK;
+  BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){.count = 4}, &status);
+  EXPECT_NULL("map: the interface is NULL", burn_dataset_map(burn_dataset_clone(digits), NULL, &status));
+  status = BURN_OK;
+  assert_false(burn_dataset_split(digits, fractions, 2, NULL, &status));
+  expect(status, "split: no room for the parts, it is NULL");
+  assert_null(burn_dataset_map(NULL, NULL, &status)); /* after a failure */
+  expect(status, "split: no room for the parts, it is NULL");
+}
+
+static BurnStepOutput step(void *context, const void *module, BurnBatch *batch) {
+  (void)context, (void)module, (void)batch;
+  return (BurnStepOutput){0};
+}
+
+static void measuring(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnLinear linear = burn_linear_new(2, 2, device);
+  const BurnModule module = burn_module(BurnLinear, &linear);
+  const BurnTask task = {.step = step};
+  BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){.count = 4}, &status);
+  BurnLoader *loader = burn_loader_create(digits, &(BurnLoaderConfig){.batch_size = 2}, &status);
+  expect(status, "ok");
+  expect(burn_evaluator_eval(NULL, &task, device, module, loader, "a", NULL), "evaluator: no place for the result");
+  expect(burn_learner_evaluate(&task, device, module, loader, NULL, NULL), "evaluator: no place for the result");
+  expect(burn_learner_evaluate(NULL, device, module, NULL, NULL, NULL), "evaluator: no data");
+  expect(burn_module_apply_lora(module, NULL, NULL), "lora: the config is NULL");
+  expect(burn_calibration_begin(module, NULL, NULL), "calibration: the pointer for it is NULL");
+  burn_loader_destroy(loader);
+  BurnLinear_release(&linear);
+  burn_device_close(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(modules), cmocka_unit_test(configs),  cmocka_unit_test(archives),
-      cmocka_unit_test(layers),  cmocka_unit_test(training),
+      cmocka_unit_test(modules),        cmocka_unit_test(configs),  cmocka_unit_test(archives),
+      cmocka_unit_test(layers),         cmocka_unit_test(training), cmocka_unit_test(paths_of_core),
+      cmocka_unit_test(paths_of_train), cmocka_unit_test(datasets), cmocka_unit_test(measuring),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
