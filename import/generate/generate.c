@@ -13,20 +13,6 @@
 
 /* -- inputs -------------------------------------------------------------------------------------- */
 
-/* The number that the options give an axis or an input: "name=576" between commas. */
-static bool given_number(const Generator *g, const char *name, int64_t *value) {
-  const size_t length = strlen(name);
-  for (const char *at = g->options->sizes; at && *at;) {
-    const size_t part = strcspn(at, ",");
-    if (part > length + 1 && strncmp(at, name, length) == 0 && at[length] == '=') {
-      *value = strtoll(at + length + 1, NULL, 10);
-      return true;
-    }
-    at += part + (at[part] == ',');
-  }
-  return false;
-}
-
 static GenerateSymbol *symbol_of(Generator *g, const char *axis, const char *input, uint32_t dim) {
   for (uint32_t i = 0; i < g->symbol_count; i++) {
     if (strcmp(g->symbols[i].axis, axis) == 0) return &g->symbols[i];
@@ -36,10 +22,9 @@ static GenerateSymbol *symbol_of(Generator *g, const char *axis, const char *inp
 
 /* The sizes of axis `i` of an input in all probes. */
 static BurnStatus axis_sizes(Generator *g, const BurnGraphValue *input, const char *name, uint32_t i, int64_t *sizes) {
-  const char *axis = input->axes[i] ? input->axes[i] : generate_text(g, "%s_%u", input->name, i);
+  const char *axis = generate_axis_name(g, input, i);
   int64_t fixed = input->dims[i];
-  if (fixed < 0 && given_number(g, axis, &fixed) && (fixed < 1 || fixed > INT32_MAX))
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "size %lld of axis '%s'", (long long)fixed, axis);
+  if (fixed < 0) (void)generate_given(g, axis, &fixed);
   const GenerateSymbol *symbol = fixed < 0 ? symbol_of(g, axis, name, i) : NULL;
   if (fixed < 0 && !symbol)
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "more than %d axes of any size; give sizes", GENERATE_SIZES);
@@ -50,7 +35,7 @@ static BurnStatus axis_sizes(Generator *g, const BurnGraphValue *input, const ch
 /* Zeros, or the number that the options give. */
 static BurnTensor *probe_input(Generator *g, const BurnGraphValue *input, BurnShape shape) {
   int64_t number = 0;
-  (void)given_number(g, input->name, &number);
+  (void)generate_given(g, input->name, &number);
   int64_t elements = 1;
   for (uint32_t i = 0; i < shape.rank; i++) {
     elements =
@@ -202,6 +187,7 @@ static BurnStatus write_graph(Generator *g, GenerateScope *scope) {
     return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: a model without inputs is a constant", g->program->label);
   g->total = body->step_count;
   BurnStatus status = refuse_strings(g->program);
+  if (status == BURN_OK) status = generate_check_sizes(g);
   if (status == BURN_OK) status = generate_inputs(g, scope);
   if (status == BURN_OK) status = generate_body(g, scope);
   if (g->refused_count > 0) return refusal(g);

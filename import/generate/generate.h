@@ -235,6 +235,12 @@ void generate_note_refused(GenerateStep *s);
 
 /* -- the parts, in order ------------------------------------------------------------------------- */
 
+/* The sizes of the options are of names that are there, each once. */
+BURN_USE_RESULT BurnStatus generate_check_sizes(Generator *g);
+/* The number that the options give an axis or an input, if they do. */
+bool generate_given(const Generator *g, const char *name, int64_t *value);
+/* An axis without a name is "input_0". */
+const char *generate_axis_name(Generator *g, const BurnGraphValue *input, uint32_t i);
 BURN_USE_RESULT BurnStatus generate_inputs(Generator *g, GenerateScope *scope);
 BURN_USE_RESULT BurnStatus generate_body(Generator *g, GenerateScope *scope);
 /* One use less; a variable that nobody reads any more is dropped, unless a statement has taken it. */

@@ -258,6 +258,42 @@ static void axes_stay_open_or_get_a_size(void **state) {
   expect_text("net.h", "in ([4, 2], f32)");
 }
 
+static void sizes_are_of_axes_that_are_there(void **state) {
+  (void)state;
+  static const struct {
+    const char *sizes, *message;
+  } rows[] = {
+      {"bach=1", "sizes: no open axis and no input of one number is 'bach'. Did you mean 'batch'? There are 'batch'"},
+      {"out=3", "sizes: no open axis and no input of one number is 'out'. There are 'batch'"},
+      {"in=3", "sizes: no open axis and no input of one number is 'in'. There are 'batch'"},
+      {"batch=4, batch=4",
+       "sizes: no open axis and no input of one number is ' batch'. Did you mean 'batch'? There are "
+       "'batch'"},
+      {"batch=4,batch=2", "sizes: 'batch' is given twice"},
+      {"batch", "sizes: 'batch' where a name, '=' and an integer are expected"},
+      {"batch=", "sizes: 'batch=' where a name, '=' and an integer are expected"},
+      {"=3", "sizes: '=3' where a name, '=' and an integer are expected"},
+      {"batch=abc", "sizes: 'batch=abc' where a name, '=' and an integer are expected"},
+      {"batch=1x", "sizes: 'batch=1x' where a name, '=' and an integer are expected"},
+      {"batch= 1", "sizes: 'batch= 1' where a name, '=' and an integer are expected"},
+      {"batch=-", "sizes: 'batch=-' where a name, '=' and an integer are expected"},
+      {"batch=99999999999999999999",
+       "sizes: 'batch=99999999999999999999' where a name, '=' and an integer are expected"},
+      {"batch=4,", "sizes: '' where a name, '=' and an integer are expected"},
+      {"batch=0", "sizes: size 0 of axis 'batch', 1 to 2147483647 expected"},
+      {"batch=2147483648", "sizes: size 2147483648 of axis 'batch', 1 to 2147483647 expected"}};
+  char path[1024];
+  Bytes graph = {NULL, 0, 0};
+  put_message(&graph, 1, node("Tanh", "t", "in", NULL, "out"));
+  snprintf(path, sizeof path, "%s/sizes.onnx", folder);
+  write_model(path, graph, "in", "batch", "out");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const BurnStatus status = generate(path, rows[i].sizes, NULL);
+    assert_string_equal(burn_status_message(status), rows[i].message);
+    assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  }
+}
+
 /* -- refused ----------------------------------------------------------------------------------------- */
 
 static void all_that_cannot_be_written_stands_in_one_message(void **state) {
@@ -350,6 +386,7 @@ int main(void) {
       cmocka_unit_test(hostile_names_become_identifiers),
       cmocka_unit_test(a_name_for_the_module_is_made_one),
       cmocka_unit_test(axes_stay_open_or_get_a_size),
+      cmocka_unit_test(sizes_are_of_axes_that_are_there),
       cmocka_unit_test(all_that_cannot_be_written_stands_in_one_message),
       cmocka_unit_test(what_is_refused_keeps_no_tensor),
       cmocka_unit_test(files_that_are_there_stay),
