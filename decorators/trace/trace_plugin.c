@@ -41,7 +41,8 @@ typedef struct Trace {
   const BurnHost *host;
   const BurnBackend *next; /* the level below */
   pthread_mutex_t mutex;
-  FILE *file; /* stderr unless the option file= or the Chrome format was given */
+  FILE *file;      /* stderr unless the option file= or the Chrome format was given */
+  char path[1024]; /* of the file, for messages; longer ones are cut */
   uint32_t format;
   uint64_t events, opened_ns;
   uint64_t written; /* objects of the Chrome record */
@@ -274,6 +275,19 @@ static void write_totals(const Trace *trace) {
             trace->device.lost, TRACE_PENDING);
 }
 
+/* Nobody waits for a status any more, so a file that is not whole is told in the log. */
+static void close_file(Trace *trace) {
+  char text[sizeof trace->path + 128];
+  if (trace->file == stderr) return;
+  errno = 0; /* that of an earlier write is gone */
+  bool good = ferror(trace->file) == 0;
+  good = fclose(trace->file) == 0 && good;
+  if (good) return;
+  snprintf(text, sizeof text, "file '%s' lacks a part of what was traced: %s", trace->path,
+           errno ? strerror(errno) : "a write failed");
+  trace->host->log(BURN_LOG_ERROR, "trace", text);
+}
+
 static void BURN_API_CALL trace_close(void *self) {
   Trace *trace = self;
   burn__trace_device_close(&trace->device);
@@ -282,7 +296,7 @@ static void BURN_API_CALL trace_close(void *self) {
   } else {
     write_totals(trace);
   }
-  if (trace->file != stderr) fclose(trace->file);
+  close_file(trace);
   pthread_mutex_destroy(&trace->mutex);
   trace->host->free(trace, sizeof *trace);
 }
@@ -308,6 +322,7 @@ static BurnStatus choose_output(Trace *trace, const BurnOptions *options) {
     return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "trace", "format=%s is unknown; it is text, count or chrome",
                             format);
   if (!path && trace->format == FORMAT_CHROME) path = "burn-trace.json";
+  snprintf(trace->path, sizeof trace->path, "%s", path ? path : "");
   trace->file = path ? fopen(path, "w" NOT_INHERITED) : stderr;
   if (!trace->file) return BURN_COMMON_FAIL(host, IO, "trace", "cannot write file '%s': %s", path, strerror(errno));
   if (trace->format == FORMAT_CHROME) fputs("{\"traceEvents\":[", trace->file);

@@ -579,6 +579,36 @@ static void test_chrome_trace_is_json(void **state) {
   rmdir(folder);
 }
 
+/* Opens the stack, computes something, closes it: what came to stderr. */
+static void run_traced(const char *stack, char *text, size_t bytes) {
+  char path[] = "/tmp/burn-trace-XXXXXX";
+  const int file = mkstemp(path), saved = dup(STDERR_FILENO);
+  assert_true(file >= 0 && saved >= 0 && dup2(file, STDERR_FILENO) >= 0);
+  BurnDevice *device = burn_device_open(stack);
+  burn_drop(burn_exp(burn_ones(device, BURN_SHAPE(2), 0)));
+  burn_device_close(device);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  const ssize_t got = pread(file, text, bytes - 1, 0);
+  text[got > 0 ? got : 0] = '\0';
+  close(file);
+  unlink(path);
+}
+
+/* The device that is always full stands for a disk. */
+static void test_trace_that_could_not_be_written_is_told(void **state) {
+  (void)state;
+  static const char *const formats[] = {"text", "count", "chrome"};
+  if (access("/dev/full", W_OK) != 0) skip();
+  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    char stack[96], text[1024];
+    snprintf(stack, sizeof stack, "trace:format=%s,file=/dev/full<ndarray>", formats[i]);
+    run_traced(stack, text, sizeof text);
+    if (!strstr(text, "trace: file '/dev/full' lacks a part of what was traced: No space left on device"))
+      fail_msg("%s: \"%s\"", formats[i], text);
+  }
+}
+
 static void test_counting_trace(void **state) {
   (void)state;
   char folder[64], stack[160], path[96], text[4096] = "";
@@ -653,6 +683,7 @@ int main(void) {
     cmocka_unit_test(test_inner_device),
     cmocka_unit_test(test_decorators_change_no_number),
     cmocka_unit_test(test_chrome_trace_is_json),
+    cmocka_unit_test(test_trace_that_could_not_be_written_is_told),
     cmocka_unit_test(test_counting_trace),
     cmocka_unit_test(test_traced_fused_runs),
     cmocka_unit_test(test_tensors_outlive_the_handle_of_their_device),
