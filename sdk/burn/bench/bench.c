@@ -419,7 +419,9 @@ static int tables_main(int argc, char **argv) {
     fprintf(stderr, "usage: burn bench tables RESULTS.CSV\n");
     return COMMAND_USAGE;
   }
-  const BurnStatus status = csv_load(&csv, argv[1]);
+  BurnStatus status = csv_load(&csv, argv[1]);
+  if (status == BURN_OK && csv.count == 0)
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: no figures of a case that there is", argv[1]);
   if (status == BURN_OK) {
     csv_markdown(&csv);
   } else {

@@ -145,7 +145,6 @@ BurnStatus csv_load(CsvFile *file, const char *path) {
   memset(file, 0, sizeof *file);
   FILE *input = NULL;
   BurnStatus status = burn_file_open(path, &input, NULL);
-  if (burn_status_code(status) == BURN_STATUS_NOT_FOUND) return BURN_OK;
   if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   int about = 0;
   Head head = {.count = 0};

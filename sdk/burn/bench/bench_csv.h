@@ -22,7 +22,7 @@ typedef struct CsvFile {
   char about[3][512]; /* when, where, how fast the machine is: the comments at the top */
 } CsvFile;
 
-/* Reads a file; lines of cases that are no more are left out. A file that is not there is empty. */
+/* Reads a file; lines of cases that are no more are left out. NOT_FOUND, and no rows, where it is not there. */
 BurnStatus csv_load(CsvFile *file, const char *path);
 /* Adds a row, or replaces that of the same case and stack. */
 BurnStatus csv_put(CsvFile *file, const CsvRow *row);

@@ -319,8 +319,14 @@ static Machine no_machine(void) {
   return (Machine){unknown, unknown, unknown, unknown, unknown, unknown};
 }
 
+/* What runs before this one have left; nothing is where they left no file. */
+static BurnStatus load_results(Report *report) {
+  const BurnStatus status = csv_load(&report->csv, report->csv_path);
+  return burn_status_code(status) == BURN_STATUS_NOT_FOUND ? BURN_OK : status;
+}
+
 BurnStatus bench_report_begin(Report *report, const Bench *bench) {
-  const BurnStatus status = report->csv_path ? csv_load(&report->csv, report->csv_path) : BURN_OK;
+  const BurnStatus status = report->csv_path ? load_results(report) : BURN_OK;
   if (status != BURN_OK) return status;
   report->group = -1;
   report->machine = bench->device.is_gpu ? no_machine() : machine_measure();
@@ -349,7 +355,7 @@ static BurnStatus take_window(Report *report, const Bench *bench) {
             report->untold, 100 * share, 100 * ALLOWED_LOAD);
     report->refused += report->untold;
     csv_release(&report->csv);
-    status = csv_load(&report->csv, report->csv_path);
+    status = load_results(report);
     if (status == BURN_OK) csv_about(report, bench);
   } else {
     status = csv_save(&report->csv, report->csv_path);

@@ -735,6 +735,14 @@ static void test_quantize_loses_little(void **state) {
   assert_int_equal(run(command), 0);
 }
 
+static void test_bench_tables_need_figures(void **state) {
+  (void)state;
+  expect_run("burn bench tables /nonexistent.csv", 1,
+             "burn bench: /nonexistent.csv: cannot open: No such file or directory");
+  expect_run("f=$(mktemp) && { burn bench tables $f; s=$?; rm $f; exit $s; }", 1,
+             ": no figures of a case that there is");
+}
+
 static void test_nothing_is_shown_of_no_digits(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
@@ -773,6 +781,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_half_written),
       cmocka_unit_test(test_typos_in_variables),
       cmocka_unit_test(test_quantize_loses_little),
+      cmocka_unit_test(test_bench_tables_need_figures),
       cmocka_unit_test(test_nothing_is_shown_of_no_digits),
   };
   return cmocka_run_group_tests_name("the burn command", tests, NULL, NULL);
