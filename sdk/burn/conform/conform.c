@@ -194,6 +194,15 @@ static bool check_words(const Conform *run, const char *level) {
          ops_are_known(run->skip);
 }
 
+/* Where nobody waits for anything, all hangs. */
+static bool numbers_can_be(const char *index, size_t timeout, size_t patience) {
+  const bool is_case = !index || (index[0] && strspn(index, "0123456789") == strlen(index));
+  if (!is_case) fprintf(stderr, "burn conform: --case needs an integer, not '%s'\n", index);
+  if (timeout < 1) fprintf(stderr, "burn conform: --timeout 0: 1 second or more expected\n");
+  if (patience < 1) fprintf(stderr, "burn conform: --patience 0: 1 second or more expected\n");
+  return is_case && timeout >= 1 && patience >= 1;
+}
+
 /* The other mode: graphs on two stacks. */
 static int run_fuzz(const FuzzOptions *options) {
   if (options->stacks[1]) return fuzz_command(options);
@@ -240,10 +249,7 @@ int command_conform(int argc, char **argv) {
   int status;
   if (!command_parse(argc, argv, usage, arguments, sizeof arguments / sizeof arguments[0], stacks, 2, &status))
     return status;
-  if (index && (!index[0] || strspn(index, "0123456789") != strlen(index))) {
-    fprintf(stderr, "burn conform: --case needs an integer, not '%s'\n", index);
-    return COMMAND_USAGE;
-  }
+  if (!numbers_can_be(index, run.timeout, patience)) return COMMAND_USAGE;
   const uint64_t first = index ? strtoull(index, NULL, 10) : 0;
   const FuzzOptions fuzz = {{stacks[0], stacks[1]}, graphs, seed, first, most, patience, run.limit, json};
   if (graphs > 0) return run_fuzz(&fuzz);

@@ -328,6 +328,8 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn conform 'autodif<ndarray>'", 2, "there is no plugin 'autodif'. Did you mean 'autodiff'?");
   expect_run("burn conform ' autodiff < ndarray >' --op add --check laws", 0, "passed: 40 cases, 40 passed");
   expect_run("burn conform ndarray --against referenc", 2, "there is no plugin 'referenc'. Did you mean 'reference'?");
+  expect_run("burn conform ndarray --op relu --timeout 0", 2, "burn conform: --timeout 0: 1 second or more expected");
+  expect_run("burn conform --fuzz 1 ndarray reference --patience 0", 2, "--patience 0: 1 second or more expected");
   expect_run("burn help", 0, "doctor");
   expect_run("burn backends", 0, "format=text|count|chrome (default text): a line per op");
   expect_run("burn backends --json", 0, "\"key\":\t\"memory_limit\"");
