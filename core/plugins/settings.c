@@ -42,37 +42,14 @@ static BurnStatus parse_settings(const char *path, const char *text, size_t coun
   return BURN_FAIL(CORRUPT_DATA, "settings '%s': %s (at byte %zu)", path, what, offset);
 }
 
-/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick
- * another backend than the user wrote down; so is one of the user or the system that others could have written, as it
- * names plugins and their options. A home that this process may not enter (another user's, as a service has it) has
- * none. */
-static BurnStatus read_settings(int file, const char *path, cJSON **out) {
-  uint8_t *text = NULL;
-  size_t count = 0;
-  BurnRefusal refusal;
-  *out = NULL;
-  const BurnPresence presence = burn__file_presence(path);
-  if (presence == BURN__ABSENT) return BURN_OK;
-  if (presence == BURN__FORBIDDEN && file == USER) {
-    burn__log(BURN_LOG_DEBUG, "settings", "'%s' may not be read; taken as not there", path);
-    return BURN_OK;
+/* Of a key that stands twice either value could be what is meant. */
+static BurnStatus refuse_doubled(const char *path, const cJSON *settings) {
+  const cJSON *entry;
+  cJSON_ArrayForEach(entry, settings) {
+    if (cJSON_GetObjectItemCaseSensitive(settings, entry->string) != entry)
+      return BURN_FAIL(CORRUPT_DATA, "settings '%s': \"%s\" stands twice", path, entry->string);
   }
-  BurnStatus status = burn_file_read(path, SETTINGS_BYTES_MAX, &text, &count);
-  if (status != BURN_OK) return burn_status_annotate(status, "settings '%s'", path);
-  if (file != PROJECT) status = burn_status_annotate(burn__file_check(path, &refusal), "settings '%s'", path);
-  if (status == BURN_OK) status = parse_settings(path, (const char *)text, count, out);
-  free(text);
-  return status;
-}
-
-/* The working directory may be a folder from elsewhere: it may choose among plugins and devices, not what they write or
- * load. */
-static BurnStatus check_project(const char *text) {
-  BurnStackText stack = {0};
-  BurnStatus status = burn__stack_parse(text, &stack);
-  if (status == BURN_OK) status = burn__stack_check_harmless(&stack);
-  burn__stack_release(&stack);
-  return status;
+  return BURN_OK;
 }
 
 /* Warns of what is in a file and has no effect, once per file: misspelt, it would pick another backend in silence. It
@@ -99,11 +76,50 @@ static void tell_ignored(int file, const char *path, const cJSON *settings) {
   }
 }
 
+/* The file's JSON object; NULL if there is no file. A file that is there but broken is an error: silence would pick
+ * another backend than the user wrote down; so is one of the user or the system that others could have written, as it
+ * names plugins and their options. A home that this process may not enter (another user's, as a service has it) has
+ * none. */
+static BurnStatus read_settings(int file, const char *path, cJSON **out) {
+  uint8_t *text = NULL;
+  size_t count = 0;
+  BurnRefusal refusal;
+  *out = NULL;
+  const BurnPresence presence = burn__file_presence(path);
+  if (presence == BURN__ABSENT) return BURN_OK;
+  if (presence == BURN__FORBIDDEN && file == USER) {
+    burn__log(BURN_LOG_DEBUG, "settings", "'%s' may not be read; taken as not there", path);
+    return BURN_OK;
+  }
+  BurnStatus status = burn_file_read(path, SETTINGS_BYTES_MAX, &text, &count);
+  if (status != BURN_OK) return burn_status_annotate(status, "settings '%s'", path);
+  if (file != PROJECT) status = burn_status_annotate(burn__file_check(path, &refusal), "settings '%s'", path);
+  if (status == BURN_OK) status = parse_settings(path, (const char *)text, count, out);
+  free(text);
+  if (status == BURN_OK) status = refuse_doubled(path, *out);
+  if (status == BURN_OK) {
+    tell_ignored(file, path, *out);
+    return BURN_OK;
+  }
+  cJSON_Delete(*out);
+  *out = NULL;
+  return status;
+}
+
+/* The working directory may be a folder from elsewhere: it may choose among plugins and devices, not what they write or
+ * load. */
+static BurnStatus check_project(const char *text) {
+  BurnStackText stack = {0};
+  BurnStatus status = burn__stack_parse(text, &stack);
+  if (status == BURN_OK) status = burn__stack_check_harmless(&stack);
+  burn__stack_release(&stack);
+  return status;
+}
+
 /* The stack that a file names, malloc'd; NULL if none. */
 static BurnStatus backend_in(int file, const char *path, char **out) {
   cJSON *settings = NULL;
   BurnStatus status = path ? read_settings(file, path, &settings) : BURN_OK;
-  if (settings) tell_ignored(file, path, settings);
   const cJSON *backend = settings ? cJSON_GetObjectItemCaseSensitive(settings, "backend") : NULL;
   *out = NULL;
   if (backend && !cJSON_IsString(backend)) {

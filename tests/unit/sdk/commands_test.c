@@ -147,6 +147,9 @@ static void test_doctor_reads_settings(void **state) {
   cJSON_Delete(root);
   snprintf(command, sizeof command, "cd %s; echo '{\"backend\": ' >burn.json; burn doctor", folder);
   expect_run(command, 1, "problem: settings 'burn.json': no JSON object");
+  snprintf(command, sizeof command,
+           "cd %s; echo '{\"backend\": \"reference\", \"backend\": \"ndarray\"}' >burn.json; burn doctor", folder);
+  expect_run(command, 1, "problem: settings 'burn.json': \"backend\" stands twice");
   snprintf(command, sizeof command, "rm -r %s", folder);
   assert_int_equal(run(command), 0);
 }
@@ -174,6 +177,11 @@ static void test_settings_without_effect_are_told(void **state) {
     expect_run("burn doctor", 0, "backend");
     assert_null(strstr(output, "ignored"));
   }
+  /* A file of which only the folders are asked for. */
+  expect_run(
+      "f=$(mktemp -d); mkdir $f/burn; echo '{\"plugin_pth\": []}' >$f/burn/burn.json; "
+      "XDG_CONFIG_HOME=$f BURN_BACKEND=ndarray burn backends; rm -r $f",
+      0, "there is no \"plugin_pth\" in settings, it is ignored. Did you mean 'plugin_path'?\n");
 }
 
 /* -- ops -------------------------------------------------------------------------------------- */
