@@ -62,6 +62,7 @@ typedef enum PytorchMeaning {
   PYTORCH_UNKNOWN,
   PYTORCH_TENSOR,          /* (storage, offset, sizes, strides, ..) */
   PYTORCH_TENSOR_OF_DTYPE, /* the same with a dtype as the seventh */
+  PYTORCH_META,            /* a tensor without values */
   PYTORCH_FIRST,           /* its first argument */
   PYTORCH_FROM_TYPE,       /* (function, type, arguments, state) */
   PYTORCH_DICT,

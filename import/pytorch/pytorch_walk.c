@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_LIMIT = 1024, DEPTH_LIMIT = 96, ARGUMENT_DEPTH = 3, TEXT_LIMIT = 4096 };
+enum { NAME_LIMIT = 1024, DEPTH_LIMIT = 96, ARGUMENT_DEPTH = 3, NAMELESS_DEPTH = 8, TEXT_LIMIT = 4096 };
 
 typedef struct Walk {
   BurnStore *store;
@@ -144,6 +144,21 @@ static BurnStatus visit_child(Walk *walk, const char *component, PickleRef child
   return status;
 }
 
+/* The tensors in an object whose key makes no name. */
+static size_t tensors_in(Walk *walk, PickleRef ref, unsigned depth) {
+  const PickleObject *object = burn__pickle_at(walk->pickle, ref);
+  if (burn__pytorch_is_tensor(walk->pickle, ref)) return 1;
+  size_t count = 0;
+  if (object->kind == PICKLE_CALL && depth > 0) {
+    if (burn__pytorch_meaning(walk->pickle, ref) == PYTORCH_META) return 1;
+    count = tensors_in(walk, object->as.call.arguments, depth - 1) + tensors_in(walk, object->as.call.state, depth - 1);
+  }
+  const PickleObject *items = burn__pickle_items(walk->pickle, ref);
+  for (uint32_t i = 0; items != NULL && depth > 0 && i < items->as.list.count && walk->steps > 0; i++, walk->steps--)
+    count += tensors_in(walk, items->as.list.items[i], depth - 1);
+  return count;
+}
+
 static BurnStatus visit_dict(Walk *walk, const PickleList *list, bool is_state, BurnValue *map) {
   BurnStatus status = BURN_OK;
   for (uint32_t i = 0; i + 1 < list->count && status == BURN_OK; i += 2) {
@@ -152,7 +167,11 @@ static BurnStatus visit_dict(Walk *walk, const PickleList *list, bool is_state, 
                                        burn__pickle_is_text(walk->pickle, key_ref, "_buffers") ||
                                        burn__pickle_is_text(walk->pickle, key_ref, "_modules"));
     char *key = key_text(walk->pickle, key_ref);
-    if (key != NULL) status = visit_child(walk, is_inner ? "" : key, list->items[i + 1], map);
+    if (key != NULL)
+      status = visit_child(walk, is_inner ? "" : key, list->items[i + 1], map);
+    else
+      burn__store_leave_out(walk->store, tensors_in(walk, list->items[i + 1], NAMELESS_DEPTH), walk->name,
+                            "a key there is no text, integer or bool");
     free(key);
   }
   return status;
@@ -232,6 +251,9 @@ static BurnStatus visit_call(Walk *walk, PickleRef ref, BurnValue **value) {
       return visit(walk, burn__pickle_item(walk->pickle, call.arguments, 0), value);
     case PYTORCH_NUMBER:
       return number_value(walk, ref, value);
+    case PYTORCH_META:
+      burn__store_leave_out(walk->store, 1, walk->name, "a meta tensor, which has no values");
+      return BURN_OK;
     case PYTORCH_NUMPY_DTYPE:
     case PYTORCH_BYTES:
       return BURN_OK;

@@ -234,6 +234,12 @@ void burn_store_close(BurnStore *store) {
   free(store);
 }
 
+void burn__store_leave_out(BurnStore *store, size_t count, const char *where, const char *why) {
+  if (store->left_out == 0 && count > 0)
+    (void)snprintf(store->first_left_out, sizeof store->first_left_out, "%.160s%s%s", where, *where ? ": " : "", why);
+  store->left_out += count;
+}
+
 /* -- looking ---------------------------------------------------------------------------------- */
 
 const char *burn_store_format(const BurnStore *store) { return store ? store->format->name : "none"; }
@@ -244,6 +250,11 @@ size_t burn_store_count(const BurnStore *store) { return store ? store->count : 
 
 const BurnStoreEntry *burn_store_entry(const BurnStore *store, size_t index) {
   return index < burn_store_count(store) ? &store->slots[index].seen : NULL;
+}
+
+size_t burn_store_left_out(const BurnStore *store, const char **first) {
+  if (first) *first = store ? store->first_left_out : "";
+  return store ? store->left_out : 0;
 }
 
 BurnStatus burn__no_store(void) {

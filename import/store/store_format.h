@@ -55,12 +55,17 @@ struct BurnStore {
   BurnStoreSlot *slots;
   size_t count, capacity;
   size_t *order; /* the slots by name; after `open` */
-  void *state;   /* of the format */
+  size_t left_out;
+  char first_left_out[256];
+  void *state; /* of the format */
 };
 
 /* Adds a tensor: copies its name. OUT_OF_RANGE beyond BURN_STORE_ENTRY_LIMIT or if its values would have
  * more than SIZE_MAX / 2 bytes; a name that stands twice is refused (CORRUPT_DATA) once `open` has returned. */
 BurnStatus burn__store_add(BurnStore *store, const BurnStoreSlot *slot);
+
+/* Notes that `count` tensors at this place of the file are in no slot, and why; 0 notes nothing. */
+void burn__store_leave_out(BurnStore *store, size_t count, const char *where, const char *why);
 
 /* What functions say that get NULL for a store. */
 BurnStatus burn__no_store(void);

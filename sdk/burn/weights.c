@@ -132,9 +132,20 @@ static bool *choose(const BurnStore *store, const Options *options, BurnStatus *
   return NULL;
 }
 
+/* A store whose file has been read whole, or what is not in it is told. */
+static BurnStore *open_store(const char *path, BurnStatus *status) {
+  BurnStore *store = burn_store_open(path, status);
+  const char *first = "";
+  const size_t count = burn_store_left_out(store, &first);
+  if (count > 0)
+    fprintf(stderr, "burn weights: %s: %zu tensor%s left out; the first: %s\n", path, count,
+            count == 1 ? " is" : "s are", clean(first));
+  return store;
+}
+
 static int list(const char *path, const Options *options) {
   BurnStatus status = BURN_OK;
-  BurnStore *store = burn_store_open(path, &status);
+  BurnStore *store = open_store(path, &status);
   bool *chosen = store ? choose(store, options, &status) : NULL;
   int result = COMMAND_OK;
   if (chosen && options->json) result = command_print_json(list_json(store, path, chosen));
@@ -171,7 +182,7 @@ static int convert(const char *from, const char *to, const Options *options) {
   if (!text) return fail(burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for names"));
   save.names.renames = renames;
   BurnStatus status = read_renames(text, renames, &save.names.rename_count);
-  BurnStore *store = status == BURN_OK ? burn_store_open(from, &status) : NULL;
+  BurnStore *store = status == BURN_OK ? open_store(from, &status) : NULL;
   if (store) status = burn_store_convert(store, to, &save);
   burn_store_close(store);
   free(text);
@@ -319,7 +330,7 @@ static int tell_end(const Difference *found) {
 static int diff(const char *path_a, const char *path_b, const Options *options) {
   BurnStatus status = BURN_OK;
   Difference found = {.json = options->json ? difference_json(path_a, path_b) : NULL};
-  BurnStore *a = burn_store_open(path_a, &status), *b = burn_store_open(path_b, &status);
+  BurnStore *a = open_store(path_a, &status), *b = open_store(path_b, &status);
   bool *in_a = a && b ? choose(a, options, &status) : NULL, *in_b = in_a ? choose(b, options, &status) : NULL;
   if (in_b) status = compare_all(a, b, in_a, in_b, &found);
   free(in_a);
@@ -333,10 +344,23 @@ static int diff(const char *path_a, const char *path_b, const Options *options) 
 
 /* -- the command ------------------------------------------------------------------------------ */
 
+/* Only convert writes: who gives the others an option of it means something else than what would happen. */
+static bool writes_nothing(const Options *options) {
+  const char *option = options->renames     ? "rename"
+                       : options->format    ? "format"
+                       : options->half      ? "half"
+                       : options->overwrite ? "overwrite"
+                                            : NULL;
+  if (option) fprintf(stderr, "burn weights: --%s goes with convert A B\n", option);
+  return option == NULL;
+}
+
 static int run(const char *const positions[3], const Options *options) {
   const char *word = positions[0];
+  const bool converts = word && positions[2] && strcmp(word, "convert") == 0;
+  if (!converts && !writes_nothing(options)) return COMMAND_USAGE;
+  if (converts) return convert(positions[1], positions[2], options);
   if (word && !positions[1]) return list(word, options);
-  if (word && positions[2] && strcmp(word, "convert") == 0) return convert(positions[1], positions[2], options);
   if (word && positions[2] && strcmp(word, "diff") == 0) return diff(positions[1], positions[2], options);
   fprintf(stderr, "burn weights: FILE, convert A B or diff A B is expected; 'burn weights --help' tells more\n");
   return COMMAND_USAGE;

@@ -36,7 +36,8 @@ def function():
 STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "e": "HalfStorage", "q": "LongStorage", "?": "BoolStorage", "H": "BFloat16Storage"}
 torch = fake("torch", **{name: type(name, (), {}) for name in STORAGES.values()}, Size=type("Size", (), {}))
 fake("torch.storage", UntypedStorage=type("UntypedStorage", (), {}))
-fake("torch._utils", **{name: function() for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_sparse_tensor")})
+fake("torch._utils", **{name: function() for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_sparse_tensor",
+                                                            "_rebuild_meta_tensor_no_storage")})
 fake("torch._tensor", _rebuild_from_type_v2=function())
 fake("model", Net=type("Net", (), {}), Options=type("Options", (), {}))
 fake("numpy", dtype=function())
@@ -219,6 +220,14 @@ def sparse():
     return {"a": {"w": Call(sys.modules["torch._utils"]._rebuild_sparse_tensor, 1, (tensor(part, (1,), (1,)),))}}, [part]
 
 
+def left_out():
+    """Tensors without values, and without a name: below keys that are a tuple and a float."""
+    part = Storage("0", "f", [1.0, 2.0])
+    one = tensor(part, (2,), (1,))
+    meta = Call(sys.modules["torch._utils"]._rebuild_meta_tensor_no_storage, getattr(torch, "float32", None) or DType("float32"), (3,), (1,), False)
+    return {"a": one, "b": {(2, 3): [one, {"c": tensor(part, (1,), (1,))}], None: 7}, 1.5: one, "m": {"w": meta}}, [part]
+
+
 def files():
     """Name and bytes of every file."""
     return {
@@ -234,6 +243,7 @@ def files():
         "whole_module": as_zip(*whole_module()),
         "tar": as_tar(),
         "sparse": as_zip(*sparse()),
+        "left_out": as_zip(*left_out()),
     }
 
 

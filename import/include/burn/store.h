@@ -57,6 +57,11 @@ BURN_API size_t burn_store_count(const BurnStore *store);
 /* Tensor `index`, below the count, in the order of the file; the store's. */
 BURN_API const BurnStoreEntry *burn_store_entry(const BurnStore *store, size_t index);
 
+/* How many tensors of the file are not among them, as they have no values (PyTorch's meta tensors) or their place makes
+ * no name (a key that is a tuple). *first, if it is wanted, says where the first one is and why; it is the store's, and
+ * "" for none. */
+BURN_API size_t burn_store_left_out(const BurnStore *store, const char **first);
+
 /* The index of the tensor of that name; the count where there is none. */
 BURN_API size_t burn_store_find(const BurnStore *store, const char *name);
 

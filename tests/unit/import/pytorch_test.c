@@ -89,6 +89,22 @@ static void unsigned_integers_become_larger_ones(void **state) {
 }
 
 /* What has no dtype here is listed, and does not keep others from being read. */
+static void what_is_left_out_is_counted(void **state) {
+  (void)state;
+  const char *first = NULL;
+  BurnStore *store = open_bytes(pytorch_left_out, sizeof pytorch_left_out);
+  assert_int_equal(burn_store_count(store), 1);
+  assert_string_equal(burn_store_entry(store, 0)->name, "a");
+  assert_int_equal(burn_store_left_out(store, &first), 4);
+  assert_string_equal(first, "b: a key there is no text, integer or bool");
+  burn_store_close(store);
+  store = open_bytes(pytorch_checkpoint, sizeof pytorch_checkpoint);
+  assert_int_equal(burn_store_left_out(store, &first), 0);
+  assert_string_equal(first, "");
+  burn_store_close(store);
+  assert_int_equal(burn_store_left_out(NULL, NULL), 0);
+}
+
 static void other_dtypes_are_listed_and_refused(void **state) {
   static const char *const names[] = {
       "float8_e4m3fn",    "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
@@ -413,6 +429,7 @@ int main(void) {
       cmocka_unit_test(state_dicts_are_read),
       cmocka_unit_test(other_byte_orders_are_turned),
       cmocka_unit_test(unsigned_integers_become_larger_ones),
+      cmocka_unit_test(what_is_left_out_is_counted),
       cmocka_unit_test(other_dtypes_are_listed_and_refused),
       cmocka_unit_test(archives_of_old_are_read),
       cmocka_unit_test(checkpoints_are_read),

@@ -2,6 +2,8 @@
 #include "burn_command.h"
 #include "store_testing.h"
 
+#include "pytorch_golden.h"
+
 static const Made tensors[] = {{"model.fc.weight", 2, {2, 3}, 1}, {"model.fc.bias", 1, {2}, 10}, {"n", 0, {0}, 7}};
 
 static char output[8192];
@@ -97,6 +99,25 @@ static void test_json_of_convert_and_diff(void **state) {
   cJSON_Delete(root);
 }
 
+static void test_what_is_left_out_is_told(void **state) {
+  const Fixture *fixture = *state;
+  assert_ok(burn_file_write(path_in(fixture, "l.pt").text, pytorch_left_out, sizeof pytorch_left_out));
+  assert_run(fixture, "l.pt", 0,
+             "burn weights: l.pt: 4 tensors are left out; the first: b: a key there is no text, integer or bool\n"
+             "l.pt: pytorch\n"
+             "tensor  shape              dtype                 bytes\n"
+             "a       [2]                torch.float32             8\n"
+             "1 tensors, 2 elements in 8 bytes\n");
+}
+
+static void test_options_that_do_nothing_are_refused(void **state) {
+  const Fixture *fixture = *state;
+  assert_run(fixture, "a --rename x=y", 2, "burn weights: --rename goes with convert A B\n");
+  assert_run(fixture, "a --half", 2, "burn weights: --half goes with convert A B\n");
+  assert_run(fixture, "a --format npz", 2, "burn weights: --format goes with convert A B\n");
+  assert_run(fixture, "diff a other --overwrite", 2, "burn weights: --overwrite goes with convert A B\n");
+}
+
 static int open_files(void **state) {
   static MadeFile file;
   static const Made others[] = {{"model.fc.weight", 2, {2, 3}, 5}, {"n", 1, {2}, 7}};
@@ -110,6 +131,8 @@ static int open_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_convert_and_diff),
-                                     cmocka_unit_test(test_json_of_convert_and_diff)};
+                                     cmocka_unit_test(test_json_of_convert_and_diff),
+                                     cmocka_unit_test(test_what_is_left_out_is_told),
+                                     cmocka_unit_test(test_options_that_do_nothing_are_refused)};
   return cmocka_run_group_tests(tests, open_files, fixture_close);
 }
