@@ -280,10 +280,18 @@ static SlotNames names_of(const OnnxBody *body, const uint32_t *slots, uint32_t 
   size_t used = 0;
   for (uint32_t i = 0; i < count && used < sizeof names.text; i++) {
     const int length =
-        snprintf(names.text + used, sizeof names.text - used, "%s%.100s", i ? ", " : "", body->slots[slots[i]]);
+        snprintf(names.text + used, sizeof names.text - used, "%s'%.100s'", i ? ", " : "", body->slots[slots[i]]);
     used += length > 0 ? (size_t)length : 0;
   }
   return names;
+}
+
+/* "it has 1 input ('x'), not 0". */
+static BurnStatus wrong_count(const BurnGraph *graph, const char *what, const uint32_t *slots, uint32_t has,
+                              size_t given) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: it has %u %s%s%s%s%s, not %zu", graph->program->label, has,
+                          what, has == 1 ? "" : "s", has ? " (" : "", names_of(graph->program->body, slots, has).text,
+                          has ? ")" : "", given);
 }
 
 /* The end of a run that does not begin: it has taken its inputs all the same. */
@@ -298,17 +306,15 @@ BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t in
   if (!graph) return refuse_run(inputs, input_count, onnx_no_graph());
   const OnnxBody *body = graph->program->body;
   onnx_graph_forget_strings(graph);
-  if (input_count != body->input_count || output_count != body->output_count) {
-    return refuse_run(inputs, input_count,
-                      burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                                       "%s: %zu inputs and %zu outputs were given, it has %u (%s) and %u (%s)",
-                                       graph->program->label, input_count, output_count, body->input_count,
-                                       names_of(body, body->inputs, body->input_count).text, body->output_count,
-                                       names_of(body, body->outputs, body->output_count).text));
-  }
+  BurnStatus status = BURN_OK;
+  if (output_count != body->output_count)
+    status = wrong_count(graph, "output", body->outputs, body->output_count, output_count);
+  if (input_count != body->input_count)
+    status = wrong_count(graph, "input", body->inputs, body->input_count, input_count);
+  if (status != BURN_OK) return refuse_run(inputs, input_count, status);
   OnnxValue *values = calloc(output_count + 1, sizeof *values);
   if (!values) return refuse_run(inputs, input_count, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory"));
-  BurnStatus status = run(graph, inputs, values);
+  status = run(graph, inputs, values);
   for (size_t i = 0; i < output_count; i++) status = give(graph, &values[i], &outputs[i], i, status);
   for (size_t i = 0; i < output_count; i++) {
     onnx_value_release(&values[i]);
@@ -339,11 +345,7 @@ BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uin
 static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, BurnTensor *const *inputs, size_t count,
                               BurnTensor **sorted, bool *given) {
   const OnnxBody *body = graph->program->body;
-  if (count != body->input_count) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %zu inputs were given, it has %u (%s)",
-                            graph->program->label, count, body->input_count,
-                            names_of(body, body->inputs, body->input_count).text);
-  }
+  if (count != body->input_count) return wrong_count(graph, "input", body->inputs, body->input_count, count);
   for (size_t i = 0; i < count; i++) {
     const uint32_t at = onnx_find_slot(body, body->inputs, body->input_count, names[i]);
     if (at == ONNX_NONE) return onnx_no_such_slot(graph, "input", body->inputs, body->input_count, names[i]);
