@@ -144,7 +144,11 @@ bool conform_next(Conform *run, uint32_t check, SampleIterator *iterator, Sample
 static bool add_path(const char **stack) {
   static char name[256];
   const char *slash = strrchr(*stack, '/'), *dot = strrchr(*stack, '.');
-  if (!slash || !dot || strcmp(dot, ".so") != 0) return true;
+  if (!slash || !dot || strcmp(dot, ".so") != 0) {
+    const char *word = *stack + strcspn(*stack, "/:+<"); /* a path stands before any option, which may hold one */
+    if (*word == '/') fprintf(stderr, "burn conform: '%s' is no path of a file burn_NAME.so\n", *stack);
+    return *word != '/';
+  }
   char *path = realpath(*stack, NULL);
   const BurnStatus status =
       path ? burn_plugin_add(path) : burn_status_make(BURN_STATUS_NOT_FOUND, "there is no file '%s'", *stack);

@@ -333,6 +333,8 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn nosuch", 2, "there is no command 'nosuch'");
   expect_run("burn doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
   expect_run("burn conform nosuch", 2, "burn conform: there is no plugin 'nosuch'. 'burn backends' shows");
+  expect_run("burn conform /etc/passwd", 2, "burn conform: '/etc/passwd' is no path of a file burn_NAME.so\n");
+  expect_run("burn conform 'trace:format=count,file=/dev/null<ndarray>' --op add --check laws", 0, "40 passed");
   expect_run("burn conform 'autodif<ndarray>'", 2, "there is no plugin 'autodif'. Did you mean 'autodiff'?");
   expect_run("burn conform ' autodiff < ndarray >' --op add --check laws", 0, "passed: 40 cases, 40 passed");
   expect_run("burn conform ndarray --against referenc", 2, "there is no plugin 'referenc'. Did you mean 'reference'?");
