@@ -148,17 +148,26 @@ static BurnStatus folder_scan(const char *folder, Scan *scan) {
   return status;
 }
 
+/* ".png, .jpg or .pgm" */
+static void extensions_list(const char *const *extensions, char *text, size_t room) {
+  (void)snprintf(text, room, "%s", extensions[0] != NULL ? extensions[0] : "anything");
+  for (size_t i = 1; extensions[0] != NULL && extensions[i] != NULL; i++) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, room - used, "%s%s", extensions[i + 1] != NULL ? ", " : " or ", extensions[i]);
+  }
+}
+
 /* What was found must be something. */
 static BurnStatus scan_check(const char *folder, const Scan *scan) {
   if (!is_folder(folder)) return burn_status_make(BURN_STATUS_NOT_FOUND, "class_files: no folder %s", folder);
   if (scan->classes.count == 0)
     return burn_status_make(BURN_STATUS_NOT_FOUND, "class_files: %s has no subfolders, which would be the classes",
                             folder);
-  if (scan->paths.count == 0)
-    return burn_status_make(BURN_STATUS_NOT_FOUND, "class_files: %s has %zu classes, but no file that ends with %s",
-                            folder, scan->classes.count,
-                            scan->extensions[0] != NULL ? scan->extensions[0] : "anything");
-  return BURN_OK;
+  if (scan->paths.count > 0) return BURN_OK;
+  char endings[256];
+  extensions_list(scan->extensions, endings, sizeof endings);
+  return burn_status_make(BURN_STATUS_NOT_FOUND, "class_files: %s has %zu classes, but no file that ends with %s",
+                          folder, scan->classes.count, endings);
 }
 
 void burn_class_files_release(BurnClassFiles *files) {

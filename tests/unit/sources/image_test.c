@@ -250,6 +250,9 @@ static void classes_and_files_are_in_order(void **state) {
                       "class_files: no folder image_test_none");
   assert_non_null(strstr(burn_status_message(burn_class_files_read("image_test_folder/dog", extensions, &files)),
                          "has no subfolders, which would be the classes"));
+  static const char *const others[] = {".gif", ".bmp", ".tif", NULL};
+  assert_non_null(strstr(burn_status_message(burn_class_files_read(root, others, &files)),
+                         "classes, but no file that ends with .gif, .bmp or .tif"));
 }
 
 static void pictures_are_items(void **state) {
