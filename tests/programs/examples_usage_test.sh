@@ -11,7 +11,7 @@ seq 100 >long.txt
 failed=0
 wrong() { printf 'WRONG: %s\n' "$*" >&2; failed=1; }
 
-programs="csv custom_renderer custom_training_loop dqn gpt2 image_classification image_folder mnist modern_lstm object_detection quantize regression
+programs="csv custom_renderer custom_training_loop dqn gpt gpt2 image_classification image_folder mnist modern_lstm object_detection quantize regression
   save_load seq2seq text_classification text_encoder text_generation voice_activity wgan xor"
 for name in $programs; do
   [ -x "$bin/$name" ] || { echo "$name: left out, it was not built"; continue; }
@@ -78,6 +78,8 @@ done <<'END'
 2|text_classification infer|give the text with --text
 2|gpt|usage: gpt TEXT [STEPS]
 2|gpt long.txt WORD|gpt: STEPS is an integer of at least 1, not 'WORD'
+1|gpt nowhere|gpt: nowhere: cannot open
+1|gpt short.txt|gpt: short.txt: 6 bytes, more than 128 expected
 2|gpt long.txt 0|gpt: STEPS is an integer of at least 1, not '0'
 2|gpt2|give --data FILE or --synthetic, one of them
 1|gpt2 --data nowhere|gpt2: nowhere: cannot open

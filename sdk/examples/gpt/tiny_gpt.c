@@ -8,6 +8,7 @@
 #include <burn/nn.h>
 #include <burn/train.h>
 
+#include "../common/arguments.h"
 #include "../common/program.h"
 
 #include <stdio.h>
@@ -111,27 +112,37 @@ static size_t count_of(const char *word) {
   return digits ? strtoul(word, NULL, 10) : 0;
 }
 
-int main(int argc, char **argv) {
-  program_begin();
-  const size_t steps = argc > 2 ? count_of(argv[2]) : 500;
-  const char *path = argc > 1 ? argv[1] : "";
+/* The text; false with a line on stderr. */
+static bool text_read(const char *path) {
   BurnStatus status = burn_file_read(path, 1 << 26, &text, &text_count);
-  if (status != BURN_OK || text_count <= STEPS) {
-    fprintf(stderr,
-            "usage: gpt TEXT [STEPS], a text of more than %d bytes; %s\n",
-            (int)STEPS, burn_status_message(status));
-    return 2;
-  }
-  if (steps == 0) {
+  if (status == BURN_OK && text_count <= STEPS)
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                              "%zu bytes, more than %d expected", text_count,
+                              (int)STEPS);
+  if (status == BURN_OK) return true;
+  fprintf(stderr, "gpt: %s: %s\n", path, burn_status_message(status));
+  free(text);
+  return false;
+}
+
+int main(int argc, char **argv) {
+  static const char usage[] =
+      "usage: gpt TEXT [STEPS]   learn to write like a text";
+  const char *words[2] = {NULL, "500"};
+  program_begin();
+  const int parsed = arguments_parse(argc, argv, usage, NULL, 0, words, 2);
+  if (parsed != ARGUMENTS_OK) return parsed == ARGUMENTS_HELP ? 0 : 2;
+  const size_t steps = count_of(words[1]);
+  if (!words[0]) fprintf(stderr, "%s\n", usage);
+  if (steps == 0)
     fprintf(stderr, "gpt: STEPS is an integer of at least 1, not '%s'\n",
-            argv[2]);
-    free(text);
-    return 2;
-  }
+            words[1]);
+  if (!words[0] || steps == 0) return 2;
+  if (!text_read(words[0])) return 1;
   BurnDevice *device = burn_device_open_training(NULL);
   burn_device_seed(device, 1);
   Gpt m = gpt_init(device);
-  status = gpt_train(&m, device, steps);
+  BurnStatus status = gpt_train(&m, device, steps);
   if (status == BURN_OK) status = gpt_sample(&m, burn_device_inner(device));
   if (status != BURN_OK) fprintf(stderr, "%s\n", burn_status_message(status));
   Gpt_release(&m);
