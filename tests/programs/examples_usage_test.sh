@@ -82,6 +82,7 @@ done <<'END'
 1|gpt short.txt|gpt: short.txt: 6 bytes, more than 128 expected
 2|gpt long.txt 0|gpt: STEPS is an integer of at least 1, not '0'
 2|gpt2|give --data FILE or --synthetic, one of them
+2|gpt2 --synthetic --length 1000000000000|--batch times --length is at most 2147483647
 1|gpt2 --data nowhere|gpt2: nowhere: cannot open
 2|quantize|digits or text expected
 1|quantize text --text nowhere|quantize: nowhere: cannot open

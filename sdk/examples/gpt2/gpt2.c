@@ -50,7 +50,13 @@ static void draw(const Source *source, const Options *options,
                  BurnDevice *device, BurnTensor **seen, BurnTensor **next) {
   const size_t length = options->model.length, count = options->batch * length;
   int64_t *tokens = calloc(2 * count, sizeof *tokens);
-  for (size_t i = 0; tokens && i < options->batch; i++) {
+  if (!tokens) {
+    *seen = burn_tensor_failed(burn_status_make(
+        BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu tokens", 2 * count));
+    *next = burn_clone(*seen);
+    return;
+  }
+  for (size_t i = 0; i < options->batch; i++) {
     const size_t room = source->bytes ? source->count - length : 1;
     const size_t first = (size_t)rand() % room;
     for (size_t k = 0; k <= length; k++) {
@@ -63,8 +69,7 @@ static void draw(const Source *source, const Options *options,
   }
   const BurnShape shape = BURN_SHAPE((int64_t)options->batch, (int64_t)length);
   *seen = burn_tensor_i64(device, tokens, shape);
-  *next = burn_tensor_i64(device, tokens ? tokens + count : NULL,
-                          BURN_SHAPE((int64_t)count));
+  *next = burn_tensor_i64(device, tokens + count, BURN_SHAPE((int64_t)count));
   free(tokens);
 }
 
@@ -214,6 +219,8 @@ static const char *mistake(const Options *options) {
     return "--steps and --batch are at least 1";
   if (model->length == 0 || model->width == 0 || model->vocabulary == 0)
     return "--length, --width and --vocabulary are at least 1";
+  if (options->batch > INT32_MAX / model->length)
+    return "--batch times --length is at most 2147483647";
   if (model->heads == 0 || model->width % model->heads != 0)
     return "--heads divide --width";
   return NULL;
