@@ -118,9 +118,18 @@ enum { FUSION_OPTIONS(BURN_OPTION_NUMBER) OPTION_COUNT };
 static const BurnOptionInfo option_rows[] = {FUSION_OPTIONS(BURN_OPTION_ROW)};
 static const BurnOptionsInterface options_interface = BURN_OPTIONS_INTERFACE(OPTION_COUNT, option_rows);
 
-static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) {
+static bool log_variable(const BurnHost *host) {
   const char *variable = getenv("BURN_FUSION_LOG");
-  *log = text ? strcmp(text, "true") == 0 : variable && *variable && strcmp(variable, "0") != 0;
+  if (!variable || !*variable || strcmp(variable, "0") == 0) return false;
+  if (strcmp(variable, "1") == 0) return true;
+  char text[96];
+  snprintf(text, sizeof text, "BURN_FUSION_LOG='%.32s' is neither 0 nor 1; ignored", variable);
+  host->log(BURN_LOG_WARN, "fusion", text);
+  return false;
+}
+
+static BurnStatus log_option(const BurnHost *host, const char *text, bool *log) {
+  *log = text ? strcmp(text, "true") == 0 : log_variable(host);
   if (!text || *log || strcmp(text, "false") == 0) return BURN_OK;
   return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, "fusion", "log=%.64s is unknown; it is true or false", text);
 }

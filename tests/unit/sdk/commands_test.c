@@ -686,6 +686,8 @@ static void test_typos_in_variables(void **state) {
   assert_null(strstr(strstr(output, text) + strlen(text), "BURN_LOG"));
   expect_run("BURN_AUTOTUNE=fast xor --backend ndarray", 0,
              "BURN_AUTOTUNE='fast' is none of off, quick, full; quick is taken\n");
+  expect_run("BURN_FUSION_LOG=abc xor --backend 'fusion<ndarray>'", 0,
+             "burn: warning: fusion: BURN_FUSION_LOG='abc' is neither 0 nor 1; ignored\n");
 }
 
 /* mnist writes its report; the command makes the same of the folder, elsewhere, and says what it knows. */
