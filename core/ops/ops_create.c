@@ -3,6 +3,8 @@
 
 #include <burn/plugin/random.h>
 
+#include <math.h>
+
 /* -- values ----------------------------------------------------------------------------------- */
 
 BurnTensor *burn__full(BurnDevice *device, BurnShape shape, BurnDType dtype, BurnAttr value) {
@@ -74,6 +76,28 @@ static BurnTensor *random(BurnDevice *device, uint32_t op, BurnShape shape, Burn
   return burn__create(device, op, shape, dtype, attrs, 2 + parameter_count);
 }
 
+/* What rounds to infinity in a float dtype. */
+static double float_end(BurnDType dtype) {
+  switch (dtype) {
+    case BURN_DTYPE_F16:
+      return 65520;
+    case BURN_DTYPE_BF16:
+      return 0x1.ffp127;
+    case BURN_DTYPE_F32:
+      return 0x1.ffffffp127;
+    default:
+      return (double)INFINITY;
+  }
+}
+
+/* Each result is low + u * (high - low), in f32 for narrow floats: where a part of it is infinite, all would be low. */
+static BurnStatus check_uniform_floats(BurnDType dtype, double low, double high) {
+  const double end = float_end(dtype), widest = float_end(dtype == BURN_DTYPE_F64 ? dtype : BURN_DTYPE_F32);
+  if (burn_dtype_kind(dtype) != BURN_KIND_FLOAT || (-end < low && high < end && high - low < widest)) return BURN_OK;
+  return BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g overflows %s", low, high,
+                   burn_dtype_name(dtype));
+}
+
 BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType dtype, double low, double high) {
   if (!(low <= high))
     return burn__tensor_failed(BURN_FAIL(INVALID_ARGUMENT, "random_uniform: low %g is above high %g", low, high));
@@ -82,6 +106,8 @@ BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType d
     return burn__tensor_failed(
         BURN_FAIL(INVALID_ARGUMENT, "random_uniform: the range %g .. %g is wider than 2^32", low, high));
   }
+  const BurnStatus status = check_uniform_floats(resolved, low, high);
+  if (status != BURN_OK) return burn__tensor_failed(status);
   return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_f64(low), burn_attr_f64(high), 2);
 }
 BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDType dtype, int64_t low, int64_t high) {
@@ -92,6 +118,8 @@ BurnTensor *burn_random_uniform_i64(BurnDevice *device, BurnShape shape, BurnDTy
                                          low > high ? "low is above high" : "the range is wider than 2^32",
                                          (long long)low, (long long)high));
   }
+  const BurnStatus status = check_uniform_floats(resolved, (double)low, (double)high);
+  if (status != BURN_OK) return burn__tensor_failed(status);
   return random(device, BURN_OP_random_uniform, shape, dtype, burn_attr_i64(low), burn_attr_i64(high), 2);
 }
 BurnTensor *burn_random_normal(BurnDevice *device, BurnShape shape, BurnDType dtype, double mean, double std) {

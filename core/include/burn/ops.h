@@ -29,7 +29,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_full_like(BurnTensor *x, doub
 BURN_API BURN_GIVES BurnTensor *burn_arange(BurnDevice *device, int64_t start, int64_t end, int64_t step);
 /* [size, size] with ones on the diagonal. */
 BURN_API BURN_GIVES BurnTensor *burn_eye(BurnDevice *device, int64_t size, BurnDType dtype);
-/* Uniform in [low, high). Integer dtypes too; then the range is at most 2^32. Advances the device's random state. */
+/* Uniform in [low, high). Integer dtypes too; then the range is at most 2^32. Of floats low and high must be finite in
+ * the dtype, and high - low in f32 or f64. Advances the device's random state. */
 BURN_API BURN_GIVES BurnTensor *burn_random_uniform(BurnDevice *device, BurnShape shape, BurnDType dtype, double low,
                                                     double high);
 /* Normal with mean and standard deviation. [F] */

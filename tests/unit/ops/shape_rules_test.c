@@ -576,6 +576,20 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_random_uniform(device, BURN_SHAPE(2), 0, 2, 1), INVALID_ARGUMENT, "random_uniform: low 2 is above high 1")  \
   ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1e10), INVALID_ARGUMENT,                           \
       "random_uniform: the range 0 .. 1e+10 is wider than 2^32")                                                       \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_F32, 0, (double)INFINITY), INVALID_ARGUMENT,               \
+      "random_uniform: the range 0 .. inf overflows f32")                                                              \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_F32, 0, 1e39), INVALID_ARGUMENT,                           \
+      "random_uniform: the range 0 .. 1e+39 overflows f32")                                                            \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_F32, -3e38, 3e38), INVALID_ARGUMENT,                       \
+      "random_uniform: the range -3e+38 .. 3e+38 overflows f32")                                                       \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_F64, -1.5e308, 1.5e308), INVALID_ARGUMENT,                 \
+      "random_uniform: the range -1.5e+308 .. 1.5e+308 overflows f64")                                                 \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_F16, 0, 70000), INVALID_ARGUMENT,                          \
+      "random_uniform: the range 0 .. 70000 overflows f16")                                                            \
+  ROW(burn_random_uniform_i64(device, BURN_SHAPE(2), BURN_DTYPE_F16, 0, 70000), INVALID_ARGUMENT,                      \
+      "random_uniform: the range 0 .. 70000 overflows f16")                                                            \
+  ROW(burn_random_uniform(device, BURN_SHAPE(2), BURN_DTYPE_BF16, 0, 3.4e38), INVALID_ARGUMENT,                        \
+      "random_uniform: the range 0 .. 3.4e+38 overflows bf16")                                                         \
   ROW(burn_random_normal(device, BURN_SHAPE(2), 0, 0, -1), INVALID_ARGUMENT, "random_normal: std -1 is negative")      \
   ROW(burn_random_normal(device, BURN_SHAPE(2), BURN_DTYPE_I64, 0, 1), INVALID_DTYPE,                                  \
       "random_normal: not defined for i64; it takes float tensors")                                                    \
