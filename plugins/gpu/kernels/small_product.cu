@@ -92,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const GpuMatmul p) 
   const int64_t row = (int64_t)(number % rows) * SIDE, column = (int64_t)(number / rows) * SIDE;
   const int steps = burn_left(p.k - from, (int)p.part_size), depth = (int)p.depth;
   const Places places = burn_places(p, batch);
-  const Reads of_left = burn_reads<LEFT_WAY, SIDE, DEPTH, THREADS>(p.lhs_column == 1), of_right = burn_reads<RIGHT_WAY, SIDE, DEPTH, THREADS>(p.rhs_column != 1);
+  const Reads of_left = burn_reads<LEFT_WAY, SIDE, DEPTH, THREADS>(p.lhs_column == 1);
+  const Reads of_right = burn_reads<RIGHT_WAY, SIDE, DEPTH, THREADS>(p.rhs_column != 1);
   const Operand lhs = {(const IN0 *)p.lhs + places.left + row * p.lhs_row + from * p.lhs_column, p.lhs_row, p.lhs_column, steps,
                        burn_left(p.m - row, SIDE)};
   const Operand rhs = {(const IN0 *)p.rhs + places.right + column * p.rhs_column + from * p.rhs_row, p.rhs_column, p.rhs_row, steps,

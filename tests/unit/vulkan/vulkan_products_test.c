@@ -1,5 +1,6 @@
-/* vulkan_products_test.c - products by the tiles that GPUs have (kernels/product.cu), on whatever device there is, beside ndarray.
- * Numbers are small integers, so that sums are exact in every order, and results are compared to the bit. */
+/* vulkan_products_test.c - products by the tiles that GPUs have (kernels/product.cu, small_product.cu), on whatever
+ * device there is, beside ndarray. Numbers are small integers, so that sums are exact in every order, and results are
+ * compared to the bit. */
 #include "vulkan_compare.h"
 
 /* linear without batches, matmul with. */
