@@ -10,7 +10,7 @@ enum {
   PACKED_FEW = 96,        /* .. and from which on it pays .. */
   PACKED_BYTES = 4 << 20, /* .. where the weights are no larger than this */
   COPY_GRAIN = 16384,     /* elements of a copy that are worth a chunk of a parallel loop */
-  SHARE_CHANNELS = 64,    /* least output channels of a share: every share gathers its pixels anew */
+  SHARE_CHANNELS = 64,    /* least output channels of a share, as each gathers its pixels anew; fewer if threads rest */
 };
 
 /* What the bodies of the parallel loops see. */
@@ -369,9 +369,10 @@ static void BURN_API_CALL conv_body(void *context, int64_t begin, int64_t end) {
 /* Cuts the output channels where there are not enough items for the threads. */
 static void cut_channels(Conv *work) {
   const NdConvPlan *plan = &work->plan;
-  const int64_t wanted = nd_ceil_div((int64_t)plan->nd->host->thread_count() * 4, work->items);
+  const int64_t threads = (int64_t)plan->nd->host->thread_count(), wanted = nd_ceil_div(threads * 4, work->items);
   const int64_t rows = plan->loops->rows, sharing = nd_min(wanted, nd_max(1, plan->channels_out / SHARE_CHANNELS));
-  work->share = nd_ceil_div(nd_ceil_div(plan->channels_out, sharing), rows) * rows;
+  const int64_t share = nd_round_up(nd_ceil_div(plan->channels_out, sharing), rows);
+  work->share = nd_conv_share(share, rows, plan->channels_out, work->items, threads);
   work->shares = nd_ceil_div(plan->channels_out, work->share);
 }
 

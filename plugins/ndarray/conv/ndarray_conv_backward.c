@@ -443,7 +443,17 @@ static bool run_many(WeightGradient *work) {
   return true;
 }
 
-/* Cuts pixels into slices and, for many weights, input channels into shares. */
+/* Input channels of a share, about so many; for many weights. */
+static void cut_channels(WeightGradient *work, int64_t share) {
+  const NdConvPlan *plan = &work->plan;
+  work->shares = nd_ceil_div(plan->channels_in, share);
+  work->share = nd_ceil_div(plan->channels_in, work->shares);
+  work->shares = nd_ceil_div(plan->channels_in, work->share);
+  work->sums = work->shares * padded_taps(plan, work->share) * panels_width(plan);
+}
+
+/* Cuts pixels into slices and, for many weights, input channels into shares. Slices have sums of their own, so threads
+ * have a say in shares alone. */
 static void cut(WeightGradient *work) {
   const NdConvPlan *plan = &work->plan;
   const int64_t bytes = plan->element_bytes, kernel = plan->phases->tap_count / plan->channels_in;
@@ -451,17 +461,14 @@ static void cut(WeightGradient *work) {
   work->share = plan->channels_in;
   work->shares = 1;
   work->sums = plan->channels_out * plan->phases->tap_count;
-  if (plan->way == ND_CONV_PANELS) {
-    const int64_t channel_bytes = panels_width(plan) * kernel * bytes;
-    work->share = nd_max(1, nd_min(plan->channels_in, SHARE_BYTES / channel_bytes));
-    work->shares = nd_ceil_div(plan->channels_in, work->share);
-    work->share = nd_ceil_div(plan->channels_in, work->shares);
-    work->shares = nd_ceil_div(plan->channels_in, work->share);
-    work->sums = work->shares * padded_taps(plan, work->share) * panels_width(plan);
-  }
+  if (plan->way == ND_CONV_PANELS)
+    cut_channels(work, nd_max(1, nd_min(plan->channels_in, SHARE_BYTES / (panels_width(plan) * kernel * bytes))));
   work->slices =
       nd_max(1, nd_min(nd_ceil_div(SLICES, work->shares), PARTIAL_BYTES / (plan->groups * work->sums * bytes)));
   work->slices = nd_min(work->slices, work->items);
+  if (plan->way == ND_CONV_PANELS)
+    cut_channels(work, nd_conv_share(work->share, nd_ceil_div(plan->loops->tile_taps, kernel), plan->channels_in,
+                                     work->slices * plan->groups, (int64_t)plan->nd->host->thread_count()));
 }
 
 static bool gradient_run(WeightGradient *work) {

@@ -19,6 +19,7 @@ enum {
   ITEMS_PER_THREAD = 4,
   POINTS_DEPTH = 64, /* least planes that are seen at once where windows are one number */
   FIRST_WAYS = 8,    /* lines at distances of whole pages that the first-level cache has room for */
+  SHARE_COST = 8,    /* channels that take as long as what each share does anew */
 };
 
 /* -- the cut ---------------------------------------------------------------------------------- */
@@ -180,6 +181,19 @@ NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number) {
   item.rows = band + 1 < plan->bands ? plan->band : plan->y.grid - item.first_row;
   item.last = (item.images < plan->images && plan->way != ND_CONV_IMAGES) || (band > 0 && band == plan->bands - 1);
   return item;
+}
+
+int64_t nd_conv_share(int64_t share, int64_t unit, int64_t channels, int64_t items, int64_t threads) {
+  int64_t best = share, least = INT64_MAX;
+  if (items * nd_ceil_div(channels, share) >= threads) return share;
+  for (int64_t size = nd_round_up(share, unit); size >= unit; size -= unit) {
+    const int64_t rounds = nd_ceil_div(items * nd_ceil_div(channels, size), threads);
+    const int64_t cost = rounds * (size + SHARE_COST);
+    if (cost >= least) continue;
+    least = cost;
+    best = size;
+  }
+  return best;
 }
 
 /* -- pixels ----------------------------------------------------------------------------------- */

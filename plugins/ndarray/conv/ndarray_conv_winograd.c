@@ -189,15 +189,16 @@ static void cut(Winograd *w, int64_t threads) {
   NdConvTiling *t = &w->tiling;
   const int64_t panel = t->loops->panel, tiles = t->batch * t->rows * t->columns;
   const int64_t most = nd_max(ITEM_LEAST, nd_min(ITEM_MOST, ITEM_FLOATS / t->channels_in));
-  nd_conv_tiling_cut(t, most);
-  w->share = nd_round_up(SHARE, panel);
+  w->share = nd_conv_share(nd_round_up(SHARE, panel), panel, t->channels_out, 1, threads);
   w->shares = nd_ceil_div(t->channels_out, w->share);
-  w->is_shared = 2 * tiles < t->channels_out || t->items < nd_min(threads, w->shares);
   w->panels = nd_ceil_div(t->channels_out, panel);
-  if (!w->is_shared) {
+  nd_conv_tiling_cut(t, nd_max(ITEM_LEAST, nd_min(most, nd_ceil_div(tiles, threads))));
+  w->is_shared = 2 * tiles < t->channels_out || t->items < nd_min(threads, w->shares);
+  if (w->is_shared) {
+    nd_conv_tiling_cut(t, most);
+  } else {
     w->share = w->panels * panel;
     w->shares = 1;
-    nd_conv_tiling_cut(t, nd_max(ITEM_LEAST, nd_min(most, nd_ceil_div(tiles, threads))));
   }
   nd_conv_tiling_settle(t, 0);
   w->filters_plane = w->share * t->channels_in + ND_TILING_LINE;

@@ -15,7 +15,8 @@
 enum {
   SHARE = 64,                       /* input channels of a share: each changes the gradient anew */
   SLICES = 16,                      /* as many slices and shares as keep threads busy */
-  PARTIAL_BYTES = 16 * 1024 * 1024, /* most sums of all slices, unless one has more */
+  PARTIAL_BYTES = 17 * 1024 * 1024, /* most sums of all slices, unless one has more: four of 256 channels by 256 */
+  SUMS_BYTES = 16 * 1024 * 1024,    /* of more, which every item reads and writes anew, direct sums are faster */
   LEAST_CHANNELS = 24,
   LEAST_TILES = 192,
 };
@@ -186,14 +187,13 @@ static bool run(Gradient *g) {
   return done;
 }
 
-/* Fewer channels leave tiles of the product half empty. Sums that no slice has room for are not made: they would be
- * read and written again for every item. */
+/* Fewer channels leave tiles of the product half empty. */
 bool nd_conv_suits_winograd_gradient(const Ndarray *nd, const NdConvShape *shape) {
   NdConvTiling t;
   if (!nd_conv_tiling(&t, nd, shape, false)) return false;
   const int64_t sums = ND_CONV_PLACES * t.channels_in * t.channels_out * (int64_t)sizeof(float);
   return nd_min(t.channels_in, t.channels_out) >= LEAST_CHANNELS && t.batch * t.rows * t.columns >= LEAST_TILES &&
-         sums < PARTIAL_BYTES;
+         sums < SUMS_BYTES;
 }
 
 bool nd_conv_winograd_gradient(Ndarray *nd, const NdConvShape *shape, const void *x, const void *grad, void *out) {

@@ -11,6 +11,7 @@ enum {
   NARROW_GROUP = 4,
   WIDE_GROUP = 16,
   PACK_TERMS = 256, /* terms of a piece of packing */
+  LEAST_PACK_TERMS = ND_AMX_STEP,
   CACHED_BYTES =
       9 << 17,     /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
   MAX_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
@@ -36,9 +37,10 @@ typedef struct Shared {
   NdGemmBlock block;
   int64_t threads, tiles, panels; /* panels of A, of B */
   int64_t row_pieces, column_pieces;
-  bool by_columns;              /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
-  int64_t packed_tiles, slices; /* panels of A that are packed; pieces along k */
-  int64_t own_bytes;            /* of two panels */
+  bool by_columns;      /* a thread's share is of columns of C: it packs the panels of B itself that it needs */
+  int64_t packed_tiles; /* panels of A that are packed */
+  int64_t group, terms; /* panels and terms of a piece of packing */
+  int64_t own_bytes;    /* of two panels */
   int64_t element_bytes;
   bool own_b; /* each thread packs its panels of B while it multiplies */
   void (*work)(const struct Shared *shared, int64_t piece, NdGemmOwn *own);
@@ -48,23 +50,33 @@ typedef struct Shared {
 
 /* -- pieces ----------------------------------------------------------------------------------- */
 
-/* Panels of a piece of packing: of many, lines are read in longer runs; few are split finely enough for all threads. */
-static int64_t group_of(int64_t panels) { return panels >= 4 * WIDE_GROUP ? WIDE_GROUP : NARROW_GROUP; }
+/* Pieces of packing `panels` panels. */
+static int64_t packing_pieces(const Shared *s, int64_t panels) {
+  return nd_ceil_div(panels, s->group) * nd_ceil_div(s->block.depth, s->terms);
+}
+
+/* Cuts them: of many panels lines are read in longer runs; of few, pieces are small enough for all threads. */
+static void cut_packing(Shared *s, int64_t panels) {
+  s->group = panels >= 4 * WIDE_GROUP ? WIDE_GROUP : NARROW_GROUP;
+  s->terms = PACK_TERMS;
+  while (s->group > 1 && packing_pieces(s, panels) < s->threads) s->group /= 2;
+  while (s->terms > LEAST_PACK_TERMS && packing_pieces(s, panels) < s->threads) s->terms /= 2;
+}
 
 static void pack_a_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
-  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->packed_tiles),
-                first = piece / s->slices * group;
-  s->loops->pack_a(&s->gemm, &s->block, first, nd_min(first + group, s->packed_tiles), p,
-                   nd_min(PACK_TERMS, s->block.depth - p));
+  const int64_t slices = nd_ceil_div(s->block.depth, s->terms), p = piece % slices * s->terms;
+  const int64_t first = piece / slices * s->group;
+  s->loops->pack_a(&s->gemm, &s->block, first, nd_min(first + s->group, s->packed_tiles), p,
+                   nd_min(s->terms, s->block.depth - p));
 }
 
 static void pack_b_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {
   (void)own;
-  const int64_t p = piece % s->slices * PACK_TERMS, group = group_of(s->panels - s->block.first_b);
-  const int64_t first = s->block.first_b + piece / s->slices * group;
-  s->loops->pack_b(&s->gemm, &s->block, first, nd_min(first + group, s->panels), p,
-                   nd_min(PACK_TERMS, s->block.depth - p));
+  const int64_t slices = nd_ceil_div(s->block.depth, s->terms), p = piece % slices * s->terms;
+  const int64_t first = s->block.first_b + piece / slices * s->group;
+  s->loops->pack_b(&s->gemm, &s->block, first, nd_min(first + s->group, s->panels), p,
+                   nd_min(s->terms, s->block.depth - p));
 }
 
 /* A piece of C is complete: panels tile .. tile_stop - 1 of A, panel .. panel_stop - 1 of B. */
@@ -136,18 +148,23 @@ static void cut(Shared *s, const NdGemmPlan *plan, int64_t bytes) {
   if (s->row_pieces * s->column_pieces < few) s->row_pieces = nd_min(s->tiles, nd_ceil_div(few, s->column_pieces));
 }
 
+static void pack(Ndarray *nd, Shared *s, int64_t panels,
+                 void (*work)(const Shared *shared, int64_t piece, NdGemmOwn *own)) {
+  if (panels == 0) return;
+  cut_packing(s, panels);
+  run_phase(nd, s, packing_pieces(s, panels), work);
+}
+
 /* One part of C, block by block. */
 static void run_part(Ndarray *nd, Shared *s, const NdGemmPlan *plan, int64_t bytes) {
-  const int64_t groups_a = nd_ceil_div(s->packed_tiles, group_of(s->packed_tiles));
-  const int64_t packed_b = s->panels - s->block.first_b, groups_b = nd_ceil_div(packed_b, group_of(packed_b));
+  const int64_t packed_b = s->panels - s->block.first_b;
   cut(s, plan, bytes);
-  s->own_b = plan->kind != ND_GEMM_AMX && groups_b > 0 && s->row_pieces == 1;
+  s->own_b = plan->kind != ND_GEMM_AMX && packed_b > 0 && s->row_pieces == 1;
   for (int64_t p = 0; p < s->gemm.k; p += plan->depth) {
     s->block.from = p;
     s->block.depth = nd_min(plan->depth, s->gemm.k - p);
-    s->slices = nd_ceil_div(s->block.depth, PACK_TERMS);
-    if (groups_a > 0) run_phase(nd, s, groups_a * s->slices, pack_a_piece);
-    if (groups_b > 0 && !s->own_b) run_phase(nd, s, groups_b * s->slices, pack_b_piece);
+    pack(nd, s, s->packed_tiles, pack_a_piece);
+    if (!s->own_b) pack(nd, s, packed_b, pack_b_piece);
     run_phase(nd, s, s->row_pieces * s->column_pieces, multiply_piece);
   }
 }
