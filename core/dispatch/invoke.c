@@ -5,6 +5,7 @@
  * depth. */
 #include "core_internal.h"
 
+#include <burn/plugin/autodiff.h>
 #include <burn/plugin/kernels.h>
 
 #include <stdio.h>
@@ -253,12 +254,40 @@ static BurnStatus check_results(const BurnBackend *backend, const BurnOpCall *ca
   return BURN_OK;
 }
 
+/* x without its history, as a reference of the caller's. */
+static BurnStatus detach(const BurnBackend *backend, BurnPrimitive *x, BurnPrimitive **out) {
+  BurnInterface found;
+  if (!burn__backend_ask(backend, "burn.autodiff", &found))
+    return BURN_FAIL(INTERNAL, "'%s' has a tracked tensor, but no burn.autodiff", backend->name);
+  const BurnAutodiffInterface *autodiff = found.table;
+  const BurnStatus status = autodiff->detach(found.self, x, out);
+  return status == BURN_OK ? burn__check_given(backend, "detach", NULL, out) : status;
+}
+
+/* What a pack declares constant has no history in its decomposition: no gradient shall flow there. */
+static BurnStatus decompose_of_pack(const BurnBackend *backend, const BurnOpCall *call,
+                                    const BurnOpDefinition *definition) {
+  BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS], *detached[BURN_MAX_FIXED_INPUTS] = {NULL};
+  BurnOpCall own = burn__call_copy(call);
+  BurnStatus status = BURN_OK;
+  own.inputs = inputs;
+  for (uint32_t i = 0; i < call->input_count && status == BURN_OK; i++) {
+    const bool is_constant = (definition->constant_inputs & (1u << i)) != 0;
+    inputs[i] = call->inputs[i];
+    if (!is_constant || !inputs[i] || !(inputs[i]->flags & BURN_PRIMITIVE_TRACKED)) continue;
+    status = detach(backend, inputs[i], &detached[i]);
+    inputs[i] = detached[i];
+  }
+  if (status == BURN_OK) status = definition->decompose(burn__host(), backend, &own);
+  if (status == BURN_OK) status = check_results(backend, &own);
+  for (uint32_t i = 0; i < call->input_count; i++)
+    if (detached[i]) backend->release(backend->self, detached[i]);
+  return status;
+}
+
 BurnStatus burn__decompose(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnOpDefinition *definition = burn__op_definition(call->op);
-  if (definition && definition->decompose) {
-    const BurnStatus status = definition->decompose(burn__host(), backend, call);
-    return status == BURN_OK ? check_results(backend, call) : status;
-  }
+  if (definition && definition->decompose) return decompose_of_pack(backend, call, definition);
   const BurnDecomposition decomposition = burn__op_decomposition(call->op);
   if (!decomposition) return BURN_FAIL(UNIMPLEMENTED, "%s: the op has no decomposition", burn__op_name(call->op));
   BurnPrimitive *results[BURN_MAX_OUTPUTS] = {NULL};

@@ -110,6 +110,15 @@ static BurnStatus check_definition(const BurnOpDefinition *definition, const cha
                      info->name, info->input_count, info->input_required, info->output_count, info->attr_count,
                      BURN_MAX_FIXED_INPUTS, BURN_MAX_OUTPUTS, BURN_MAX_ATTRS);
   }
+  const uint32_t inputs = definition->saved_inputs | definition->constant_inputs;
+  if (inputs >> info->input_count || definition->saved_outputs >> info->output_count) {
+    return BURN_FAIL(
+        INCOMPATIBLE,
+        "%s: saved_inputs 0x%x, constant_inputs 0x%x or saved_outputs 0x%x have a bit beyond its %u inputs and "
+        "%u outputs",
+        info->name, definition->saved_inputs, definition->constant_inputs, definition->saved_outputs, info->input_count,
+        info->output_count);
+  }
   return check_tables(info);
 }
 

@@ -6,6 +6,8 @@
  * leave something out pay for it. */
 #include "core_internal.h"
 
+#include <burn/plugin/pass_on.h>
+
 static BurnInstance *instance_of(void *self) { return self; }
 
 /* Calls the slot of the decorator, or the one below with the arguments that follow self. */
@@ -26,12 +28,14 @@ static void BURN_API_CALL forward_close(void *self) {
   const BurnBackend *own = &instance_of(self)->own;
   own->close(own->self);
 }
-/* The level below has been asked already for what its version knows. */
+/* The level below has been asked already for what its version knows. Ops of packs have kernels that the host runs for
+ * a backend that knows nothing of them: they arrive there whole. */
 static uint32_t BURN_API_CALL forward_op_support(void *self, uint32_t op) {
   const BurnBackend *own = &instance_of(self)->own;
-  const BurnInstance *below = instance_of(self)->next;
+  BurnInstance *below = instance_of(self)->next;
   if (own->op_support) return own->op_support(own->self, op);
   if (op < BURN_OP_LIMIT) return below->support[op] & ~(uint32_t)BURN__SUPPORT_OLDER;
+  if (!below->next && burn__pack_runs_kernel(below, op, 0)) return BURN_SUPPORT_YES;
   return below->backend.op_support(below->backend.self, op);
 }
 static int32_t BURN_API_CALL forward_supports(void *self, const BurnOpCall *call, char *why, uint64_t why_bytes) {
@@ -61,8 +65,11 @@ static BurnStatus BURN_API_CALL forward_sync(void *self) { FORWARD_ALONE(sync); 
 static uint32_t BURN_API_CALL forward_dtype_usage(void *self, BurnDType dtype) { FORWARD(dtype_usage, dtype); }
 static BurnStatus BURN_API_CALL forward_query(void *self, uint32_t key, int64_t *out) { FORWARD(query, key, out); }
 static BurnStatus BURN_API_CALL forward_trim(void *self) { FORWARD_ALONE(trim); }
+/* A decorator that has a submit sees every op, unless it says itself that it may miss some. */
 static int32_t BURN_API_CALL forward_get_interface(void *self, const char *name, uint32_t min_version,
                                                    BurnInterface *out) {
+  const BurnBackend *given = &instance_of(self)->own;
+  if (given->submit && !given->get_interface && burn_runs_ops(name)) return 0;
   FORWARD(get_interface, name, min_version, out);
 }
 

@@ -2,7 +2,7 @@
  * its interface burn.recorder (burn/plugin/recorder.h). Until then it only passes them on. */
 #include <burn/common/descriptor.h>
 #include <burn/common/failure.h>
-#include <burn/plugin/fused.h>
+#include <burn/plugin/pass_on.h>
 #include <burn/plugin/recorder.h>
 
 #include <pthread.h>
@@ -211,11 +211,11 @@ static BurnStatus BURN_API_CALL recorder_submit(void *self, const BurnOpCall *ca
   return status;
 }
 
-/* Fused runs would get past the record. Every other name is the level below's to answer. */
+/* Ops that run past submit would not be recorded. Every other name is the level below's to answer. */
 static int32_t BURN_API_CALL recorder_get_interface(void *self, const char *name, uint32_t min_version,
                                                     BurnInterface *out) {
   const BurnBackend *next = ((Recorder *)self)->next;
-  if (strcmp(name, BURN_FUSED_INTERFACE) == 0) return 0;
+  if (burn_runs_ops(name)) return 0;
   if (strcmp(name, BURN_RECORDER_INTERFACE) != 0) return next->get_interface(next->self, name, min_version, out);
   if (min_version > recorder_interface.version) return 0;
   *out = (BurnInterface){&recorder_interface, self};

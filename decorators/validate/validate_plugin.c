@@ -11,7 +11,6 @@
 
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
-#include <burn/plugin/fused.h>
 
 #include <string.h>
 
@@ -260,14 +259,6 @@ static void BURN_API_CALL validate_release(void *self, BurnPrimitive *x) {
   leave(self);
 }
 
-/* Fused runs would get past the checks, so there are none under this decorator; what else there is below may be used.
- */
-static int32_t BURN_API_CALL validate_get_interface(void *self, const char *name, uint32_t min_version,
-                                                    BurnInterface *out) {
-  const BurnBackend *next = ((Validate *)self)->next;
-  return strcmp(name, BURN_FUSED_INTERFACE) != 0 && next->get_interface(next->self, name, min_version, out);
-}
-
 static void BURN_API_CALL validate_close(void *self) {
   Validate *validate = self;
   validate->host->free(validate, sizeof *validate);
@@ -338,7 +329,6 @@ static BurnStatus BURN_API_CALL validate_open(const BurnHost *host, const BurnBa
   out->create = validate_create;
   out->retain = validate_retain;
   out->release = validate_release;
-  out->get_interface = validate_get_interface;
   out->close = validate_close;
   return BURN_OK;
 }

@@ -276,6 +276,22 @@ static const BurnOpDefinition masked = {.struct_size = sizeof(BurnOpDefinition),
                                         .saved_inputs = 2,
                                         .constant_inputs = 2};
 
+/* The same without a rule: nothing flows there through its parts either. */
+static const BurnOpInfo masked_parts_info = {.struct_size = sizeof(BurnOpInfo),
+                                             .name = PLUGIN_NAME ".masked_parts",
+                                             .input_count = 2,
+                                             .input_required = 2,
+                                             .output_count = 1,
+                                             .kinds = BURN_KIND_FLOAT,
+                                             .traits = BURN_TRAIT_ELEMENTWISE,
+                                             .input_names = xy,
+                                             .doc = "x * y, constant in y"};
+static const BurnOpDefinition masked_parts = {.struct_size = sizeof(BurnOpDefinition),
+                                              .info = &masked_parts_info,
+                                              .infer = infer_equal,
+                                              .decompose = decompose_masked,
+                                              .constant_inputs = 2};
+
 /* -- nine_times: calls triple twice, by the number that the host gave to it ------------------- */
 
 static uint32_t number_of_triple;
@@ -386,7 +402,7 @@ static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &tr
 
 #define ALL_OPS                                                                                                   \
   &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance, &endless, \
-      &misdescribed, &cut
+      &misdescribed, &cut, &masked_parts
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
 #elif defined(FAULT_FOREIGN_NAME)

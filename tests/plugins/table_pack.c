@@ -1,5 +1,5 @@
 /* table_pack.c - a kernel pack with one op, whose table of attributes is wrong in the way that ATTR_NAME, ATTR_TAG,
- * ATTR_DEFAULT or INPUT_NAME says: for kernel_pack_test. Without them it is right, and its op is 2 * x, where x is the
+ * ATTR_DEFAULT, INPUT_NAME or CONSTANT_INPUTS says: for kernel_pack_test. Without them it is right, and its op is 2 * x, where x is the
  * one of two inputs that is given. */
 #include <burn/common/descriptor.h>
 #include <burn/plugin/kernels.h>
@@ -18,6 +18,9 @@
 #endif
 #ifndef INPUT_NAME
 #define INPUT_NAME "y"
+#endif
+#ifndef CONSTANT_INPUTS
+#define CONSTANT_INPUTS 0
 #endif
 
 static BurnPrimitive *given(const BurnOpCall *call) { return call->inputs[0] ? call->inputs[0] : call->inputs[1]; }
@@ -53,8 +56,11 @@ static const BurnOpInfo info = {.struct_size = sizeof(BurnOpInfo),
                                 .attr_names = attr_names,
                                 .attr_defaults = attr_defaults,
                                 .attr_tags = attr_tags};
-static const BurnOpDefinition twice = {
-    .struct_size = sizeof(BurnOpDefinition), .info = &info, .infer = infer, .decompose = decompose};
+static const BurnOpDefinition twice = {.struct_size = sizeof(BurnOpDefinition),
+                                       .info = &info,
+                                       .infer = infer,
+                                       .decompose = decompose,
+                                       .constant_inputs = CONSTANT_INPUTS};
 static const BurnOpDefinition *const ops[] = {&twice};
 static const BurnKernelsInterface pack = {.struct_size = sizeof pack, .version = 1, .op_count = 1, .ops = ops};
 

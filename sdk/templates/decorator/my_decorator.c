@@ -8,6 +8,7 @@
 #include <burn/common/descriptor.h>
 #include <burn/common/settings.h>
 #include <burn/plugin/build.h>
+#include <burn/plugin/pass_on.h>
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -51,8 +52,13 @@ static uint64_t BURN_API_CALL get_replaced(void *self) { return atomic_load(&((M
 
 static const MyDecoratorCounts counts = {sizeof(MyDecoratorCounts), 1, get_calls, get_replaced};
 
+/* Names of others are the level below's to answer: its device, DLPack and the like. But what runs ops past my_submit,
+ * such as kernels for several ops (burn/plugin/pass_on.h), there is none of. */
 static int32_t BURN_API_CALL my_get_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
   static const BurnCommonInterface offered[] = {{"my_decorator.counts", &counts}};
+  const BurnBackend *next = ((MyDecorator *)self)->next;
+  if (burn_runs_ops(name)) return 0;
+  if (strcmp(name, offered[0].name) != 0) return next->get_interface(next->self, name, min_version, out);
   return burn_common_offer(offered, 1, name, min_version, self, out);
 }
 

@@ -79,6 +79,29 @@ static void test_a_decorator_that_only_looks_does_not_end_fusion(void **state) {
   }
 }
 
+/* A decorator that changes results and says nothing of interfaces: kernels for several ops must not get past it. Here
+ * neg runs as abs. */
+static void test_a_decorator_that_changes_results_is_not_passed_by(void **state) {
+  static const char *const stacks[] = {"wrong<ndarray>",
+                                       "fusion<wrong<ndarray>>",
+                                       "fusion<wrong<" TRACE "<ndarray>>>",
+                                       "fusion<" TRACE "<wrong<ndarray>>>",
+                                       "autodiff<fusion<wrong<ndarray>>>",
+                                       "fusion<wrong<ndarray:epilogues=true,replay=true>>"};
+  (void)state;
+  setenv("BURN_TEST_FAULT", "wrong_result", 1);
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = open_stack(stacks[i]);
+    float values[COUNT] = {0};
+    BurnTensor *x = burn_add_scalar(burn_neg(burn_mul_scalar(vector(device), 2)), 1);
+    const BurnStatus status = burn_read_f32(x, values, COUNT);
+    if (status != BURN_OK) fail_msg("%s: %s", stacks[i], burn_status_message(status));
+    if (values[1] != 2 || values[2] != 5) fail_msg("%s: %g, %g", stacks[i], (double)values[1], (double)values[2]);
+    burn_device_close(device);
+  }
+  unsetenv("BURN_TEST_FAULT");
+}
+
 static void test_a_late_failure_is_not_swallowed(void **state) {
   static const char *const stacks[] = {"fusion<ndarray>", "seen<fusion<ndarray>>", TRACE "<seen<fusion<ndarray>>>",
                                        "wrapping<fusion<ndarray>>", "autodiff<wrapping<fusion<ndarray>>>"};
@@ -323,6 +346,7 @@ static int use_test_plugins(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_decorator_that_only_looks_does_not_end_fusion),
+      cmocka_unit_test(test_a_decorator_that_changes_results_is_not_passed_by),
       cmocka_unit_test(test_a_late_failure_is_not_swallowed),
       cmocka_unit_test(test_parts_carry_origin_and_flags),
       cmocka_unit_test(test_extensions_pass_untouched),

@@ -86,7 +86,7 @@ struct BurnBackend {
 
   /* Optional (default: none). A further interface of this instance by name, such as "burn.autodiff". Returns 1 and
    * fills out, or 0. A decorator that does not wrap tensors and offers interfaces of its own passes other names on to
-   * `next`, unless calls through them must not get past it. */
+   * `next`, but those by which ops run past its submit (pass_on.h). */
   int32_t(BURN_API_CALL *get_interface)(void *self, const char *name, uint32_t min_version, BurnInterface *out);
 
   /* Decorators that wrap tensors only (else NULL): the primitive below (borrowed), and a new wrapper with one reference

@@ -18,16 +18,35 @@ static inline bool burn_common_is_as(const BurnPrimitive *x, const BurnTensorDes
   return true;
 }
 
+/* True where x has a shape that can be read. */
+static inline bool burn_common_has_shape(const BurnPrimitive *x) { return x->shape && x->rank <= BURN_MAX_RANK; }
+
 /* BURN_OK for a primitive of `from` as `desc` says (NULL: of any shape and dtype). Else INTERNAL, which names the level
  * and what it was asked for ("create"), and *x is released and NULL. */
 static inline BurnStatus burn_common_check_given(const BurnHost *host, const BurnBackend *from, const char *asked,
                                                  const BurnTensorDesc *desc, BurnPrimitive **x) {
-  if (*x && (!desc || burn_common_is_as(*x, desc))) return BURN_STATUS_OK;
+  if (*x && (desc ? burn_common_is_as(*x, desc) : burn_common_has_shape(*x))) return BURN_STATUS_OK;
   if (!*x) return BURN_COMMON_FAIL(host, INTERNAL, asked, "'%s' reports success, but gave no tensor", from->name);
   from->release(from->self, *x);
   *x = NULL;
   return BURN_COMMON_FAIL(host, INTERNAL, asked, "'%s' gave a tensor of another shape or dtype than it was asked for",
                           from->name);
+}
+
+/* BURN_OK if the results of a call that `from` has run with success are as its output_descs say. Else INTERNAL, which
+ * names the op (`asked`), and all of them are released and NULL. */
+static inline BurnStatus burn_common_check_results(const BurnHost *host, const BurnBackend *from, const char *asked,
+                                                   const BurnOpCall *call) {
+  BurnStatus status = BURN_STATUS_OK;
+  uint32_t i;
+  for (i = 0; i < call->output_count && status == BURN_STATUS_OK; i++)
+    status = burn_common_check_given(host, from, asked, call->output_descs ? &call->output_descs[i] : NULL,
+                                     &call->outputs[i]);
+  for (i = 0; i < call->output_count && status != BURN_STATUS_OK; i++) {
+    if (call->outputs[i]) from->release(from->self, call->outputs[i]);
+    call->outputs[i] = NULL;
+  }
+  return status;
 }
 
 /* True if `from` offers the interface, which then is in `out`: one without a table is none. */
