@@ -617,8 +617,40 @@ static void test_counts(void **state) {
   burn_device_close(device);
 }
 
+/* -- taps that lie far apart ------------------------------------------------------------------- */
+
+enum { FAR = 1000000, FEW = 3 };
+
+static void must_read_numbers(BurnTensor *x, float *out, int64_t count) {
+  const BurnStatus status = burn_read_f32(x, out, (size_t)count);
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+}
+
+/* Each row of the results sees two rows a million apart: copied anew for every few rows these took minutes. */
+static void test_tall_kernels_take_no_longer_than_their_results(void **state) {
+  const BurnConv2dOptions options = {{1, 1}, {0, 0}, {FAR, 1}, 1, {0, 0}, false, {0, 0}};
+  const float few[FEW] = {1, 2, 3}, taps[2] = {10, 100};
+  float *wide = malloc((FAR + FEW) * sizeof *wide), back[FEW];
+  (void)state;
+  assert_non_null(wide);
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *kernel = burn_tensor_f32(device, taps, BURN_SHAPE(1, 1, 2, 1));
+  BurnTensor *result =
+      burn_conv_transpose2d(burn_tensor_f32(device, few, BURN_SHAPE(1, 1, FEW, 1)), burn_clone(kernel), NULL, options);
+  must_read_numbers(burn_clone(result), wide, FAR + FEW);
+  for (int64_t i = 0; i < FAR + FEW; i++) {
+    const float expected = i < FEW ? 10 * few[i] : i >= FAR ? 100 * few[i - FAR] : 0;
+    if (wide[i] != expected) fail_msg("row %lld: %g, not %g", (long long)i, (double)wide[i], (double)expected);
+  }
+  must_read_numbers(burn_conv2d(result, kernel, NULL, options), back, FEW);
+  for (int i = 0; i < FEW; i++) assert_float_equal(back[i], 10100 * few[i], 0);
+  burn_device_close(device);
+  free(wide);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_tall_kernels_take_no_longer_than_their_results),
       cmocka_unit_test(test_elementwise),
       cmocka_unit_test(test_scans),
       cmocka_unit_test(test_extremes),
