@@ -1,13 +1,13 @@
 /* pass_on.h - which interfaces a decorator must not pass on unseen. C99 and C++11, nothing to link.
  *
- * What asks a level for one of these runs ops by it from then on, past that level's submit. A decorator that has a submit
- * and no get_interface offers none of them; the host sees to that. One that has a get_interface answers 0, as here,
+ * What asks a level for one of these runs ops by it from then on, past that level's submit. A decorator that has a
+ * submit and no get_interface offers none of them; the host sees to that. One that has a get_interface answers 0,
  *
  *   if (burn_runs_ops(name)) return 0;
  *   return next->get_interface(next->self, name, min_version, out);
  *
- * or passes them on where it may miss ops, or gives a table of its own whose functions call those below (as the
- * decorator trace does with "burn.fused"). */
+ * or passes them on, where it may miss ops, or gives a table of its own whose functions call those below, as the
+ * decorator trace does with "burn.fused". */
 #ifndef BURN_PLUGIN_PASS_ON_H
 #define BURN_PLUGIN_PASS_ON_H
 
