@@ -58,6 +58,13 @@ static Spelling spelling_of(const char *name) {
 
 /* -- names ------------------------------------------------------------------------------------ */
 
+static bool is_among(const char *name, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(name, words[i]) == 0) return true;
+  }
+  return false;
+}
+
 /* Words of C, and of C++ for those who include its header there, and what headers and compilers define, cannot stand
  * for a plugin in its source. */
 static bool is_keyword(const char *name) {
@@ -75,14 +82,19 @@ static bool is_keyword(const char *name) {
       "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
   };
   /* clang-format on */
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (strcmp(name, words[i]) == 0) return true;
-  }
-  return false;
+  return is_among(name, words, sizeof words / sizeof words[0]);
 }
 
-/* Why `name` cannot be a plugin's; NULL if it can. */
-static const char *name_problem(const char *name) {
+/* Targets that CMake has itself, with tests, installing or packaging at the latest: a program of that name cannot be
+ * configured. A plugin's target has a prefix. */
+static bool is_target_of_cmake(const char *name) {
+  static const char *const words[] = {"all",        "clean", "codegen", "edit_cache",     "help",         "install",
+                                      "preinstall", "test",  "package", "package_source", "rebuild_cache"};
+  return is_among(name, words, sizeof words / sizeof words[0]);
+}
+
+/* Why `name` cannot be that of a plugin or program; NULL if it can. */
+static const char *name_problem(const Template *template, const char *name) {
   static char problem[256];
   const size_t length = strlen(name);
   if (length > NAME_MAX) return "is longer than 32 letters";
@@ -91,6 +103,7 @@ static const char *name_problem(const char *name) {
   if (name[length - 1] == '_' || strstr(name, "__")) return "may not end with _ or have two of them in a row";
   if (strcmp(name, "burn") == 0 || strncmp(name, "burn_", 5) == 0) return "must not be Burn's own prefix";
   if (is_keyword(name)) return "is a word of C or C++";
+  if (strcmp(template->kind, "app") == 0 && is_target_of_cmake(name)) return "is a target that CMake has itself";
   for (size_t i = 0; i < burn_plugin_count(); i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);
     if (strcmp(info->name, name) != 0) continue;
@@ -395,7 +408,7 @@ int command_new(int argc, char **argv) {
     fprintf(stderr, "%s\n", usage);
     return COMMAND_USAGE;
   }
-  const char *problem = name_problem(name);
+  const char *problem = name_problem(template, name);
   if (problem) {
     fprintf(stderr, "burn new: the name '%s' %s\n", name, problem);
     return COMMAND_USAGE;

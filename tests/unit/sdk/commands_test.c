@@ -272,6 +272,14 @@ static void test_new_refuses_bad_names(void **state) {
   expect_run("burn new kernels demo --lang rust", 2,
              "there is no kernel pack template in 'rust'; there is: --lang c\n");
   expect_run("burn new app step", 2, "the name 'step' is a word that the sources of a new program use");
+  static const char *const targets[] = {"all",        "clean", "codegen", "edit_cache",     "help",         "install",
+                                        "preinstall", "test",  "package", "package_source", "rebuild_cache"};
+  for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+    char command[64], problem[96];
+    snprintf(command, sizeof command, "burn new app %s", targets[i]);
+    snprintf(problem, sizeof problem, "the name '%s' is a target that CMake has itself", targets[i]);
+    expect_run(command, 2, problem);
+  }
   expect_run("cd / && burn new backend demo --dir /proc", 1, "'/proc' exists and is not empty");
   expect_run("burn new backend demo --dir /nonexistent/demo", 1, "cannot make the folder '/nonexistent/demo'");
 }
