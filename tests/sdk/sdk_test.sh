@@ -151,6 +151,18 @@ cpp_part() {
 # block FILE LANGUAGE: the first code block in that language.
 block() { awk -v start="^\`\`\`$2\$" '$0 ~ start { on = 1; next } /^```$/ { if (on) exit } on' "$1"; }
 
+# find_components PACKAGE COMPONENT..: a project that needs them; what CMake says goes to components.log.
+find_components() {
+  package=$1
+  shift
+  mkdir -p components
+  printf 'cmake_minimum_required(VERSION 3.20)\nproject(components C)\nfind_package(%s REQUIRED COMPONENTS %s)\n%s\n' "$package" "$*" \
+    'if(NOT TARGET Burn::train)
+  message(FATAL_ERROR "Burn::train is missing")
+endif()' >components/CMakeLists.txt
+  "$cmake" -S components -B components/b -DCMAKE_PREFIX_PATH="$prefix" >components.log 2>&1
+}
+
 # The first chapter: its programs have the libraries of the installation, and the build of another version is refused.
 program_part() {
   new_folder program
@@ -164,6 +176,14 @@ program_part() {
   sed 's/burn 0\.1 /burn 99.0 /' CMakeLists.txt >other && mv other CMakeLists.txt
   if "$cmake" -B other >other.log 2>&1; then fail "find_package(burn 99.0) was satisfied"; fi
   grep -q 'version: 0\.1' other.log || { cat other.log; fail "no word about the version"; }
+  # Components are targets, in either spelling; one that is missing is named, with those that there are.
+  for package in Burn burn; do
+    find_components $package nn plugin_api || { cat components.log; fail "find_package($package COMPONENTS nn plugin_api)"; }
+    find_components $package nn OPTIONAL_COMPONENTS nosuch || { cat components.log; fail "$package: an optional component is missed"; }
+    if find_components $package nn nosuch; then fail "find_package($package COMPONENTS nosuch) was satisfied"; fi
+    tr -s ' \n' ' ' <components.log | grep -q "has no component 'nosuch'; it has: .*burn, .*nn, .*train" ||
+      { cat components.log; fail "no word about the component"; }
+  done
 }
 
 # What `burn new app` writes: it builds without a warning, learns, goes on after what it saved, and nothing has the old name.
