@@ -11,7 +11,8 @@
 
 /* What discovery knows of one plugin. Made once per process and entry; lives until the process ends. */
 typedef struct BurnVerdict {
-  BurnPluginInfo info; /* its texts are those of `answer`, or static */
+  struct BurnVerdict *former; /* which this one replaces: its texts were handed out */
+  BurnPluginInfo info;        /* its texts are those of `answer`, or static */
   BurnRefusal refusal;
   uint32_t roles; /* BURN_ROLE_* of a decorator */
   cJSON *answer;
@@ -74,6 +75,9 @@ BurnChild burn__probe_in_child(const char *path, int64_t milliseconds);
 /* What is to be known of an entry, from this process, a child, or what an earlier process has kept. */
 struct BurnVerdicts;
 BurnVerdict *burn__probe_entry(BurnPluginEntry *entry, struct BurnVerdicts *kept);
+/* The verdict of quarantine on one that was opened; NULL: no memory. */
+BurnVerdict *burn__probe_condemn(const BurnPluginEntry *entry, BurnRefusal refusal, const char *reason,
+                                 struct BurnVerdicts *kept);
 
 /* Writes all of it; false if that failed. */
 bool burn__descriptor_write(int descriptor, const void *bytes, size_t count);

@@ -69,6 +69,56 @@ BurnStatus burn_plugin_retry(void) {
   return is_late ? BURN_FAIL(FAILED_PRECONDITION, "plugin_retry: comes too late, the plugins were listed") : BURN_OK;
 }
 
+/* -- quarantine after the list was made ------------------------------------------------------- */
+
+/* Its place among the entries; known.count if there is none. */
+static size_t usable_file(const BurnPluginEntry *entries, const char *name) {
+  for (size_t i = 0; i < known.count; i++) {
+    const bool is_usable = known.verdicts[i] && known.verdicts[i]->info.usable;
+    if (is_usable && entries[i].path && strcmp(entries[i].file_name, name) == 0) return i;
+  }
+  return known.count;
+}
+
+/* The list with another verdict on one plugin. */
+static void replace_info(const char *name, const BurnPluginInfo *by) {
+  for (size_t i = 0; i < known.info_count; i++) {
+    BurnPluginInfo *info = &known.infos[i];
+    if (info->usable && strcmp(info->name, name) == 0) *info = *by;
+  }
+  if (known.info_count > 1) qsort(known.infos, known.info_count, sizeof *known.infos, compare_infos);
+}
+
+/* The mutex is held. */
+static BurnStatus put_into_quarantine(const char *name, BurnRefusal refusal, const char *reason) {
+  BurnPluginEntry *entries;
+  list_plugins();
+  (void)burn__plugin_entries(&entries);
+  const size_t index = usable_file(entries, name);
+  if (index == known.count)
+    return BURN_FAIL(NOT_FOUND, "plugin_quarantine: there is no usable plugin '%s' in a file", name);
+  BurnVerdicts *kept = burn__verdicts_open();
+  BurnVerdict *verdict = burn__probe_condemn(&entries[index], refusal, reason, kept);
+  burn__verdicts_close(kept);
+  if (!verdict) return BURN_FAIL(OUT_OF_MEMORY, "plugin_quarantine: no memory for '%s'", name);
+  verdict->former = known.verdicts[index];
+  known.verdicts[index] = verdict;
+  replace_info(name, &verdict->info);
+  return BURN_OK;
+}
+
+BurnStatus burn_plugin_quarantine(const char *name, const char *refusal, const char *reason) {
+  const BurnRefusal why = burn__refusal_of_word(refusal ? refusal : "");
+  if (!name || !reason || !burn__refusal_is_quarantine(why)) {
+    return BURN_FAIL(INVALID_ARGUMENT, "plugin_quarantine: '%s' is no reason for it; crashed, hung and exited are",
+                     refusal ? refusal : "(null)");
+  }
+  pthread_mutex_lock(&burn__verdict_mutex);
+  const BurnStatus status = put_into_quarantine(name, why, reason);
+  pthread_mutex_unlock(&burn__verdict_mutex);
+  return status;
+}
+
 /* -- the automatic choice --------------------------------------------------------------------- */
 
 static bool is_backend(const BurnPluginInfo *info) {

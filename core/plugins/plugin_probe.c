@@ -180,6 +180,13 @@ BurnVerdict *burn__probe_entry(BurnPluginEntry *entry, BurnVerdicts *kept) {
   return verdict ? verdict : probe_file(entry, kept);
 }
 
+BurnVerdict *burn__probe_condemn(const BurnPluginEntry *entry, BurnRefusal refusal, const char *reason,
+                                 BurnVerdicts *kept) {
+  char identity[BURN__IDENTITY_BYTES] = "";
+  (void)burn__file_identity(entry->path, identity);
+  return judge(entry, burn__answer_of_refusal(entry->file_name, refusal, reason), identity, kept);
+}
+
 /* -- the child's side ------------------------------------------------------------------------- */
 
 static bool is_child; /* this process was started to probe one plugin */

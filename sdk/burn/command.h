@@ -53,6 +53,7 @@ typedef struct Opened {
   char problem[1024];     /* what is in the way; "" if nothing is */
   char passed_over[1024]; /* burn_device_passed_over */
   char device[256];       /* what computes: "NVIDIA H200, sm_90, CUDA 13.0, driver 580.159" */
+  char refusal[16];       /* "crashed", "hung" or "exited" as in refusals.def, "" if it came back */
 } Opened;
 Opened command_try_open(const char *stack, const Need *need);
 

@@ -166,32 +166,91 @@ static bool read_need(const char *text, Need *need) {
   return true;
 }
 
-/* Every backend that was found, best first as far as scores go, and whether it would do. */
-static cJSON *candidates(const Need *need) {
-  cJSON *list = cJSON_CreateArray();
-  for (size_t i = 0; i < burn_plugin_count(); i++) {
+/* -- what it would get ------------------------------------------------------------------------- */
+
+/* A backend that was found, and what came of opening it. */
+typedef struct Candidate {
+  const char *name;
+  int score;
+  bool usable;
+  Opened opened; /* nothing was opened where it is not usable */
+} Candidate;
+typedef struct Candidates {
+  Candidate *each;
+  size_t count;
+} Candidates;
+
+/* A decorator that trains may be what ends the process: then the backend is asked alone. */
+static Opened try_backend(const char *name, const Need *need) {
+  const Need infer = {.train = false};
+  Opened opened = command_try_open(name, need);
+  if (!need->train || !opened.refusal[0]) return opened;
+  const Opened alone = command_try_open(name, &infer);
+  memcpy(opened.refusal, alone.refusal, sizeof opened.refusal);
+  return opened;
+}
+
+/* Every backend, the usable ones first. */
+static Candidates try_backends(const Need *need) {
+  const size_t count = burn_plugin_count();
+  Candidates all = {calloc(count ? count : 1, sizeof *all.each), 0};
+  for (size_t i = 0; all.each && i < count; i++) {
     const BurnPluginInfo *info = burn_plugin_info(i);
     if (strcmp(info->kind, "backend") != 0) continue;
-    const Opened opened = info->usable ? command_try_open(info->name, need) : (Opened){.name = ""};
-    const char *problem = info->usable ? opened.problem : info->reason;
+    Candidate *one = &all.each[all.count++];
+    *one = (Candidate){.name = info->name, .score = info->score, .usable = info->usable};
+    if (info->usable) one->opened = try_backend(info->name, need);
+    if (!info->usable) snprintf(one->opened.problem, sizeof one->opened.problem, "%s", info->reason);
+  }
+  return all;
+}
+
+/* Programs that name no stack would open it and end so, too. */
+static void quarantine(const Candidates *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    const Opened *opened = &all->each[i].opened;
+    if (!opened->refusal[0]) continue;
+    const BurnStatus status = burn_plugin_quarantine(all->each[i].name, opened->refusal, opened->problem);
+    if (status != BURN_OK) (void)command_fail("doctor", status);
+  }
+}
+
+static cJSON *candidates_json(const Candidates *all) {
+  cJSON *list = cJSON_CreateArray();
+  for (size_t i = 0; i < all->count; i++) {
+    const Candidate *one = &all->each[i];
     cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", info->name);
-    cJSON_AddNumberToObject(object, "score", info->score);
-    cJSON_AddBoolToObject(object, "suits", info->usable && !problem[0]);
-    cJSON_AddStringToObject(object, "problem", problem);
-    cJSON_AddStringToObject(object, "device", opened.device);
+    cJSON_AddStringToObject(object, "name", one->name);
+    cJSON_AddNumberToObject(object, "score", one->score);
+    cJSON_AddBoolToObject(object, "suits", one->usable && !one->opened.problem[0]);
+    cJSON_AddStringToObject(object, "problem", one->opened.problem);
+    cJSON_AddStringToObject(object, "device", one->opened.device);
     cJSON_AddItemToArray(list, object);
   }
   return list;
+}
+
+/* What opening the chosen stack gives: as the candidate of that name, which was opened already. Where nobody has named
+ * it, others are tried when it does not open. */
+static Opened open_choice(const char *argument, const char *stack, bool is_named, const Need *need,
+                          const Candidates *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    const Candidate *one = &all->each[i];
+    const bool is_same = one->usable && strcmp(one->name, stack) == 0;
+    if (is_same && (is_named || !one->opened.problem[0])) return one->opened;
+  }
+  return command_try_open(argument, need);
 }
 
 static cJSON *choice(const char *argument, const char *need_text, const Need *need) {
   char stack[1024] = "";
   const char *source = "";
   Opened opened = {.name = ""};
+  const Candidates all = try_backends(need);
+  quarantine(&all);
   const BurnStatus status = burn_stack_choice(argument, stack, sizeof stack, &source);
   if (status == BURN_OK) {
-    opened = command_try_open(argument, need);
+    opened = open_choice(argument, stack, strcmp(source, "the highest score") != 0, need, &all);
   } else {
     snprintf(opened.problem, sizeof opened.problem, "%s", burn_status_message(status));
   }
@@ -206,7 +265,8 @@ static cJSON *choice(const char *argument, const char *need_text, const Need *ne
       strcmp(stack, opened.name) != 0 && strstr(opened.name, "autodiff") && !strstr(stack, "autodiff"));
   cJSON_AddBoolToObject(object, "suits", !opened.problem[0]);
   cJSON_AddStringToObject(object, "problem", opened.problem);
-  cJSON_AddItemToObject(object, "candidates", candidates(need));
+  cJSON_AddItemToObject(object, "candidates", candidates_json(&all));
+  free(all.each);
   return object;
 }
 
@@ -241,8 +301,9 @@ int command_doctor(int argc, char **argv) {
   cJSON_AddItemToObject(root, "environment", environment());
   cJSON_AddItemToObject(root, "settings", settings());
   cJSON_AddItemToObject(root, "places", places());
+  cJSON *chosen = choice(stack, need_text, &need); /* before the list, which shows whom it put into quarantine */
   cJSON_AddItemToObject(root, "plugins", plugins());
-  cJSON_AddItemToObject(root, "choice", choice(stack, need_text, &need));
+  cJSON_AddItemToObject(root, "choice", chosen);
   const bool suits =
       cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "choice"), "suits"));
   if (json) {

@@ -82,7 +82,8 @@ static void print_plugin(const cJSON *plugin) {
     return;
   }
   if (strcmp(text(plugin, "kind"), "backend") != 0) return;
-  printf("    score %g%s%s\n", number(plugin, "score"), text(plugin, "reason")[0] ? ": " : "", text(plugin, "reason"));
+  printf("    score %.0f%s%s\n", number(plugin, "score"), text(plugin, "reason")[0] ? ": " : "",
+         text(plugin, "reason"));
   const cJSON *device;
   int index = 0;
   cJSON_ArrayForEach(device, get(plugin, "devices")) {
@@ -104,7 +105,7 @@ static void print_choice(const cJSON *choice) {
   printf("  backends that were found:\n");
   cJSON_ArrayForEach(candidate, get(choice, "candidates")) {
     printf(
-        "    %-12s score %g, %s%s\n", text(candidate, "name"), number(candidate, "score"),
+        "    %-12s score %.0f, %s%s\n", text(candidate, "name"), number(candidate, "score"),
         is(candidate, "suits") ? "suits" : "does not suit: ", is(candidate, "suits") ? "" : text(candidate, "problem"));
     if (text(candidate, "device")[0]) printf("                 %s\n", text(candidate, "device"));
   }

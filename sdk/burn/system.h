@@ -36,11 +36,13 @@ char *const *system_environment(void);
  * as Vulkan's loader does, else "". */
 bool system_has_library(const char *name, char *version, size_t bytes);
 
+/* How a process of its own has ended. */
+typedef enum SystemEnd { SYSTEM_RETURNED, SYSTEM_CRASHED, SYSTEM_HUNG, SYSTEM_EXITED, SYSTEM_NOT_STARTED } SystemEnd;
+
 /* Fills `result` (`bytes` long) by calling `body` in a process of its own, where there is fork, for at most `seconds`;
- * elsewhere in this one. What it prints to stdout goes to stderr. False, with a text in `why`, if it hung, crashed or
- * ended its process. */
-bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
-                      unsigned seconds, char *why, size_t why_bytes);
+ * elsewhere in this one. What it prints to stdout goes to stderr. If it has not returned, `why` says so. */
+SystemEnd system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result,
+                           size_t bytes, unsigned seconds, char *why, size_t why_bytes);
 
 /* Copied into buffers of the caller: "Linux 6.1 x86_64", the processor's name ("" if unknown). */
 void system_describe(char *system, size_t system_bytes, char *processor, size_t processor_bytes);

@@ -95,14 +95,24 @@ static void run_child(void (*body)(const void *context, void *result), const voi
   _exit(0); /* without what plugins do at the end of a process */
 }
 
-bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
-                      unsigned seconds, char *why, size_t why_bytes) {
+/* What the status of a child that has not returned means. */
+static SystemEnd explain_end(int status, char *why, size_t why_bytes) {
+  if (WIFSIGNALED(status)) {
+    snprintf(why, why_bytes, "it crashed with signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return SYSTEM_CRASHED;
+  }
+  snprintf(why, why_bytes, "it ended its process with exit status %d", WEXITSTATUS(status));
+  return SYSTEM_EXITED;
+}
+
+SystemEnd system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result,
+                           size_t bytes, unsigned seconds, char *why, size_t why_bytes) {
   int ends[2], status = 0;
   bool in_time;
   fflush(NULL);
   if (pipe(ends) != 0) {
     snprintf(why, why_bytes, "no pipe: %s", strerror(errno));
-    return false;
+    return SYSTEM_NOT_STARTED;
   }
   const pid_t child = fork();
   if (child == 0) run_child(body, context, result, bytes, ends[1]);
@@ -111,19 +121,14 @@ bool system_run_apart(void (*body)(const void *context, void *result), const voi
   (void)close(ends[0]);
   if (child < 0) {
     snprintf(why, why_bytes, "no process: %s", strerror(errno));
-    return false;
+    return SYSTEM_NOT_STARTED;
   }
   if (!whole && !in_time) (void)kill(child, SIGKILL);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (whole) return true;
-  if (!in_time) {
-    snprintf(why, why_bytes, "it had not come back after %u s", seconds);
-  } else if (WIFSIGNALED(status)) {
-    snprintf(why, why_bytes, "it crashed with signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  } else {
-    snprintf(why, why_bytes, "it ended its process with exit status %d", WEXITSTATUS(status));
-  }
-  return false;
+  if (whole) return SYSTEM_RETURNED;
+  if (in_time) return explain_end(status, why, why_bytes);
+  snprintf(why, why_bytes, "it had not come back after %u s", seconds);
+  return SYSTEM_HUNG;
 }
 
 bool system_has_library(const char *name, char *version, size_t bytes) {

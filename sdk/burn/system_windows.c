@@ -50,14 +50,14 @@ const SystemVariable system_variables[] = {
 char *const *system_environment(void) { return _environ; }
 
 /* Looks in the system's folders only, as plugins do. */
-bool system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result, size_t bytes,
-                      unsigned seconds, char *why, size_t why_bytes) {
+SystemEnd system_run_apart(void (*body)(const void *context, void *result), const void *context, void *result,
+                           size_t bytes, unsigned seconds, char *why, size_t why_bytes) {
   (void)bytes;
   (void)seconds;
   (void)why_bytes;
   why[0] = '\0';
   body(context, result);
-  return true;
+  return SYSTEM_RETURNED;
 }
 
 bool system_has_library(const char *name, char *version, size_t bytes) {

@@ -46,13 +46,22 @@ static void open_here(const void *context, void *result) {
   burn_device_close(device);
 }
 
+/* The words of refusals.def. */
+static const char *const refusals[] = {[SYSTEM_RETURNED] = "",
+                                       [SYSTEM_CRASHED] = "crashed",
+                                       [SYSTEM_HUNG] = "hung",
+                                       [SYSTEM_EXITED] = "exited",
+                                       [SYSTEM_NOT_STARTED] = ""};
+
 Opened command_try_open(const char *stack, const Need *need) {
   static Opened opened;
   const Wish wish = {stack, need};
   char why[256];
   (void)burn_plugin_count(); /* once, here, and not in every child */
-  if (system_run_apart(open_here, &wish, &opened, sizeof opened, SECONDS, why, sizeof why)) return opened;
+  const SystemEnd end = system_run_apart(open_here, &wish, &opened, sizeof opened, SECONDS, why, sizeof why);
+  if (end == SYSTEM_RETURNED) return opened;
   opened = (Opened){.name = ""};
+  snprintf(opened.refusal, sizeof opened.refusal, "%s", refusals[end]);
   snprintf(opened.problem, sizeof opened.problem, "opening %s: %s", stack ? stack : "the automatic choice", why);
   return opened;
 }

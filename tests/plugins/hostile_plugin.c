@@ -72,6 +72,14 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
   (void)options;
   (void)owner;
   (void)out;
+#if defined(HOSTILE_OPEN)
+  fprintf(stderr, "%s is opened\n", PLUGIN_NAME);
+#if defined(HOSTILE_HANG)
+  hang();
+#else
+  crash();
+#endif
+#endif
 #if defined(HOSTILE_ZERO_STATUS)
   (void)host;
   return (BurnStatus)7 << 8;

@@ -47,13 +47,21 @@ typedef struct BurnPluginInfo {
  * at most an hour, on an unchanged machine. A plugin that hangs, crashes or ends its process is refused so and put in
  * quarantine: it is not tried again before its file changes (a hang: for a day). With BURN_PROBE=in-process, on
  * Windows, and for plugins that are linked in, it happens in this process, each time; the log names a file before it is
- * loaded (BURN_LOG=info). */
+ * loaded (BURN_LOG=info). A backend that does such things only when it is opened is put there by burn doctor, which
+ * opens all of them in processes of their own. */
 BURN_API size_t burn_plugin_count(void);
 BURN_API const BurnPluginInfo *burn_plugin_info(size_t index);
 
 /* What earlier processes found does not count: the list is made anew, quarantine is lifted. Before the first call of
  * burn_plugin_count and the first device that is chosen automatically, else FAILED_PRECONDITION. */
 BURN_API BURN_USE_RESULT BurnStatus burn_plugin_retry(void);
+
+/* Puts a usable plugin into quarantine that has ended, or held up, a process which opened it, as discovery does with
+ * one that does so in its probe; for tools that open plugins in processes of their own. `refusal` is "crashed", "hung"
+ * or "exited" (refusals.def), `reason` says what happened. Kept for later processes where discovery keeps what it
+ * found. Infos are sorted anew: what burn_plugin_info gave before may be another plugin's, its texts stay. NOT_FOUND:
+ * there is no usable plugin of that name in a file. */
+BURN_API BURN_USE_RESULT BurnStatus burn_plugin_quarantine(const char *name, const char *refusal, const char *reason);
 
 /* Loads a plugin of any kind into this process by its name, as opening a stack that names it does: the ops of a kernel
  * pack are known afterwards. NOT_FOUND: there is none; INCOMPATIBLE: it was refused. */

@@ -12,6 +12,7 @@
 
 #include <burn/burn.h>
 #include <burn/plugin/plugin.h>
+#include <burn/plugins.h>
 #include <burn/text.h>
 
 #include <cjson/cJSON.h>
@@ -68,7 +69,7 @@ static int run(const char *variables, const char *command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static bool log_has(const char *text) {
+static int log_count(const char *text) {
   static char log[OUTPUT_BYTES];
   char path[96];
   snprintf(path, sizeof path, "%s/log", place);
@@ -76,8 +77,12 @@ static bool log_has(const char *text) {
   assert_non_null(file);
   log[fread(log, 1, sizeof log - 1, file)] = '\0';
   fclose(file);
-  return strstr(log, text) != NULL;
+  int count = 0;
+  for (const char *at = log; (at = strstr(at, text)); at++) count++;
+  return count;
 }
+
+static bool log_has(const char *text) { return log_count(text) > 0; }
 
 static void shell(const char *format, ...) BURN_PRINTF(1, 2);
 static void shell(const char *format, ...) {
@@ -204,6 +209,62 @@ static void test_doctor_survives_and_shows_who_was_passed_over(void **state) {
   assert_int_equal(run(variables, "burn doctor"), 0);
   assert_non_null(strstr(output, "in quarantine since 2"));
   assert_non_null(strstr(output, "PASSED OVER, as they did not open: closed_winner (score 99999)"));
+}
+
+/* A backend whose open ends the process has no bad probe: doctor finds it out, opens it once, and programs are rid of
+ * it. */
+static void test_what_crashes_when_it_is_opened_is_found_by_doctor(void **state) {
+  (void)state;
+  static const char crash_open[] = "BURN_PLUGIN_PATH=" HOSTILE "/open", opened[] = "crash_open is opened";
+  assert_int_not_equal(run(crash_open, "xor"), 0);
+  assert_int_equal(log_count(opened), 1);
+  cJSON *root = run_for_json(crash_open, "burn doctor --json");
+  assert_int_equal(log_count(opened), 1);
+  const cJSON *plugin = plugin_in(root, "crash_open"), *choice = cJSON_GetObjectItem(root, "choice");
+  assert_true(cJSON_IsFalse(cJSON_GetObjectItem(plugin, "usable")));
+  assert_string_equal(text_of(plugin, "refusal"), IS_SANITIZED ? "exited" : "crashed");
+  assert_non_null(strstr(text_of(plugin, "reason"), "opening crash_open: it "));
+  assert_int_equal(strlen(text_of(plugin, "quarantined_since")), strlen("2026-01-31 16:20:05 UTC"));
+  assert_string_equal(text_of(choice, "opened"), "ndarray");
+  cJSON *candidate = cJSON_GetArrayItem(cJSON_GetObjectItem(choice, "candidates"), 0);
+  assert_string_equal(text_of(candidate, "name"), "crash_open");
+  assert_int_equal(number(candidate, "score"), INT32_MAX);
+  cJSON_Delete(root);
+  assert_int_equal(run(crash_open, "xor"), 0);
+  assert_false(log_has(opened));
+  assert_int_equal(run(crash_open, "burn doctor"), 0);
+  assert_non_null(strstr(output, "in quarantine since 2"));
+  assert_false(log_has(opened));
+  assert_int_equal(run(crash_open, "burn doctor --retry"), 0);
+  assert_non_null(strstr(output, "crash_open   score 2147483647, does not suit: opening crash_open: it "));
+  assert_int_equal(log_count(opened), 1);
+  assert_int_not_equal(run(crash_open, "xor --backend crash_open"), 0); /* whoever names it gets it */
+  assert_true(log_has(opened));
+  assert_int_equal(run(crash_open, "burn doctor --retry --stack crash_open"), 1);
+  assert_int_equal(log_count(opened), 1);
+  assert_non_null(strstr(output, "PROBLEM: opening crash_open: it "));
+}
+
+/* In the list of the same process, too, which stays sorted. */
+static void test_quarantine_needs_a_reason_and_a_plugin(void **state) {
+  (void)state;
+  const BurnStatus status = burn_plugin_quarantine("ndarray", "no_device", "none");
+  assert_string_equal(burn_status_message(status),
+                      "plugin_quarantine: 'no_device' is no reason for it; crashed, hung and exited are");
+  setenv("XDG_CACHE_HOME", place, 1);
+  assert_string_equal(burn_status_message(burn_plugin_quarantine("nosuch", "hung", "it hangs")),
+                      "plugin_quarantine: there is no usable plugin 'nosuch' in a file");
+  const size_t count = burn_plugin_count();
+  assert_int_equal(burn_plugin_quarantine("reference", "hung", "it hangs"), BURN_OK);
+  assert_int_equal(burn_plugin_count(), count);
+  for (size_t i = 0; i < count; i++) {
+    const BurnPluginInfo *info = burn_plugin_info(i);
+    if (strcmp(info->name, "reference") != 0) continue;
+    assert_true(!info->usable && info->quarantined_since > 0);
+    assert_string_equal(info->reason, "it hangs");
+    assert_true(i + 1 == count || !burn_plugin_info(i + 1)->usable);
+  }
+  assert_int_equal(burn_status_code(burn_plugin_quarantine("reference", "hung", "it hangs")), BURN_STATUS_NOT_FOUND);
 }
 
 /* -- programs ---------------------------------------------------------------------------------- */
@@ -396,6 +457,8 @@ int main(void) {
       TEST(test_backends_names_every_offender),
       TEST(test_devices_that_were_not_filled_are_not_listed),
       TEST(test_doctor_survives_and_shows_who_was_passed_over),
+      TEST(test_what_crashes_when_it_is_opened_is_found_by_doctor),
+      TEST(test_quarantine_needs_a_reason_and_a_plugin),
       TEST(test_a_program_without_a_stack_gets_the_next_backend),
       TEST(test_a_named_stack_pays_for_nobody_else),
       TEST(test_when_none_opens_each_has_its_reason),
