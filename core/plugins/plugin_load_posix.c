@@ -18,27 +18,66 @@
 static const char prefix[] = "burn_", suffix[] = ".so";
 
 #if defined(__linux__)
+/* Machines that plugins are likely to be built for. */
+static const struct {
+  unsigned number;
+  const char *name;
+} machines[] = {{EM_X86_64, "x86-64"},  {EM_AARCH64, "AArch64"}, {EM_386, "32-bit x86"},
+                {EM_ARM, "32-bit ARM"}, {EM_RISCV, "RISC-V"},    {EM_PPC64, "PowerPC"},
+                {EM_S390, "IBM Z"},     {EM_MIPS, "MIPS"},       {258 /* EM_LOONGARCH */, "LoongArch"}};
+
+/* What this library is built for; EM_NONE: we do not know, and leave it to the loader. */
+#if defined(__x86_64__)
+enum { OUR_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { OUR_MACHINE = EM_AARCH64 };
+#elif defined(__i386__)
+enum { OUR_MACHINE = EM_386 };
+#elif defined(__arm__)
+enum { OUR_MACHINE = EM_ARM };
+#elif defined(__riscv)
+enum { OUR_MACHINE = EM_RISCV };
+#else
+enum { OUR_MACHINE = EM_NONE };
+#endif
+
+static const char *machine_name(unsigned number) {
+  for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+    if (machines[i].number == number) return machines[i].name;
+  }
+  return "another machine";
+}
+
 /* A file that was cut (a full disk, a copy that was stopped) is mapped all the same, and ends the process where its
- * missing pages are touched. True also for what is no ELF file: the loader has its own words for that. */
-static bool is_whole(int file) {
-  ElfW(Ehdr) header;
+ * missing pages are touched. */
+static bool is_whole(int file, const ElfW(Ehdr) * header, uint64_t file_bytes) {
   ElfW(Phdr) segment;
-  struct stat info;
-  if (fstat(file, &info) != 0 || pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header) return true;
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment) return true;
-  for (unsigned i = 0; i < header.e_phnum; i++) {
-    const off_t at = (off_t)(header.e_phoff + i * sizeof segment);
+  for (unsigned i = 0; i < header->e_phnum; i++) {
+    const off_t at = (off_t)(header->e_phoff + i * sizeof segment);
     if (pread(file, &segment, sizeof segment, at) != (ssize_t)sizeof segment) return false;
     if (segment.p_type != PT_LOAD) continue;
-    if (segment.p_filesz > (size_t)info.st_size || segment.p_offset > (size_t)info.st_size - segment.p_filesz)
-      return false;
+    if (segment.p_filesz > file_bytes || segment.p_offset > file_bytes - segment.p_filesz) return false;
   }
   return true;
 }
+
+/* What the loader would not say, or only by a crash; it has its own words for what is no ELF file. */
+static BurnStatus check_image(int file) {
+  ElfW(Ehdr) header;
+  struct stat info;
+  if (fstat(file, &info) != 0 || pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header) return BURN_OK;
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return BURN_OK;
+  if (OUR_MACHINE != EM_NONE && header.e_machine != OUR_MACHINE) {
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is built for %s, this machine is %s",
+                     machine_name(header.e_machine), machine_name(OUR_MACHINE));
+  }
+  if (header.e_phentsize != sizeof(ElfW(Phdr)) || is_whole(file, &header, (uint64_t)info.st_size)) return BURN_OK;
+  return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the end of the file is missing; copy it again");
+}
 #else
-static bool is_whole(int file) {
+static BurnStatus check_image(int file) {
   (void)file;
-  return true;
+  return BURN_OK;
 }
 #endif
 
@@ -48,8 +87,8 @@ static bool is_whole(int file) {
  * symbols. */
 static BurnStatus load_library(const char *real, int file, void **library) {
   struct stat checked, named;
-  if (!is_whole(file))
-    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: the end of the file is missing; copy it again");
+  const BurnStatus status = check_image(file);
+  if (status != BURN_OK) return status;
   *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
     const char *reason = dlerror();
@@ -139,12 +178,19 @@ static bool is_plugin_name(const char *name) {
          strcmp(name + length - (sizeof suffix - 1), suffix) == 0;
 }
 
+static BurnStatus no_folder(const char *folder, int error, bool *exists) {
+  const bool is_file = error == ENOTDIR && burn__file_presence(folder) == BURN__PRESENT;
+  *exists = is_file || (error != ENOENT && error != ENOTDIR);
+  if (is_file) return BURN_FAIL(IO, "it is a file; name its folder");
+  return *exists ? BURN_FAIL(IO, "folder '%s': %s", folder, strerror(error)) : BURN_OK;
+}
+
 BurnStatus burn__plugin_list_folder(const char *folder, char ***names, size_t *count, bool *exists) {
   *names = NULL;
   *count = 0;
   DIR *stream = opendir(folder);
-  *exists = stream || (errno != ENOENT && errno != ENOTDIR);
-  if (!stream) return *exists ? BURN_FAIL(IO, "folder '%s': %s", folder, strerror(errno)) : BURN_OK;
+  if (!stream) return no_folder(folder, errno, exists);
+  *exists = true;
   size_t capacity = 0;
   for (struct dirent *entry; (entry = readdir(stream));) {
     if (!is_plugin_name(entry->d_name)) continue;

@@ -60,13 +60,15 @@ static void print_places(const cJSON *places) {
   const cJSON *place;
   printf("places searched, in this order\n");
   cJSON_ArrayForEach(place, places) {
+    const char *problem = text(place, "problem");
     printf("  %s (%s): ", text(place, "path"), text(place, "source"));
-    if (is(place, "exists")) {
+    if (problem[0]) {
+      printf("%s\n", problem);
+    } else if (is(place, "exists")) {
       printf("%g plugin files\n", number(place, "files"));
     } else {
       printf("not there\n");
     }
-    if (text(place, "problem")[0]) printf("    problem: %s\n", text(place, "problem"));
   }
 }
 

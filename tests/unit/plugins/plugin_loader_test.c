@@ -454,6 +454,79 @@ static void test_relative_folders_start_at_the_working_directory(void **state) {
   forked(relative_folder, NULL);
 }
 
+#if !defined(_WIN32)
+/* In the place of a folder. */
+static void search_in_a_file(void *context) {
+  char file[256];
+  (void)context;
+  snprintf(file, sizeof file, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  char places[1024];
+  snprintf(places, sizeof places, "%s:/dev/null:%s/in_a_file", file, file);
+  search_in(places, true);
+  CHECK(burn_plugin_place_count() == 3, "%zu places", burn_plugin_place_count());
+  for (size_t i = 0; i < 2; i++) {
+    const BurnPluginPlace *place = burn_plugin_place(i);
+    CHECK(place->exists && strcmp(place->problem, "it is a file; name its folder") == 0, "%s: '%s'", place->path,
+          place->problem);
+  }
+  const BurnPluginPlace *absent = burn_plugin_place(2);
+  CHECK(!absent->exists && !absent->problem[0], "%s: %s", absent->path, absent->problem);
+}
+
+static void test_a_file_is_no_folder(void **state) {
+  (void)state;
+  forked(search_in_a_file, NULL);
+}
+#endif
+
+#if defined(__linux__)
+/* A whole plugin, but for the number of the machine that it is for. */
+static void copy_for_machine(const char *folder, unsigned char number) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  copy_file(path, folder, "burn_mini" BURN_PLUGIN_SUFFIX);
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, folder);
+  FILE *file = fopen(path, "r+b");
+  assert_non_null(file);
+  assert_int_equal(fseek(file, 18, SEEK_SET), 0); /* e_machine */
+  assert_int_equal(fputc(number, file), number);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void open_foreign(void *context) {
+  const char *const *arguments = context;
+  search_in(arguments[0], true);
+  BurnDevice *device = burn_device_open("mini");
+  check_contains(burn_status_message(burn_device_status(device)), "cannot be loaded: it is built for ");
+  check_contains(burn_status_message(burn_device_status(device)), arguments[1]);
+  burn_device_close(device);
+}
+
+static void test_a_plugin_for_another_machine(void **state) {
+  (void)state;
+  static const struct {
+    unsigned char number; /* of elf.h */
+    const char *name;
+  } machines[] = {
+      {183, "AArch64, this machine is "}, {62, "x86-64, this machine is "}, {247, "another machine, this machine is "}};
+  char folder[64];
+  make_folder(folder);
+  for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+#if defined(__x86_64__)
+    if (machines[i].number == 62) continue;
+#elif defined(__aarch64__)
+    if (machines[i].number == 183) continue;
+#else
+    continue;
+#endif
+    copy_for_machine(folder, machines[i].number);
+    forked(open_foreign, (const void *[]){folder, machines[i].name});
+    remove_file(folder, "burn_mini" BURN_PLUGIN_SUFFIX);
+  }
+  rmdir(folder);
+}
+#endif
+
 static void add_by_path(void *context) {
   (void)context;
   search_in(NO_FOLDER, false);
@@ -599,6 +672,10 @@ int main(void) {
     cmocka_unit_test(test_a_privileged_program_reads_no_burn_json_here),
     cmocka_unit_test(test_a_privileged_program_loads_no_library_of_its_caller),
     cmocka_unit_test(test_a_privileged_program_takes_no_folder_of_its_caller),
+    cmocka_unit_test(test_a_file_is_no_folder),
+#endif
+#if defined(__linux__)
+    cmocka_unit_test(test_a_plugin_for_another_machine),
 #endif
     cmocka_unit_test(test_the_first_of_a_name_wins),
     cmocka_unit_test(test_the_list_is_sorted),
