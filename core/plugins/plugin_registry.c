@@ -61,15 +61,24 @@ static const char *kept_reason(const char *reason) {
   return copy ? copy : "it was refused, and there was no memory to say why";
 }
 
+/* By another path, too: a folder that is named twice hides nothing. */
+static bool is_same_file(const char *path, const char *other) {
+  char identity[BURN__IDENTITY_BYTES], other_identity[BURN__IDENTITY_BYTES];
+  if (strcmp(path, other) == 0) return true;
+  return burn__file_identity(path, identity) && burn__file_identity(other, other_identity) &&
+         strcmp(identity, other_identity) == 0;
+}
+
 static void add_file(const char *path) {
   char *name = burn__plugin_name_of_file(path);
   char *copy = burn__text_copy(path);
-  if (!name || !copy) {
+  const BurnPluginEntry *earlier = name ? entry_of_name(name, registry.count) : NULL;
+  const bool is_known = earlier && earlier->path && is_same_file(earlier->path, path);
+  if (!name || !copy || is_known) {
     free(name);
     free(copy);
     return;
   }
-  const BurnPluginEntry *earlier = entry_of_name(name, registry.count);
   char *reason = NULL;
   if (earlier)
     reason = burn__text_format("hidden by %s, which comes first", earlier->path ? earlier->path : "the one linked in");
@@ -318,6 +327,7 @@ BurnStatus burn_plugin_add(const char *path) {
   if (!path || !burn__path_is_absolute(path)) {
     return BURN_FAIL(INVALID_ARGUMENT, "plugin_add: '%s' is not an absolute path", path ? path : "(null)");
   }
+  if (burn__file_presence(path) == BURN__ABSENT) return BURN_FAIL(NOT_FOUND, "plugin_add: there is no file '%s'", path);
   BurnStatus status = BURN_OK;
   pthread_mutex_lock(&burn__registry_mutex);
   char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);

@@ -409,6 +409,29 @@ static void test_the_first_of_a_name_wins(void **state) {
   rmdir(folder);
 }
 
+static size_t entries_of(const char *name) {
+  size_t count = 0;
+  for (size_t i = 0; i < burn_plugin_count(); i++) count += strcmp(burn_plugin_info(i)->name, name) == 0;
+  return count;
+}
+
+/* The same file three times: named, and in a folder that is named twice. */
+static void list_repeated(void *context) {
+  char path[1024];
+  (void)context;
+  snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
+  CHECK(burn_plugin_add(path) == BURN_OK && burn_plugin_add(path) == BURN_OK, "plugin_add");
+  snprintf(path, sizeof path, "%s" LIST_SEPARATOR "%s", broken_folder, broken_folder);
+  search_in(path, false);
+  CHECK(entries_of("mini") == 1 && find("mini", NULL)->usable, "%zu entries of mini", entries_of("mini"));
+  CHECK(entries_of("long_tail") == 1, "%zu entries of long_tail", entries_of("long_tail"));
+}
+
+static void test_a_file_that_is_found_again_hides_nothing(void **state) {
+  (void)state;
+  forked(list_repeated, NULL);
+}
+
 static void check_order(void *context) {
   (void)context;
   search_in(broken_folder, false);
@@ -533,6 +556,10 @@ static void add_by_path(void *context) {
   char path[512];
   BurnStatus status = burn_plugin_add("burn_mini" BURN_PLUGIN_SUFFIX);
   CHECK(burn_status_code(status) == BURN_STATUS_INVALID_ARGUMENT, "relative: %s", burn_status_message(status));
+  snprintf(path, sizeof path, "%s/burn_absent" BURN_PLUGIN_SUFFIX, broken_folder);
+  status = burn_plugin_add(path);
+  CHECK(burn_status_code(status) == BURN_STATUS_NOT_FOUND, "absent: %s", burn_status_message(status));
+  check_contains(burn_status_message(status), "plugin_add: there is no file '");
   snprintf(path, sizeof path, "%s/burn_mini" BURN_PLUGIN_SUFFIX, broken_folder);
   status = burn_plugin_add(path);
   CHECK(status == BURN_OK, "%s", burn_status_message(status));
@@ -678,6 +705,7 @@ int main(void) {
     cmocka_unit_test(test_a_plugin_for_another_machine),
 #endif
     cmocka_unit_test(test_the_first_of_a_name_wins),
+    cmocka_unit_test(test_a_file_that_is_found_again_hides_nothing),
     cmocka_unit_test(test_the_list_is_sorted),
     cmocka_unit_test(test_relative_folders_start_at_the_working_directory),
     cmocka_unit_test(test_plugin_add),
