@@ -299,6 +299,8 @@ BurnStatus burn__options_check(const BurnOptions *options, const char *name);
 /* What a plugin declares; NULL if nothing, or nothing that can be used (plugin_options.c). */
 typedef struct BurnOptionsInterface BurnOptionsInterface;
 const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin);
+/* That each has a key of its own that a stack text can hold; the failure names the first that has not. */
+BurnStatus burn__plugin_options_check(const BurnPlugin *plugin);
 /* The same for people: a malloc'd list, NULL if it is empty. */
 typedef struct BurnPluginOption BurnPluginOption;
 BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *count, bool *declares);

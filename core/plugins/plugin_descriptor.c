@@ -112,6 +112,10 @@ BurnStatus burn__plugin_check(const BurnPlugin *plugin, const char *file_name, B
   if (status == BURN_OK) status = check_version(plugin, refusal);
   if (status == BURN_OK) status = check_texts(plugin, file_name, refusal);
   if (status == BURN_OK) status = check_kind(plugin, refusal);
+  if (status == BURN_OK) {
+    *refusal = BURN_REFUSED_BAD_OPTIONS;
+    status = burn__plugin_options_check(plugin);
+  }
   if (status != BURN_OK) return status;
   BurnPlugin *copy = malloc(sizeof *copy); /* lives as long as the plugin: until the process ends */
   if (!copy) return BURN_FAIL(OUT_OF_MEMORY, "no memory for its descriptor");

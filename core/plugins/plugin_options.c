@@ -33,6 +33,34 @@ const BurnOptionsInterface *burn__plugin_options(const BurnPlugin *plugin) {
   return declared;
 }
 
+static bool is_host_option(const char *key) {
+  for (size_t i = 0; i < sizeof host_options / sizeof host_options[0]; i++) {
+    if (strcmp(host_options[i].key, key) == 0) return true;
+  }
+  return false;
+}
+
+static BurnStatus check_key(const BurnPlugin *plugin, const BurnOptionsInterface *declared, uint32_t index) {
+  const char *key = burn_option_info(declared, index)->key;
+  if (!key[0] || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(key))
+    return BURN_FAIL(INCOMPATIBLE, "it declares an option '%s': keys have a-z, 0-9 and _, at least one of them", key);
+  if (plugin->kind == BURN_PLUGIN_BACKEND && is_host_option(key))
+    return BURN_FAIL(INCOMPATIBLE, "it declares the option '%s', which the host takes for every backend", key);
+  for (uint32_t i = 0; i < index; i++) {
+    if (strcmp(burn_option_info(declared, i)->key, key) == 0)
+      return BURN_FAIL(INCOMPATIBLE, "it declares the option '%s' twice", key);
+  }
+  return BURN_OK;
+}
+
+BurnStatus burn__plugin_options_check(const BurnPlugin *plugin) {
+  const BurnOptionsInterface *declared = burn__plugin_options(plugin);
+  BurnStatus status = BURN_OK;
+  for (uint32_t i = 0; declared && i < declared->option_count && status == BURN_OK; i++)
+    status = check_key(plugin, declared, i);
+  return status;
+}
+
 BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *count, bool *declares) {
   const BurnOptionsInterface *declared = burn__plugin_options(plugin);
   BurnPluginOption *list = declared && declared->option_count ? calloc(declared->option_count, sizeof *list) : NULL;
@@ -47,9 +75,7 @@ BurnPluginOption *burn__plugin_options_list(const BurnPlugin *plugin, size_t *co
 }
 
 static bool is_harmless(const BurnPlugin *plugin, bool is_backend, const char *key) {
-  for (size_t i = 0; is_backend && i < sizeof host_options / sizeof host_options[0]; i++) {
-    if (strcmp(host_options[i].key, key) == 0) return true;
-  }
+  if (is_backend && is_host_option(key)) return true;
   const BurnOptionsInterface *declared = burn__plugin_options(plugin);
   for (uint32_t i = 0; declared && i < declared->option_count; i++) {
     const BurnOptionInfo *info = burn_option_info(declared, i);

@@ -1,5 +1,6 @@
 /* broken_plugin.c - a plugin with one fault, chosen by FAULT_*: what the loader must refuse, with a reason, without
  * harm. Nothing of it is ever opened. */
+#include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
 #include <string.h>
@@ -52,6 +53,18 @@
 #define VERSION "1.0"
 #endif
 
+#if defined(FAULT_EMPTY_KEY)
+#define KEY ""
+#elif defined(FAULT_UPPER_KEY)
+#define KEY "Tile-"
+#elif defined(FAULT_HOST_KEY)
+#define KEY "float"
+#elif defined(FAULT_SAME_KEY)
+#define KEY "tile_2"
+#else
+#define KEY "other"
+#endif
+
 #if !defined(FAULT_NO_SYMBOL)
 
 static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
@@ -70,7 +83,12 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
 
 static const BurnBackendInterface backend = {INTERFACE_BYTES, 1, probe, open_device};
 
+static const BurnOptionInfo options[] = {{"tile_2", "1..9", "1", "the first", 0, 0},
+                                         {KEY, "1..9", "1", "the second", 0, 0}};
+static const BurnOptionsInterface declared = BURN_OPTIONS_INTERFACE(2, options);
+
 static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
+  if (strcmp(name, BURN_OPTIONS_INTERFACE_NAME) == 0) return &declared;
   return strcmp(name, INTERFACE_NAME) == 0 && min_version <= 1 ? &backend : NULL;
 }
 

@@ -61,6 +61,10 @@ static const Fault faults[] = {
     {"wrong_letters", "wrong_name",
      "the plugin calls itself 'Wrong-Letters': names have a-z, 0-9 and _, and start with a letter"},
     {"null_descriptor", "no_descriptor", "its entry function returned no descriptor"},
+    {"empty_key", "bad_options", "it declares an option '': keys have a-z, 0-9 and _, at least one of them"},
+    {"upper_key", "bad_options", "it declares an option 'Tile-': keys have a-z, 0-9 and _, at least one of them"},
+    {"host_key", "bad_options", "it declares the option 'float', which the host takes for every backend"},
+    {"same_key", "bad_options", "it declares the option 'tile_2' twice"},
     {"no_version", "bad_descriptor", "its descriptor lacks a name, a version or get_interface"},
 };
 
