@@ -37,6 +37,16 @@ static BURN__COLD BurnStatus two_devices(uint32_t op, BurnDevice *one, BurnDevic
                    burn__op_name(op), name, burn_device_name(other));
 }
 
+static BURN__COLD BurnStatus no_device(uint32_t op, uint32_t input_count) {
+  const BurnOpInfo *info = burn__op_info(op);
+  if (input_count > 0 || !info) return BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
+  if (info->takes_list) return BURN_FAIL(INVALID_ARGUMENT, "%s: 0 inputs given, 1 or more expected", info->name);
+  if (info->input_count > 0)
+    return BURN_FAIL(INVALID_ARGUMENT, "%s: 0 inputs given, %u expected", info->name, info->input_count);
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: it has no inputs, so it needs a device: give one to burn_op_call",
+                   info->name);
+}
+
 /* All inputs are usable and live on one device: *device if it is given, else it is stored there. */
 BURN__INLINE BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uint32_t count, BurnDevice **device) {
   if (burn__is_guarded()) {
@@ -53,7 +63,7 @@ BURN__INLINE BurnStatus check_inputs(uint32_t op, BurnTensor *const *inputs, uin
       return BURN_FAIL(TENSOR_TAKEN, "%s: the same tensor is given twice; give a burn_clone of it", burn__op_name(op));
     }
   }
-  return *device ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: a tensor is NULL", burn__op_name(op));
+  return *device ? BURN_OK : no_device(op, count);
 }
 
 static BurnOpCall call_of(uint32_t op, BurnPrimitive *const *inputs, uint32_t input_count, const BurnAttr *attrs,

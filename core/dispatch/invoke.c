@@ -14,7 +14,7 @@
 /* Calls within calls, of one thread: decorators and decompositions nest, by far not so deep. More is a decomposition
  * that runs the op it stands for, or a decorator that runs a call on itself, and would end with the stack. */
 enum { MAX_NESTED = 64 };
-static BURN__THREAD_LOCAL uint32_t nested;
+static BURN__THREAD_LOCAL uint32_t nested, outermost; /* how many, and the op of the first */
 
 /* A call made complete. */
 typedef struct CompleteCall {
@@ -145,9 +145,10 @@ static BURN__COLD BurnStatus no_result(const BurnBackend *backend, const BurnOpI
   return BURN_FAIL(INTERNAL, "%s: '%s' reports success, but gave no result %u", info->name, backend->name, i);
 }
 
-/* A plugin that made up a number: by itself it would be told without a name. */
+/* A plugin that made up a number, or returned a code without a message: by itself it would be told without a name. */
 static BURN__COLD BurnStatus failed(const BurnBackend *backend, const BurnOpInfo *info, BurnStatus status) {
-  return status & 0xffu ? status : burn_status_annotate(status, "%s: '%s'", info->name, backend->name);
+  if (burn__status_has_message(status)) return status;
+  return burn_status_annotate(status, "%s: '%s'", info->name, backend->name);
 }
 
 static BurnStatus dispatch(const BurnInstance *instance, const BurnOpInfo *info, const BurnOpCall *call) {
@@ -174,12 +175,16 @@ BurnStatus burn__invoke_complete(const BurnBackend *backend, const BurnOpInfo *i
   return dispatch((const BurnInstance *)(const void *)backend, info, call);
 }
 
-static BURN__COLD BurnStatus nested_too_deep(const BurnBackend *backend, const BurnOpInfo *info) {
+/* The call that is one too many may be any part of a decomposition that calls itself. */
+static BURN__COLD BurnStatus nested_too_deep(const BurnBackend *backend, const BurnOpCall *call) {
+  const uint32_t first = call->origin ? call->origin : outermost;
+  const bool is_last = first == call->op;
   return BURN_FAIL(
       INTERNAL,
-      "%s: %d calls are nested on '%s': a decomposition runs the op that it stands for, or a decorator the "
-      "call that it got, again on the same level",
-      info->name, MAX_NESTED, backend->name);
+      "%s: %d calls are nested on '%s'%s%s: a decomposition runs the op that it stands for, or a decorator "
+      "the call that it got, again on the same level",
+      burn__op_name(first), MAX_NESTED, backend->name, is_last ? "" : ", the last one of ",
+      is_last ? "" : burn__op_name(call->op));
 }
 
 BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
@@ -188,8 +193,8 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
   BurnStatus status = check_owners(backend, info, call);
   if (status != BURN_OK) return status;
-  if (nested == MAX_NESTED) return nested_too_deep(backend, info);
-  nested++;
+  if (nested == MAX_NESTED) return nested_too_deep(backend, call);
+  if (nested++ == 0) outermost = call->op;
   /* A call with output_descs was completed by an earlier invoke; one that a plugin of an older version passes on may
    * lack attributes, which the plugin was not given. */
   const bool complete = call->output_descs && call->attr_count == info->attr_count;

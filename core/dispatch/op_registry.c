@@ -296,8 +296,31 @@ BurnStatus burn__op_lookup(const char *name, const BurnOpInfo **out) {
                    guess.best ? "." : "", burn_guess_text(&guess));
 }
 
+/* Booleans and dtypes that a pack may use as such; no dtype is one, which the pack may fill in. */
+static BurnStatus check_values(const BurnOpInfo *info, const BurnOpCall *call) {
+  for (uint32_t i = 0; i < call->attr_count; i++) {
+    const BurnAttr *attr = &call->attrs[i];
+    const int64_t value = attr->value.i64;
+    if (attr->tag == BURN_ATTR_BOOL && value != 0 && value != 1) {
+      return BURN_FAIL(INVALID_ARGUMENT, "%s: attribute '%s' is %lld; a bool is 0 or 1", info->name,
+                       info->attr_names[i], (long long)value);
+    }
+    const bool is_dtype = value == BURN_DTYPE_DEFAULT ||
+                          (value > 0 && value < BURN_DTYPE_LIMIT && burn_dtype_bytes((BurnDType)value) > 0);
+    if (attr->tag == BURN_ATTR_DTYPE && !is_dtype) {
+      return BURN_FAIL(INVALID_DTYPE, "%s: attribute '%s': there is no dtype number %lld", info->name,
+                       info->attr_names[i], (long long)value);
+    }
+  }
+  return BURN_OK;
+}
+
 BurnStatus burn__pack_infer(const BurnOpInfo *info, const BurnOpCall *call, BurnTensorDesc *out) {
-  BurnStatus status = burn__op_definition(call->op)->infer(burn__host(), call, out);
+  BurnStatus status = check_values(info, call);
+  if (status != BURN_OK) return status;
+  status = burn__op_definition(call->op)->infer(burn__host(), call, out);
+  if (status != BURN_OK && !burn__status_has_message(status))
+    status = burn_status_annotate(status, "%s: its shape rule", info->name);
   for (uint32_t i = 0; i < info->output_count && status == BURN_OK; i++) {
     if (out[i].rank < 1 || out[i].rank > BURN_MAX_RANK || burn_dtype_bytes(out[i].dtype) == 0) {
       status = BURN_FAIL(INTERNAL, "%s: its shape rule gave output %u rank %u and dtype %u", info->name, i, out[i].rank,

@@ -139,6 +139,49 @@ static const BurnOpDefinition nonsense = {.struct_size = sizeof(BurnOpDefinition
                                           .infer = infer_nonsense,
                                           .decompose = decompose_triple};
 
+/* -- bare_rule, bare_kernel: a code that no host->fail has made; typed: attributes whose values are looked at ----- */
+
+static BurnStatus BURN_API_CALL infer_bare(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
+  (void)host;
+  (void)call;
+  (void)out;
+  return BURN_STATUS_OUT_OF_MEMORY;
+}
+static const BurnOpInfo bare_rule_info = ONE_INPUT("bare_rule", "its shape rule returns a code");
+static const BurnOpDefinition bare_rule = {.struct_size = sizeof(BurnOpDefinition),
+                                           .info = &bare_rule_info,
+                                           .infer = infer_bare,
+                                           .decompose = decompose_triple};
+
+static BurnStatus BURN_API_CALL run_bare(const BurnKernelCall *call) {
+  (void)call;
+  return BURN_STATUS_OUT_OF_MEMORY;
+}
+static const BurnOpInfo bare_kernel_info = ONE_INPUT("bare_kernel", "its kernel returns a code");
+static const BurnOpDefinition bare_kernel = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &bare_kernel_info, .infer = infer_same};
+static const BurnKernel bare_kernel_kernel = {
+    .struct_size = sizeof(BurnKernel), .op = PLUGIN_NAME ".bare_kernel", .accept = accepts_f32, .run = run_bare};
+
+static const char *const typed_names[] = {"exact", "dtype"};
+static const uint32_t typed_tags[] = {BURN_ATTR_BOOL, BURN_ATTR_DTYPE};
+static const BurnAttr typed_defaults[] = {{.tag = BURN_ATTR_BOOL}, {.tag = BURN_ATTR_DTYPE}};
+static const BurnOpInfo typed_info = {.struct_size = sizeof(BurnOpInfo),
+                                      .name = PLUGIN_NAME ".typed",
+                                      .input_count = 1,
+                                      .input_required = 1,
+                                      .output_count = 1,
+                                      .attr_count = 2,
+                                      .kinds = BURN_KIND_FLOAT,
+                                      .traits = BURN_TRAIT_ELEMENTWISE,
+                                      .input_names = xy,
+                                      .attr_names = typed_names,
+                                      .attr_defaults = typed_defaults,
+                                      .attr_tags = typed_tags,
+                                      .doc = "3 * x, whatever the attributes are"};
+static const BurnOpDefinition typed = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &typed_info, .infer = infer_same, .decompose = decompose_triple};
+
 /* -- endless, misdescribed, cut: decompositions that run themselves, or give other results than the shape rule says -- */
 
 static BurnStatus BURN_API_CALL decompose_endless(const BurnHost *host, const BurnBackend *backend,
@@ -152,6 +195,18 @@ static const BurnOpDefinition endless = {.struct_size = sizeof(BurnOpDefinition)
                                          .info = &endless_info,
                                          .infer = infer_same,
                                          .decompose = decompose_endless};
+
+static BurnStatus BURN_API_CALL decompose_endless_parts(const BurnHost *host, const BurnBackend *backend,
+                                                        const BurnOpCall *call) {
+  BurnBuilder b = burn_builder_begin_for(host, backend, call);
+  BurnPrimitive *result = burn_build_op1(&b, call->op, burn_build_op1(&b, BURN_OP_neg, call->inputs[0]));
+  return burn_builder_finish(&b, call, &result);
+}
+static const BurnOpInfo endless_parts_info = ONE_INPUT("endless_parts", "itself, of -x");
+static const BurnOpDefinition endless_parts = {.struct_size = sizeof(BurnOpDefinition),
+                                               .info = &endless_parts_info,
+                                               .infer = infer_same,
+                                               .decompose = decompose_endless_parts};
 
 static BurnStatus BURN_API_CALL decompose_misdescribed(const BurnHost *host, const BurnBackend *backend,
                                                        const BurnOpCall *call) {
@@ -402,7 +457,7 @@ static const BurnDeviceKernel *const device_kernels[] = {&scaled_add_device, &tr
 
 #define ALL_OPS                                                                                                   \
   &scaled_add, &triple, &kernel_only, &nonsense, &misshapen, &fusable, &masked, &nine_times, &distance, &endless, \
-      &misdescribed, &cut, &masked_parts
+      &misdescribed, &cut, &bare_rule, &bare_kernel, &typed, &endless_parts, &masked_parts
 #if defined(FAULT_TWICE)
 static const BurnOpDefinition *const ops[] = {ALL_OPS, &triple};
 #elif defined(FAULT_FOREIGN_NAME)
@@ -420,7 +475,8 @@ static const BurnOpDefinition *const ops[] = {ALL_OPS, &foreign};
 #else
 static const BurnOpDefinition *const ops[] = {ALL_OPS};
 #endif
-static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel, &fusable_kernel};
+static const BurnKernel *const kernels[] = {&scaled_add_kernel, &kernel_only_kernel, &fusable_kernel,
+                                            &bare_kernel_kernel};
 static const BurnKernelsInterface interface = {.struct_size = sizeof interface,
                                                .version = 1,
                                                .op_count = sizeof ops / sizeof ops[0],

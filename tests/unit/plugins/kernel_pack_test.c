@@ -239,6 +239,47 @@ static void test_failures(void **state) {
   expect_failure(burn_op("max_pool2d_with_indices", &x, 1, NULL, 0), "has 2 outputs; call it with burn_op_call");
 }
 
+/* A code without a message says nothing by itself: op and plugin stand in front. */
+static void test_bare_codes(void **state) {
+  (void)state;
+  static const char *const stacks[] = {"ndarray", "autodiff<ndarray>"};
+  for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+    BurnDevice *device = burn_device_open(stacks[i]);
+    BurnTensor *x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.bare_rule", &x, 1, NULL, 0), "pack.bare_rule: its shape rule: out of memory");
+    x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.bare_kernel", &x, 1, NULL, 0), "pack.bare_kernel: 'ndarray': out of memory");
+    burn_device_close(device);
+  }
+}
+
+/* A shape rule and a kernel may take attributes for what they are. */
+static void test_values_of_attributes(void **state) {
+  BurnDevice *device = *state;
+  BurnAttr attrs[] = {burn_attr_bool(1), burn_attr_dtype(BURN_DTYPE_F64)};
+  BurnTensor *x = vector(device, 1, 2);
+  expect(burn_op("pack.typed", &x, 1, attrs, 2), 3, 6);
+  x = vector(device, 1, 2);
+  expect(burn_op("pack.typed", &x, 1, NULL, 0), 3, 6);
+  x = vector(device, 1, 2);
+  attrs[1].value.i64 = 999;
+  expect_failure(burn_op("pack.typed", &x, 1, attrs, 2), "pack.typed: attribute 'dtype': there is no dtype number 999");
+  x = vector(device, 1, 2);
+  attrs[0].value.i64 = 77;
+  expect_failure(burn_op("pack.typed", &x, 1, attrs, 2), "pack.typed: attribute 'exact' is 77; a bool is 0 or 1");
+}
+
+static void test_no_inputs_at_all(void **state) {
+  (void)state;
+  expect_failure(burn_op("pack.scaled_add", NULL, 0, NULL, 0), "pack.scaled_add: 0 inputs given, 2 expected");
+  expect_failure(burn_op("cat", NULL, 0, (const BurnAttr[]){burn_attr_i64(0)}, 1),
+                 "cat: 0 inputs given, 1 or more expected");
+  const int64_t shape[] = {2};
+  const BurnAttr full[] = {burn_attr_i64s(shape, 1), burn_attr_dtype(BURN_DTYPE_F32), burn_attr_f64(7)};
+  expect_failure(burn_op("full", NULL, 0, full, 3),
+                 "full: it has no inputs, so it needs a device: give one to burn_op_call");
+}
+
 /* A table that would make each call fail or compute with something else is refused when the pack is loaded, by the name
  * of what is wrong. */
 static void test_tables_that_are_wrong(void **state) {
@@ -313,6 +354,10 @@ static void test_decompositions_that_are_wrong(void **state) {
                    "pack.cut: its decomposition made result 0 f32 [1], its shape rule said f32 [2]");
     x = vector(device, 1, 2);
     expect_failure(burn_op("pack.endless", &x, 1, NULL, 0), "ndarray': a decomposition runs the op that it stands for");
+    x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.endless_parts", &x, 1, NULL, 0), "pack.endless_parts: 64 calls are nested on '");
+    x = vector(device, 1, 2);
+    expect_failure(burn_op("pack.endless_parts", &x, 1, NULL, 0), "ndarray', the last one of neg: a decomposition");
     x = vector(device, 1, 2); /* and the next one is as before */
     expect(burn_op("pack.triple", &x, 1, NULL, 0), 3, 6);
     burn_device_close(device);
@@ -364,6 +409,9 @@ int main(void) {
       cmocka_unit_test(test_device_failures),
       cmocka_unit_test(test_under_decorators),
       cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_bare_codes),
+      cmocka_unit_test(test_values_of_attributes),
+      cmocka_unit_test(test_no_inputs_at_all),
       cmocka_unit_test(test_tables_that_are_wrong),
       cmocka_unit_test(test_inputs_that_are_all_optional),
       cmocka_unit_test(test_ops_of_the_table),
