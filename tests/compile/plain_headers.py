@@ -32,7 +32,9 @@ def own_lines(preprocessed):
 
 assert len(headers) > 10, headers
 run("-Wall", "-Wextra", "-Wpedantic", "-Wpadded", "-Werror", "-fsyntax-only")
-declarations = own_lines(run("-E"))
+preprocessed = run("-E")
+assert "memcpy" not in preprocessed, "a header of the system with functions is included: tools that read everything stop there"
+declarations = own_lines(preprocessed)
 assert "BurnHost;" in declarations
 assert "inline" not in declarations, re.findall(".*inline.*", declarations)[:5]
 anonymous = re.findall(r"enum\s*{[^}]*}", declarations)

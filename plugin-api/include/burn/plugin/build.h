@@ -14,10 +14,9 @@
 
 #include <burn/plugin/backend.h>
 
-#include <string.h>
-
 /* The builder; by value, its members are for the functions below. */
 #if !defined(BURN_NO_INLINE)
+#include <string.h>
 
 /* The state of a builder. Its layout is no part of the ABI: plugins and host each compile their own. */
 typedef struct BurnBuilder {
