@@ -6,6 +6,7 @@
 #include <burn/common/failure.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,7 @@ typedef struct Room {
   int64_t here, leaving; /* members that have come; that still have to take the sums */
   double **values;       /* [count], borrowed: whose owners wait; NULL: not here yet */
   const char *why;       /* a failed group stays so, as its members no longer know where the others are; else NULL */
+  char missing[96];      /* the text of one that waited in vain */
 } Room;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -98,10 +100,12 @@ static Room *come_in(const CollectiveMember *member, const struct timespec *unti
 }
 
 /* Waits until all have come or one has failed. */
-static const char *wait_for_all(Room *room, const struct timespec *until) {
+static const char *wait_for_all(Room *room, double seconds, const struct timespec *until) {
   while (room->leaving == 0 && !room->why) {
     if (pthread_cond_timedwait(&changed, &mutex, until) != 0 && room->leaving == 0 && !room->why) {
-      return fail(room, "not all members came in time");
+      (void)snprintf(room->missing, sizeof room->missing, "only %lld of %lld members came within %g seconds",
+                     (long long)room->here, (long long)room->count, seconds);
+      return fail(room, room->missing);
     }
   }
   return room->why;
@@ -122,7 +126,7 @@ static const char *meet(const CollectiveMember *member, double *values, int64_t 
     room->leaving = room->count;
     (void)pthread_cond_broadcast(&changed);
   }
-  why = wait_for_all(room, &until);
+  why = wait_for_all(room, member->timeout, &until);
   if (!why) leave(room);
   return why;
 }

@@ -104,7 +104,7 @@ static BurnStatus BURN_API_CALL query(void *self, uint32_t key, int64_t *out) {
       *out = atomic_load(&gpu->host_waits);
       return BURN_OK;
     default:
-      return GPU_FAIL(gpu, NOT_FOUND, "unknown query");
+      return GPU_FAIL(gpu, NOT_FOUND, "unknown query %u", key);
   }
 }
 

@@ -14,7 +14,9 @@
 BurnStatus burn__folder_of_path_make(const char *path) {
   char folder[BURN_PATH_BYTES];
   size_t length = strlen(path);
-  if (length >= sizeof folder) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a path is too long");
+  if (length >= sizeof folder)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a path has %zu characters, at most %zu are possible", length,
+                            sizeof folder - 1);
   while (length > 0 && path[length - 1] != '/' && path[length - 1] != '\\') length--;
   if (length <= 1) return BURN_OK; /* the working directory, or the root */
   (void)snprintf(folder, sizeof folder, "%.*s", (int)(length - 1), path);

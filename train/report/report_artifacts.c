@@ -13,9 +13,12 @@ enum { MAX_SIDE = 4096 };
 /* Replaces a file of the folder by the text, which is released. */
 static BurnStatus write_text(const char *folder, const char *name, BurnTextBuilder *text) {
   char path[BURN_PATH_BYTES];
-  BurnStatus status = strlen(folder) < BURN_ARTIFACT_BYTES
-                          ? burn_folder_make(folder)
-                          : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "artifact_dir is too long");
+  BurnStatus status = burn__report_check_folder(folder);
+  if (status != BURN_OK) {
+    burn__text_release(text);
+    return status;
+  }
+  status = burn_folder_make(folder);
   (void)snprintf(path, sizeof path, "%.*s/%s", BURN_ARTIFACT_BYTES, folder, name);
   if (status == BURN_OK) {
     status = text->failed ? burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "out of memory")

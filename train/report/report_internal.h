@@ -13,6 +13,9 @@
 #define REPORT_CONFUSION "confusion_matrix.json"
 #define REPORT_SAMPLES "samples.jsonl"
 
+/* That a folder is named, by a text that paths of its files have room for. */
+BURN_USE_RESULT BurnStatus burn__report_check_folder(const char *folder);
+
 /* The tree of burn_report_json. On success *root is the caller's to delete. */
 BURN_USE_RESULT BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root);
 

@@ -225,12 +225,18 @@ static BurnStatus read_samples(const char *folder, cJSON *root) {
 
 /* -- the tree --------------------------------------------------------------------------------- */
 
+BurnStatus burn__report_check_folder(const char *folder) {
+  if (!folder || !folder[0]) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "report: artifact_dir is missing");
+  if (strlen(folder) < BURN_ARTIFACT_BYTES) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "report: artifact_dir has %zu characters, at most %d are possible", strlen(folder),
+                          BURN_ARTIFACT_BYTES - 1);
+}
+
 BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root) {
   const char *folder = config->artifact_dir;
-  if (!folder || !folder[0]) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "report: artifact_dir is missing");
-  if (strlen(folder) >= BURN_ARTIFACT_BYTES) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "report: artifact_dir is too long");
-  }
+  const BurnStatus checked = burn__report_check_folder(folder);
+  if (checked != BURN_OK) return checked;
   cJSON *tree = *root = cJSON_CreateObject();
   if (!tree) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
   BurnStatus status = BURN_OK;

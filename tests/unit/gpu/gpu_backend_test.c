@@ -43,7 +43,7 @@ static void test_create_and_read(void **state) {
   assert_int_equal(ask(&table, BURN_QUERY_LIVE_TENSORS), 0);
   assert_true(table.trim(table.self) == BURN_OK && table.sync(table.self) == BURN_OK);
   assert_int_equal(ask(&table, BURN_QUERY_BYTES_RESERVED), 0);
-  expect_failure(table.query(table.self, 9999, &(int64_t){0}), BURN_STATUS_NOT_FOUND, "unknown query");
+  expect_failure(table.query(table.self, 9999, &(int64_t){0}), BURN_STATUS_NOT_FOUND, "unknown query 9999");
   close_test_gpu(test);
 }
 

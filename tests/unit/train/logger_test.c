@@ -128,6 +128,11 @@ static void json_lines_go_on_where_the_run_does(void **state) {
   assert_int_equal(line_count(path), 0);
   assert_null(burn_json_lines_create(folder.path, false, &status));
   check_refused(status, BURN_STATUS_IO, "cannot open");
+  static char name[5001];
+  memset(name, 'a', sizeof name - 1);
+  status = BURN_OK;
+  assert_null(burn_json_lines_create(name, false, &status));
+  check_refused(status, BURN_STATUS_INVALID_ARGUMENT, "a path has 5000 characters, at most 4095 are possible");
   folder_remove(folder.path);
 }
 

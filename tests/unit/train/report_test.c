@@ -181,6 +181,17 @@ static void folders_of_others_are_refused(void **state) {
   folder_remove(empty.path);
 }
 
+/* The message has the length, not the path, which would leave no room for words. */
+static void a_folder_with_too_long_a_name_is_refused(void **state) {
+  (void)state;
+  static char name[3601];
+  memset(name, 'a', sizeof name - 1);
+  const BurnSample grey = {.title = "", .pixels = (const uint8_t[]){0}, .width = 1, .height = 1, .channels = 1};
+  static const char words[] = "report: artifact_dir has 3600 characters, at most 3583 are possible";
+  check_refused(burn_report_samples(name, &grey, 1), BURN_STATUS_INVALID_ARGUMENT, words);
+  check_refused(burn_report_write(&(BurnReportConfig){.artifact_dir = name}), BURN_STATUS_INVALID_ARGUMENT, words);
+}
+
 /* Values that are none, logs without an end, a last line that is not whole, metrics of one split. */
 static void what_a_run_may_leave_is_read(void **state) {
   (void)state;
@@ -206,9 +217,11 @@ static void what_a_run_may_leave_is_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_report_has_what_the_run_had), cmocka_unit_test(pictures_and_counts_are_shown),
-      cmocka_unit_test(folders_of_others_are_refused), cmocka_unit_test(what_a_run_may_leave_is_read),
-      cmocka_unit_test(the_summary_is_a_table)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_report_has_what_the_run_had),
+                                     cmocka_unit_test(pictures_and_counts_are_shown),
+                                     cmocka_unit_test(folders_of_others_are_refused),
+                                     cmocka_unit_test(what_a_run_may_leave_is_read),
+                                     cmocka_unit_test(a_folder_with_too_long_a_name_is_refused),
+                                     cmocka_unit_test(the_summary_is_a_table)};
   return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }
