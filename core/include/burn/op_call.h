@@ -16,10 +16,11 @@ BURN_API const BurnOpInfo *burn_op_info(uint32_t op);
  * loaded the first time. Otherwise *out is NULL and the status says where was looked. */
 BURN_API BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) BURN_USE_RESULT;
 
-/* Applies an op. Takes all inputs (NULL: an absent optional one); puts op->output_count tensors into outputs, failed
- * ones if the call is wrong. Attributes stand in the order of op->attr_names; those left out at the end, and those with
- * tag BURN_ATTR_NONE, take their defaults. Dims must be resolved: 0 .. rank-1. `device` is where ops without inputs
- * (full, arange, random ...) make their tensor; it may be NULL for others. */
+/* Applies an op. Takes all inputs, which are all counted (NULL: an absent optional one, at the end too); puts
+ * op->output_count tensors into outputs, failed ones if the call is wrong. Attributes stand in the order of
+ * op->attr_names; those left out at the end, and those with tag BURN_ATTR_NONE, take their defaults. Dims must be
+ * resolved: 0 .. rank-1. `device` is where ops without inputs (full, arange, random ...) make their tensor; it may be
+ * NULL for others. */
 BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
                            const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs);
 

@@ -1,8 +1,8 @@
 /* plugin.h - the descriptor of a plugin and the one symbol it exports. Include this to write a plugin.
  *
- * A plugin is a shared library (or an object linked into the program) with one function, burn_plugin_query_v0, that
- * returns a read-only BurnPlugin. It says what the plugin is and which interfaces it offers; nothing runs before open.
- */
+ * A plugin is a shared library with one function, burn_plugin_query_v0, that returns a read-only BurnPlugin. It says
+ * what the plugin is and which interfaces it offers; nothing runs before open. In a static build it is a library linked
+ * into the program, whose function has another name: see "a static build" in the guide's deploying.md. */
 #ifndef BURN_PLUGIN_PLUGIN_H
 #define BURN_PLUGIN_PLUGIN_H
 
