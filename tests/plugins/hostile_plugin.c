@@ -89,9 +89,29 @@ static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index
 }
 #endif
 
+#if defined(HOSTILE_DECORATOR)
+#define KIND BURN_PLUGIN_DECORATOR
+static BurnStatus BURN_API_CALL open_on(const BurnHost *host, const BurnBackend *next, const BurnOptions *options,
+                                        uint32_t owner, BurnBackend *out) {
+  (void)host;
+  (void)next;
+  (void)options;
+  (void)owner;
+  (void)out;
+  crash();
+  return BURN_OK;
+}
+static const BurnDecoratorInterface decorator = {(uint32_t)sizeof decorator, 1, 0, BURN_ROLE_AUTODIFF, open_on};
+#else
+#define KIND BURN_PLUGIN_BACKEND
+#endif
+
 static const BurnBackendInterface backend = {(uint32_t)sizeof backend, 1, probe, OPEN};
 
 static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_version) {
+#if defined(HOSTILE_DECORATOR)
+  if (strcmp(name, "burn.decorator") == 0) return &decorator;
+#endif
   if (strcmp(name, "burn.backend") != 0 || min_version > 1) return NULL;
 #if defined(HOSTILE_WILD_TABLE)
   return backend.version ? (const void *)WILD : NULL;
@@ -103,7 +123,7 @@ static const void *BURN_API_CALL get_interface(const char *name, uint32_t min_ve
 static const BurnPlugin plugin = {.struct_size = (uint32_t)sizeof plugin,
                                   .abi_major = BURN_ABI_MAJOR,
                                   .abi_minor = BURN_ABI_MINOR,
-                                  .kind = BURN_PLUGIN_BACKEND,
+                                  .kind = KIND,
                                   .name = PLUGIN_NAME,
                                   .version = "6.6.6",
                                   .license = "MIT OR Apache-2.0",

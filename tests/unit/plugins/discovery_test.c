@@ -245,6 +245,18 @@ static void test_what_crashes_when_it_is_opened_is_found_by_doctor(void **state)
   assert_non_null(strstr(output, "PROBLEM: opening crash_open: it "));
 }
 
+/* The decorator that trains is on top of every backend: its end is none of theirs. */
+static void test_a_decorator_puts_no_backend_into_quarantine(void **state) {
+  (void)state;
+  static const char hostile_autodiff[] = "BURN_PLUGIN_PATH=" HOSTILE "/decorator";
+  assert_int_equal(run(hostile_autodiff, "burn doctor --need train --json"), 1);
+  cJSON *root = cJSON_Parse(output);
+  assert_non_null(strstr(text_of(cJSON_GetObjectItem(root, "choice"), "problem"), ": it "));
+  assert_true(cJSON_IsTrue(cJSON_GetObjectItem(plugin_in(root, "ndarray"), "usable")));
+  assert_true(cJSON_IsTrue(cJSON_GetObjectItem(plugin_in(root, "reference"), "usable")));
+  cJSON_Delete(root);
+}
+
 /* In the list of the same process, too, which stays sorted. */
 static void test_quarantine_needs_a_reason_and_a_plugin(void **state) {
   (void)state;
@@ -458,6 +470,7 @@ int main(void) {
       TEST(test_devices_that_were_not_filled_are_not_listed),
       TEST(test_doctor_survives_and_shows_who_was_passed_over),
       TEST(test_what_crashes_when_it_is_opened_is_found_by_doctor),
+      TEST(test_a_decorator_puts_no_backend_into_quarantine),
       TEST(test_quarantine_needs_a_reason_and_a_plugin),
       TEST(test_a_program_without_a_stack_gets_the_next_backend),
       TEST(test_a_named_stack_pays_for_nobody_else),
