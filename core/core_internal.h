@@ -452,10 +452,10 @@ static inline uint32_t burn__tensor_made_by(const BurnTensor *x) {
 BurnTensor *burn__tensor_new(BurnDevice *device, BurnPrimitive *primitive, uint32_t made_by);
 /* The one that stands for lack of memory: it is never ended and belongs to nobody. */
 bool burn__tensor_is_shared(const BurnTensor *x);
-/* A handle around a primitive that was made of x, which `user` takes: x itself, unless guards want to know it again. */
+/* A handle around a primitive that was made of x, which `user` takes: x itself, unless guards keep x. */
 BurnTensor *burn__tensor_replace(BurnTensor *x, BurnDevice *device, BurnPrimitive *primitive, const char *user);
-/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which want to
- * know x again. */
+/* The handle x, which was taken, becomes that of a result: it has its device already. Not with guards, which
+ * keep x. */
 BurnTensor *burn__tensor_become(BurnTensor *x, BurnPrimitive *primitive, uint32_t made_by);
 BurnTensor *burn__tensor_failed(BurnStatus status);
 /* The failure that a tensor carries, as a fresh status: its own may be too old for the ring. */

@@ -167,7 +167,7 @@ static inline void autodiff_node_forget(const AutodiffDecorator *decorator, Auto
 }
 
 void burn__autodiff_node_retain(AutodiffNode *node);
-/* Takes NULL. Never recursive: a chain of any length is let go in a loop. */
+/* NULL is allowed. Never recursive: a chain of any length is let go in a loop. */
 void burn__autodiff_node_release(const AutodiffDecorator *decorator, AutodiffNode *node);
 
 /* -- gradient_pack.c -------------------------------------------------------------------------- */
@@ -208,9 +208,9 @@ static inline int autodiff_keeps_input(const AutodiffRecord *record, uint32_t i,
 /* What running `call` again takes, with one reference; NULL when there is no memory. */
 AutodiffKept *burn__autodiff_kept_create(AutodiffDecorator *decorator, const BurnOpCall *call,
                                          BurnPrimitive *const *inputs, const AutodiffRecord *record);
-/* Takes NULL, and returns what it got. */
+/* Returns what it got; NULL is allowed. */
 AutodiffKept *burn__autodiff_kept_retain(AutodiffKept *kept);
-/* Takes NULL. Never recursive. */
+/* NULL is allowed. Never recursive. */
 void burn__autodiff_kept_release(const AutodiffDecorator *decorator, AutodiffKept *kept);
 
 /* -- autodiff_submit.c ------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = (".c", ".h", ".cpp", ".hpp", ".def", ".inc", ".md", ".sh", ".cmake", ".txt")
 LEFT_OUT = ("tests/golden/", "tests/lint/words", "build")
-# Pattern and replacement.
+# Pattern, in either case, and replacement.
 BANNED = [
     (r"\btakes? NULL\b", "NULL is allowed"),
     (r"\byardsticks?\b", "reference"),
@@ -19,8 +19,8 @@ BANNED = [
     (r"\bnobody asks\b", "never read, not asked for"),
     (r"\bwith a word\b", "with a message"),
     (r"\bof before (version|DLPack|\d)", "before 1.0"),
-    (r"\bGuards want\b", "guard builds keep"),
-    (r"\bWhoever gives\b", "say what the call is"),
+    (r"\bguards want\b", "guard builds keep"),
+    (r"\bwhoever gives\b", "say what the call is"),
     (r"\b(zeros?|padding) behind\b|\bbehind the (last|first)\b", "after"),
     (r"\basks for \w+ elements\b", "prefetches n elements"),
     (r"\bis so many (images|rows)\b", "images per item"),
@@ -29,12 +29,12 @@ BANNED = [
 
 def findings(text):
     for pattern, instead in BANNED:
-        for match in re.finditer(pattern, text):
+        for match in re.finditer(pattern, text, re.IGNORECASE):
             yield text.count("\n", 0, match.start()) + 1, match.group(0), instead
 
 
 def main():
-    assert [f[1] for f in findings("/* takes NULL;\n seldom */")] == ["takes NULL", "seldom"]
+    assert [f[1] for f in findings("/* Takes NULL;\n seldom */")] == ["Takes NULL", "seldom"]
     problems = 0
     for path in sorted(ROOT.rglob("*")):
         where = path.relative_to(ROOT).as_posix()

@@ -71,7 +71,7 @@ BURN_API BURN_GIVES BurnTensor *burn_tensor_failed(BurnStatus status);
 /* Another handle to the same values; x stays. NULL gives NULL. */
 BURN_API BURN_GIVES BurnTensor *burn_clone(const BurnTensor *x);
 
-/* Ends a handle. Takes NULL and failed tensors. */
+/* Ends a handle. NULL is allowed, and so is a failed tensor. */
 BURN_API BURN_TAKES(1) void burn_drop(BurnTensor *x);
 
 /* The handle, and NULL in the variable: for variables that end by themselves. NULL gives NULL. */
