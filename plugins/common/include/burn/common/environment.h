@@ -3,7 +3,7 @@
  *   const char *folder = burn_common_trusted_variable("XDG_CACHE_HOME");
  *
  * For names of what is loaded or written. In a program that has more rights than who calls it (setuid), the caller
- * would choose the code that runs with them. */
+ * would choose the code that runs with them. The core has the same for itself in core/base/privileged.h. */
 #ifndef BURN_COMMON_ENVIRONMENT_H
 #define BURN_COMMON_ENVIRONMENT_H
 
@@ -13,7 +13,11 @@
 #if defined(__linux__)
 #include <sys/auxv.h>
 #elif !defined(_WIN32)
-#include <unistd.h>
+#ifdef __cplusplus
+extern "C"
+#endif
+    int
+    issetugid(void); /* some systems hide it in unistd.h */
 #endif
 
 /* Whether this program has more rights than who calls it, as the system says; never on Windows, which has no such
