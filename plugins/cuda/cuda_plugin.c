@@ -6,7 +6,6 @@
 #include <burn/plugin/dlpack.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CUDA_OPTIONS(X)                                                                    \
@@ -201,11 +200,9 @@ static BurnStatus read_settings(const BurnHost *host, const BurnOptions *options
   return status == BURN_OK ? burn_common_truth(&given, OPTION_PRIMITIVES, &settings->primitives) : status;
 }
 
-/* BURN_CUDA_FILL: the byte that tensors begin with, as tests want. */
 static BurnStatus make_memory(Cuda *cuda, uint64_t limit) {
-  const char *fill = getenv("BURN_CUDA_FILL");
-  const int byte = fill && fill[0] ? atoi(fill) & 0xff : -1;
-  cuda->gpu.memory = burn__gpu_memory_create(cuda->gpu.host, &burn__cuda_segments, limit, byte);
+  const int fill = burn__gpu_memory_fill("BURN_CUDA_FILL");
+  cuda->gpu.memory = burn__gpu_memory_create(cuda->gpu.host, &burn__cuda_segments, limit, fill);
   return cuda->gpu.memory ? BURN_OK : CUDA_FAIL(cuda, OUT_OF_MEMORY, "no memory of the host for a list of tensors");
 }
 

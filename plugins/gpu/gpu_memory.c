@@ -7,6 +7,8 @@
  * become one. */
 #include "gpu_memory.h"
 
+#include <burn/common/environment.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SMALL, LARGE, KINDS };
@@ -375,6 +377,11 @@ GpuMemory *burn__gpu_memory_create(const BurnHost *host, const GpuSegments *segm
   if (pthread_mutex_init(&memory->mutex, NULL) == 0) return memory;
   host->free(memory, sizeof *memory);
   return NULL;
+}
+
+int burn__gpu_memory_fill(const char *variable) {
+  const char *text = burn_common_trusted_variable(variable);
+  return text && text[0] ? atoi(text) & 0xff : -1;
 }
 
 void burn__gpu_memory_destroy(Gpu *gpu) {

@@ -36,6 +36,8 @@ typedef struct GpuSegments {
 /* NULL without memory of the host. `limit`: the most bytes of tensors; UINT64_MAX for none. `fill`: the byte that
  * tensors begin with, as tests want; -1: whatever is there. It becomes gpu->memory. */
 GpuMemory *burn__gpu_memory_create(const BurnHost *host, const GpuSegments *segments, uint64_t limit, int fill);
+/* The `fill` that a backend's variable of the environment asks for. */
+int burn__gpu_memory_fill(const char *variable);
 /* Between enter and leave, or where no segment was taken; what is still handed out goes, too. NULL is allowed. */
 void burn__gpu_memory_destroy(Gpu *gpu);
 

@@ -6,7 +6,6 @@
  * further one twice as large. */
 #include "vulkan_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { UNITS = 128, ALIGNMENT = 512 };
@@ -172,14 +171,13 @@ static void choose_sizes(const VulkanCaps *caps, VulkanMemory *memory) {
 BurnStatus burn__vulkan_memory_create(Vulkan *vulkan) {
   static const GpuSegments segments = {.take = take, .give_back = give_back, .room = room, .fill = fill};
   const BurnHost *host = vulkan->gpu.host;
-  const char *wanted = getenv("BURN_VULKAN_FILL");
   VulkanMemory *memory = host->allocate(sizeof *memory);
   if (!memory) return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a list of segments");
   *memory = (VulkanMemory){.chunks = NULL};
   choose_sizes(&vulkan->caps, memory);
   vulkan->memory = memory;
   vulkan->gpu.memory = burn__gpu_memory_create(host, &segments, vulkan->settings.memory_limit,
-                                               wanted && wanted[0] ? atoi(wanted) & 0xff : -1);
+                                               burn__gpu_memory_fill("BURN_VULKAN_FILL"));
   if (vulkan->gpu.memory) return BURN_OK;
   return VULKAN_FAIL(vulkan, OUT_OF_MEMORY, "no memory of the host for a list of tensors");
 }

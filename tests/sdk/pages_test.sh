@@ -30,10 +30,10 @@ for command in $commands; do
 done
 [ "$(find "$pages/man" -name 'burn*.1' | wc -l)" = $(($(echo "$commands" | wc -l) + 1)) ] || fail "a page has no command: $(ls "$pages/man")"
 
-# burn-plugins(7): every variable that the sources read (the two FILL are for tests), and every option that a plugin declares.
+# burn-plugins(7): every variable that the sources read, and every option that a plugin declares.
 text_of "$pages/man/burn-plugins.7" >"$work/page"
-(cd "$source" && grep -rhoE '(getenv|is_set|from_environment|trusted_variable)\("BURN_[A-Z_]+"' --include=*.c --include=*.cpp core plugins decorators train nn sdk/burn) |
-  grep -oE 'BURN_[A-Z_]+' | grep -v '_FILL$' | sort -u >"$work/variables"
+(cd "$source" && grep -rhoE '(getenv|is_set|from_environment|trusted_variable|memory_fill)\("BURN_[A-Z_]+"' --include=*.c --include=*.cpp core plugins decorators train nn sdk/burn) |
+  grep -oE 'BURN_[A-Z_]+' | sort -u >"$work/variables"
 [ "$(wc -l <"$work/variables")" -ge 14 ] || fail "the sources read these variables only: $(cat "$work/variables")"
 while read -r variable; do
   grep -qx "\.B $variable" "$work/page" || fail "burn-plugins.7 lacks $variable: add it to sdk/burn/environment.def"
