@@ -9,10 +9,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["plugin-api", "core", "plugins", "decorators", "nn", "train", "import", "sdk"]
+SUFFIXES = (".c", ".cpp", ".h", ".hpp", ".def", ".inc", ".cu")
 FUNCTION_CAP = 60   # lines from the opening line to the closing brace; tables and dispatch switches are exempt
+KERNEL_CAP = 120   # of .cu: what threads of a kernel share is declared in the kernel
 FILE_CAP = 640
+CLASSES_CAP = 700   # of .hpp, whose classes have their code in them
 COLUMNS = 120   # as in .clang-format
-TABLE_COLUMNS = 140   # of .def and .inc, which no program lays out
+TABLE_COLUMNS = 140   # of .def, .inc and .cu, which no program lays out
 EXAMPLE_COLUMNS = 80   # under sdk/examples, which are read in a terminal
 # Which public headers (by prefix) the sources of a folder may include with <burn/...>.
 ARROWS = {
@@ -60,17 +63,25 @@ def is_table(lines, start, length):
     return cases * 2 >= length
 
 
+def columns_of(where):
+    if where.suffix in (".def", ".inc", ".cu"):
+        return TABLE_COLUMNS
+    return EXAMPLE_COLUMNS if where.parts[:2] == ("sdk", "examples") else COLUMNS
+
+
 def main():
     problems, lengths, names = [], [], {}
-    sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".cpp", ".h", ".def", ".inc")]
+    sources = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in SUFFIXES]
     sources += (ROOT / "sdk/examples").rglob("*.py")
     for path in sorted(sources):
         where = path.relative_to(ROOT)
         lines = path.read_text().splitlines()
         folder = where.parts[0]
-        columns = TABLE_COLUMNS if path.suffix in (".def", ".inc") else EXAMPLE_COLUMNS if where.parts[:2] == ("sdk", "examples") else COLUMNS
-        if len(lines) > FILE_CAP:
-            problems.append(f"{where}: {len(lines)} lines, the cap is {FILE_CAP}")
+        columns = columns_of(where)
+        file_cap = CLASSES_CAP if path.suffix == ".hpp" else FILE_CAP
+        function_cap = KERNEL_CAP if path.suffix == ".cu" else FUNCTION_CAP
+        if len(lines) > file_cap:
+            problems.append(f"{where}: {len(lines)} lines, the cap is {file_cap}")
         if path.name in names and path.suffix == ".c":
             problems.append(f"{where}: the name is also that of {names[path.name]}")
         names[path.name] = where
@@ -87,8 +98,8 @@ def main():
                 problems.append(f"{where}:{number}: {folder}/ may not include <{target}>")
         for name, start, length in functions(lines):
             lengths.append(length)
-            if length > FUNCTION_CAP and not is_table(lines, start, length):
-                problems.append(f"{where}:{start}: {name} has {length} lines, the cap is {FUNCTION_CAP}")
+            if length > function_cap and not is_table(lines, start, length):
+                problems.append(f"{where}:{start}: {name} has {length} lines, the cap is {function_cap}")
     for problem in problems:
         print("check:", problem)
     lengths.sort()

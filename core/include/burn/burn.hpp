@@ -419,8 +419,8 @@ class Checkpoint {
   BurnDevice *device_; /* borrowed */
 };
 
-/* What this thread calls on the device while the guard is there is one piece of work, replayed where it comes again; see
- * burn/capture.h. Its end, or end(), submits it; end() tells what became of it.
+/* What this thread calls on the device while the guard is there is one piece of work, replayed where it comes again;
+ * see burn/capture.h. Its end, or end(), submits it; end() tells what became of it.
  *
  *   burn::Capture capture(device);
  *   Tensor loss = train_step(model, batch);

@@ -1,4 +1,5 @@
-/* module.hpp - modules, configs and records for C++17: plain structs of layers. Header only; burn/nn.hpp has the layers.
+/* module.hpp - modules, configs and records for C++17: plain structs of layers. Header only; burn/nn.hpp has the
+ * layers.
  *
  *   struct Mlp {
  *     burn::nn::Linear fc1, fc2;

@@ -1,7 +1,8 @@
 /* small_product.cu - products of few results, of any dtype and strides; sums.cu and tiles.cu come before. Their time is that of one
- * chain of k, so a block has 16 x 16 results and a thread one row of two: many warps, of which some multiply while others wait. Tiles of both operands
- * lie in shared memory, DEPTH steps of k at a time, as lines that threads read by four steps. BURN_VARIANT: how the left operand is read, +
- * 3 * how the right one is: 0 by elements; by four of them that lie beside each other along k (1), or across it (2).
+ * chain of k, so a block has 16 x 16 results and a thread one row of two: many warps, of which some multiply while
+ * others wait. Tiles of both operands lie in shared memory, DEPTH steps of k at a time, as lines that threads read by four steps.
+ * BURN_VARIANT: how the left operand is read, + 3 * how the right one is: 0 by elements; by four of them that lie beside each other along
+ * k (1), or across it (2).
  *
  * Results are those of product.cu: added along k by FMA, one after the other, from 0, in parts and blocks as there. */
 #define LEFT_WAY (BURN_VARIANT % 3)

@@ -10,7 +10,8 @@
 
 #include "../common/program.h"
 
-/* The number of `what` ("steps"), 1 or more; throws a text with what is wrong. */
+/* The number of `what` ("steps"), 1 or more; throws a text that says what is
+ * wrong. */
 inline std::size_t count_of(const std::string &what, const std::string &text) {
   std::size_t count = 0;
   const char *const end = text.data() + text.size();

@@ -10,9 +10,9 @@
  *   const burn::train::LearnerResult &result = learner.fit(device, train, valid);
  *   std::cout << result.last.valid("Accuracy");
  *
- * What throws in a step, before_batch, after_batch, on_epoch, on_log or the measure of a metric ends the run: fit throws burn::Error with the
- * epoch, the batch, the path of the layer and the text. Other callbacks are asked for values in the middle of C and
- * must not throw; that ends the program. Defaults are those of BurnLearnerConfig. */
+ * What throws in a step, before_batch, after_batch, on_epoch, on_log or the measure of a metric ends the run: fit
+ * throws burn::Error with the epoch, the batch, the path of the layer and the text. Other callbacks are asked for
+ * values in the middle of C and must not throw; that ends the program. Defaults are those of BurnLearnerConfig. */
 #ifndef BURN_LEARNER_HPP
 #define BURN_LEARNER_HPP
 

@@ -1,5 +1,5 @@
-/* train.hpp - training for C++17: optimizers, gradients by parameter, schedules, datasets and loaders of burn/train.h as
- * values that clean up after themselves. Header only; links libburn_train.
+/* train.hpp - training for C++17: optimizers, gradients by parameter, schedules, datasets and loaders of burn/train.h
+ * as values that clean up after themselves. Header only; links libburn_train.
  *
  *   burn::train::AdamW optimizer(burn::train::AdamWConfig().clipping(BURN_CLIP_GLOBAL_NORM(1)));
  *   const burn::train::CosineAnnealing rate(3e-3, steps);
@@ -106,7 +106,7 @@ class Optimizer {
     check(burn_train_step_rates(get(), as_module(model), loss.release(), &rates));
   }
   void with_clipping(BurnGradientClipping clipping) { check(burn_optimizer_with_clipping(get(), clipping)); }
-  /* The parameters whose paths have every one of these parts in them ("blocks.", "weight") are updated as by `other`. */
+  /* The parameters whose paths have all of these parts in them ("blocks.", "weight") are updated as by `other`. */
   void with_group(const std::vector<std::string> &parts, Optimizer other) {
     Texts texts{std::deque<std::string>(parts.begin(), parts.end()), {}};
     for (const std::string &part : texts.texts) texts.pointers.push_back(part.c_str());

@@ -1,4 +1,5 @@
-/* datasets.hpp - burn/datasets.h for C++17: constructors of burn::train::Dataset, and pictures. Failures throw burn::Error.
+/* datasets.hpp - burn/datasets.h for C++17: constructors of burn::train::Dataset, and pictures. Failures throw
+ * burn::Error.
  *
  *   auto data = burn::datasets::image_folder("pictures/train", config); */
 #ifndef BURN_DATASETS_HPP
