@@ -2,8 +2,8 @@
  *
  * A rule gets the gradient of the op's output and hands out those of the inputs that need one, computed with build.h on
  * the decorator below. It never sees tensors of the autodiff decorator and counts no references: results belong to the
- * builder, and gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is written
- * straight down; the walk looks at the builder's status once the rule is done. */
+ * builder, and burn__gradient_set takes a reference of its own. After a failure every step does nothing, so a rule is
+ * written straight down; the walk looks at the builder's status once the rule is done. */
 #ifndef BURN_AUTODIFF_GRADIENT_H
 #define BURN_AUTODIFF_GRADIENT_H
 

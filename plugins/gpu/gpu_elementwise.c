@@ -16,7 +16,7 @@ enum {
   LOWER, /* a bound: NaN is none */
   UPPER,
   EXACT, /* compared as it is */
-  POWER  /* chooses the expression: see power_of */
+  POWER  /* chooses the expression: see burn__gpu_power */
 };
 
 /* What the numbers of the rows of BURN_SCALAR are. */

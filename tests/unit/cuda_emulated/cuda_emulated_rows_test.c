@@ -168,7 +168,7 @@ static void compare_two(const Call *call, size_t which) {
 
 /* -- rows ------------------------------------------------------------------------------------- */
 
-/* Every tier of burn__cuda_row_shape, its ends, and rows that are read again. */
+/* Every tier of burn__gpu_row_shape, its ends, and rows that are read again. */
 static const int64_t widths[] = {1, 2, 31, 33, 128, 768, 1024, 1025, 2050, 4099, 8200, 16401, 50304};
 #define EACH_WIDTH(i) (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
 

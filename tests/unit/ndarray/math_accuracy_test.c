@@ -33,7 +33,7 @@ static double logistic(double x) { return x < -800 ? 0 : 1 / (1 + exp(-x)); }
 static double power_exact(double x) { return pow(x, 2.5); }
 static BurnTensor *power(BurnTensor *x) { return burn_powf_scalar(x, 2.5); }
 
-/* `ulps` bounds what ndarray_math.h and ndarray_math_avx512.h promise. */
+/* `ulps` bounds the errors that plugins/common/functions.def promises. */
 static const struct {
   const char *name;
   BurnTensor *(*run)(BurnTensor *x);

@@ -155,10 +155,10 @@ typedef struct BurnDeviceInterface {
   BurnStatus(BURN_API_CALL *native_memory)(void *self, BurnPrimitive *x, BurnNativeMemory *out);
   BurnStatus(BURN_API_CALL *native_queue)(void *self, BurnNativeQueue *out);
 
-  /* Optional, all four or none: kernels of packs on this device. takes_code answers at once, from format and
-   * architecture alone: 1 or 0. load makes the function `entry` ready; a failure has the compiler's words. launch makes
-   * call->outputs by call->output_descs and puts the kernel into the queue; the inputs are borrowed, as in submit. A
-   * loaded kernel belongs to the caller, who unloads it before the instance is closed. */
+  /* Optional, all four or none: kernels of packs on this device. kernel_takes_code answers at once, from format and
+   * architecture alone: 1 or 0. kernel_load makes the function `entry` ready; a failure has the compiler's words.
+   * kernel_launch makes call->outputs by call->output_descs and puts the kernel into the queue; the inputs are
+   * borrowed, as in submit. A loaded kernel belongs to the caller, who unloads it before the instance is closed. */
   int32_t(BURN_API_CALL *kernel_takes_code)(void *self, const BurnDeviceCode *code);
   BurnStatus(BURN_API_CALL *kernel_load)(void *self, const BurnDeviceCode *code, const char *entry,
                                          BurnLoadedKernel **out);
