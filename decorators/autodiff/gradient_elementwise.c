@@ -1,7 +1,7 @@
 /* gradient_elementwise.c - rules of the ops that work element by element.
  *
  * In the formulas g is the gradient of the output, x and y the input and output; binary ops have lhs and rhs. Inputs
- * that were stretched get their gradient summed back by gradient_set_reduced. */
+ * that were stretched get their gradient summed back by burn__gradient_set_reduced. */
 #include "gradient.h"
 
 static const double TWO_OVER_SQRT_PI = 1.12837916709551257390;

@@ -86,7 +86,7 @@ void burn__cuda_unload(Gpu *gpu, GpuModule *module) { (void)cuda_of(gpu)->driver
 static BurnStatus launch(Cuda *cuda, GpuFunction *function, const GpuLaunch *how, const void *parameters,
                          size_t bytes) {
   size_t size = bytes;
-  /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
+  /* CU_LAUNCH_PARAM_BUFFER_POINTER and CU_LAUNCH_PARAM_BUFFER_SIZE */
   const void *const extra[] = {(void *)1, parameters, (void *)2, &size, NULL};
   const int error = cuda->driver->cuLaunchKernel(function, (uint32_t)how->groups, 1, 1, how->threads, 1, 1,
                                                  how->shared_bytes, cuda->stream, NULL, (void **)(uintptr_t)extra);

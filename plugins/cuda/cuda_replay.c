@@ -70,7 +70,7 @@ static BurnStatus last(Gpu *gpu, const GpuWork *work, void **node) {
 static BurnStatus change(Gpu *gpu, GpuWork *work, void *node, const GpuStart *start) {
   Cuda *cuda = cuda_of(gpu);
   size_t bytes = start->bytes;
-  /* CU_LAUNCH_PARAM_BUFFER_POINTER and .._BUFFER_SIZE */
+  /* CU_LAUNCH_PARAM_BUFFER_POINTER and CU_LAUNCH_PARAM_BUFFER_SIZE */
   const void *const extra[] = {(void *)1, start->parameters, (void *)2, &bytes, NULL};
   const KernelNode kernel = {.function = start->function,
                              .groups = {start->groups, 1, 1},

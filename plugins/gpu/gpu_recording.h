@@ -84,7 +84,7 @@ bool burn__gpu_recording_reserve(void **items, uint32_t count, uint32_t *capacit
   burn__gpu_recording_reserve((void **)(void *)&(list).items, (list).count, &(list).capacity, (more), \
                               sizeof *(list).items)
 
-/* Outside of enter and leave: until let_in no other thread enters, and none is inside. */
+/* Outside of enter and leave: until burn__gpu_let_in no other thread enters, and none is inside. */
 void burn__gpu_shut_out(Gpu *gpu);
 void burn__gpu_let_in(Gpu *gpu);
 

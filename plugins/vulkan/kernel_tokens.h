@@ -79,7 +79,8 @@ typedef enum KernelPunctuator {
       KERNEL_PUNCTUATOR_COUNT
 } KernelPunctuator;
 
-/* KernelToken.suffix. OTHER_BASE: not decimal, so what does not fit an int may be an unsigned int without a suffix. */
+/* KernelToken.suffix. KERNEL_SUFFIX_OTHER_BASE: not decimal, so what does not fit an int may be an unsigned int without
+ * a suffix. */
 enum { KERNEL_SUFFIX_UNSIGNED = 1, KERNEL_SUFFIX_LONG = 2, KERNEL_SUFFIX_FLOAT = 4, KERNEL_SUFFIX_OTHER_BASE = 8 };
 
 /* One token after preprocessing. */

@@ -138,6 +138,7 @@ if [ -n "$python" ]; then
   "$python" tests/lint/headers_test.py || die "the check of public headers"
   "$python" tests/lint/headers.py || die "public symbols without a comment"
   "$python" tests/lint/words.py || die "words (CONTRIBUTING.md has the glossary)"
+  "$python" tests/lint/names.py || die "names in comments and READMEs that nothing has"
   "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
   "$python" tests/abi/snapshot.py check || die "the plugin ABI against tests/abi/snapshot.txt"
   "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"

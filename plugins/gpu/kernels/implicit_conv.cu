@@ -43,8 +43,8 @@ struct alignas(16) Place { int32_t offset, y, x, left; };
 #define NO_COLUMN (-0x40000000)
 #define NO_STEP 0x20000000
 
-/* What a block has. taps, first_tap, counts and first: of pass 1, the taps of its phase, the first of them, the pixels of its phase and the
- * windows that the first tap of the first of these meets. */
+/* What a block has. Taps, first taps, counts and first windows: of pass 1, the taps of its phase, the first of them, the pixels of its
+ * phase and the windows that the first tap of the first of these meets. */
 struct Sizes {
   int32_t group, in_group, out_group;                          /* channels */
   int32_t height, width, rows, columns;                        /* of pixels, of windows */

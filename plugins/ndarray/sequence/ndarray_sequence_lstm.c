@@ -38,7 +38,7 @@ typedef struct Lstm {
   int64_t stretch;         /* of steps that a tile is taken for */
   atomic_llong *turns;     /* of each tile: twice the steps it has gone, and 1 while somebody has it */
   int64_t columns;         /* of a panel */
-  char *panels;            /* the packed weight: [groups][depth, sum_columns] */
+  char *panels;            /* the packed weight: [groups][depth, columns] */
   char *dense[2]; /* what goes from step to step, hidden states or derivatives of the gates, by turns: [n, dense_row] */
   char *cells, *carry; /* cells, and on the way back their gradient, from step to step: [n, cell_row] */
   char *sums;          /* products of a tile: [shares][its rows, columns] */

@@ -26,7 +26,7 @@ enum BurnUsage {
 enum BurnQueryKey {
   BURN_QUERY_BYTES_IN_USE = 1,   /* bytes of live tensors */
   BURN_QUERY_BYTES_RESERVED = 2, /* bytes held, caches included */
-  BURN_QUERY_BYTES_PEAK = 3,     /* highest BYTES_IN_USE so far */
+  BURN_QUERY_BYTES_PEAK = 3,     /* the highest BURN_QUERY_BYTES_IN_USE so far */
   BURN_QUERY_LIVE_TENSORS = 4,   /* primitives alive */
   BURN_QUERY_HOST_WAITS = 5      /* times that a function waited for work of the device, since open */
 };
