@@ -333,7 +333,6 @@ static inline const GpuTensor *gpu_const_tensor(const BurnPrimitive *x) { return
 static inline GpuAddress gpu_address(const BurnPrimitive *x) {
   return gpu_const_tensor(x)->storage->address + (GpuAddress)x->byte_offset;
 }
-static inline bool gpu_is_float(const BurnPrimitive *x) { return burn_dtype_kind(x->dtype) == BURN_KIND_FLOAT; }
 
 /* A tensor over a storage, whose reference it takes over, also on failure. */
 BurnStatus burn__gpu_tensor_over(Gpu *gpu, const BurnTensorDesc *desc, const int64_t *strides, GpuStorage *storage,

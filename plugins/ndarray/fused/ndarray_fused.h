@@ -26,8 +26,7 @@ typedef enum NdFusedOperand {
   ND_FUSED_SLOT,
   ND_FUSED_WORDS,  /* random words of a step */
   ND_FUSED_BUFFER, /* what an earlier program left, an f32 or mask per element */
-  ND_FUSED_ROW,    /* the same, one per row */
-  ND_FUSED_OPERAND_COUNT
+  ND_FUSED_ROW     /* the same, one per row */
 } NdFusedOperand;
 
 /* Where the scalars of an instruction come from: the attributes of its step, for each run anew. */

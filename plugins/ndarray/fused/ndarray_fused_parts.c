@@ -12,9 +12,8 @@ enum { PROGRAM = 1, ARENA = 65536, BLOCK = 1024 }; /* bytes of all packed rows; 
 typedef struct Rows {
   const NdFusedElements *elements;
   NdFusedWorker worker;
-  int64_t block;     /* elements; each operand has room for a width more */
-  uint32_t result;   /* the input that is packed already, or ND_FUSED_INPUTS */
-  bool keeps_result; /* it goes to its place, too */
+  int64_t block;   /* elements; each operand has room for a width more */
+  uint32_t result; /* the input that is packed already, or ND_FUSED_INPUTS */
 } Rows;
 
 static bool is_packed(const NdFusedInput *input) {

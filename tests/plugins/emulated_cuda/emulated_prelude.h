@@ -17,7 +17,6 @@
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
-#define __grid_constant__
 /* Filled before each block: what was not written is no number. "extern __shared__" is changed by emulated_nvrtc.c. */
 #define __shared__ static __attribute__((section("burn_shared"), used))
 
@@ -33,7 +32,6 @@ struct dim3 : EmulatedIndex {
 EMULATED_HIDDEN EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 EMULATED_HIDDEN const EmulatedRuntime *burn_emulated_runtime;
 EMULATED_HIDDEN __attribute__((aligned(1024))) char burn_emulated_dynamic[EMULATED_DYNAMIC_BYTES];
-#define warpSize 32
 
 /* A mark in a section of its own wherever a barrier is compiled in. */
 extern "C" char __start_burn_barriers[] __attribute__((weak, visibility("hidden")));
@@ -51,8 +49,6 @@ static inline __attribute__((always_inline)) void __syncwarp(unsigned mask = 0xf
   EMULATED_BARRIER_MARK;
   burn_emulated_runtime->warp_barrier(mask);
 }
-static inline void __threadfence() { asm volatile("" ::: "memory"); }
-static inline void __threadfence_block() { asm volatile("" ::: "memory"); }
 static inline void __threadfence_system() { asm volatile("" ::: "memory"); }
 
 static inline unsigned burn_emulated_lane() {
@@ -113,58 +109,6 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate) {
     if (lanes.came >> lane & 1u) bits |= burn_emulated_take<unsigned>(lanes, lane) << lane;
   return bits;
 }
-static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-static inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
-/* The lanes that run: those of the block, as fibers do not diverge. */
-static inline unsigned __activemask() {
-  const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-  const unsigned first = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32 * 32;
-  return threads - first >= 32 ? 0xffffffffu : (1u << (threads - first)) - 1u;
-}
-template <class T>
-static inline unsigned __match_any_sync(unsigned mask, T value) {
-  EmulatedLanes lanes;
-  unsigned bits = 0;
-  burn_emulated_give(lanes, mask, value);
-  for (unsigned lane = 0; lane < EMULATED_WARP; lane++)
-    if (lanes.came >> lane & 1u && burn_emulated_take<T>(lanes, lane) == value) bits |= 1u << lane;
-  return bits;
-}
-#define EMULATED_WARP_REDUCE(name, T, expression)           \
-  static inline T name(unsigned mask, T value) {            \
-    EmulatedLanes lanes;                                    \
-    burn_emulated_give(lanes, mask, value);                 \
-    bool is_first = true;                                   \
-    T a = value;                                            \
-    for (unsigned lane = 0; lane < EMULATED_WARP; lane++) { \
-      if (!(lanes.came >> lane & 1u)) continue;             \
-      const T b = burn_emulated_take<T>(lanes, lane);       \
-      a = is_first ? b : (expression);                      \
-      is_first = false;                                     \
-    }                                                       \
-    return a;                                               \
-  }
-EMULATED_WARP_REDUCE(__reduce_add_sync, unsigned, a + b)
-EMULATED_WARP_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
-EMULATED_WARP_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)
-EMULATED_WARP_REDUCE(__reduce_and_sync, unsigned, a &b)
-EMULATED_WARP_REDUCE(__reduce_or_sync, unsigned, a | b)
-EMULATED_WARP_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
-EMULATED_WARP_REDUCE(__reduce_add_sync, int, (int)((unsigned)a + (unsigned)b))
-EMULATED_WARP_REDUCE(__reduce_min_sync, int, a < b ? a : b)
-EMULATED_WARP_REDUCE(__reduce_max_sync, int, a > b ? a : b)
-
-static inline __attribute__((always_inline)) int __syncthreads_count(int predicate) {
-  __shared__ int count;
-  __syncthreads();
-  count = 0;
-  __syncthreads();
-  count += predicate != 0;
-  __syncthreads();
-  return count;
-}
-static inline int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
-static inline int __syncthreads_and(int predicate) { return __syncthreads_count(!predicate) == 0; }
 
 /* -- atomics: fibers change at barriers alone ------------------------------------------------- */
 
@@ -180,15 +124,8 @@ struct EmulatedIdentity {
     return old;                                                                \
   }
 EMULATED_ATOMIC(atomicAdd, old + operand)
-EMULATED_ATOMIC(atomicSub, old - operand)
 EMULATED_ATOMIC(atomicMax, old < operand ? operand : old)
 EMULATED_ATOMIC(atomicMin, operand < old ? operand : old)
-EMULATED_ATOMIC(atomicExch, operand)
-EMULATED_ATOMIC(atomicAnd, old &operand)
-EMULATED_ATOMIC(atomicOr, old | operand)
-EMULATED_ATOMIC(atomicXor, old ^ operand)
-EMULATED_ATOMIC(atomicInc, old >= operand ? 0 : old + 1)
-EMULATED_ATOMIC(atomicDec, old == 0 || old > operand ? operand : old - 1)
 template <class T>
 static inline T atomicCAS(T *at, decltype(EmulatedIdentity<T>::make()) compare,
                           decltype(EmulatedIdentity<T>::make()) value) {
@@ -227,9 +164,6 @@ struct __attribute__((aligned(8))) uint2 {
 struct __attribute__((aligned(16))) uint4 {
   unsigned x, y, z, w;
 };
-static inline uint2 make_uint2(unsigned x, unsigned y) { return uint2{x, y}; }
-static inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
-static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return uint4{x, y, z, w}; }
 
 /* -- bits, conversions ------------------------------------------------------------------------ */
 
@@ -246,73 +180,23 @@ static inline float __uint_as_float(unsigned x) { return burn_emulated_bits<floa
 static inline float __int_as_float(int x) { return burn_emulated_bits<float>(x); }
 static inline long long __double_as_longlong(double x) { return burn_emulated_bits<long long>(x); }
 static inline double __longlong_as_double(long long x) { return burn_emulated_bits<double>(x); }
-static inline int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
-static inline int __double2loint(double x) { return (int)__double_as_longlong(x); }
-static inline double __hiloint2double(int high, int low) {
-  return __longlong_as_double((long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
-}
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-static inline unsigned __brev(unsigned x) {
-  unsigned y = 0;
-  for (int i = 0; i < 32; i++) y |= (x >> i & 1u) << (31 - i);
-  return y;
-}
-static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
-  return (unsigned)(((unsigned long long)high << 32 | low) << (by & 31u) >> 32);
-}
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
   return (unsigned)(((unsigned long long)high << 32 | low) >> (by & 31u));
 }
-static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which) {
-  const unsigned long long bytes = (unsigned long long)y << 32 | x;
-  unsigned result = 0;
-  for (int i = 0; i < 4; i++) result |= (unsigned)(bytes >> 8 * (which >> 4 * i & 7u) & 0xffu) << 8 * i;
-  return result;
-}
-static inline unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((unsigned long long)x * y >> 32); }
-static inline int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
-static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
-  return (unsigned long long)((unsigned __int128)x * y >> 64);
-}
-static inline long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }
-static inline int __dp4a(int a, int b, int c) {
-  for (int i = 0; i < 4; i++) c += (int)(signed char)(a >> 8 * i) * (int)(signed char)(b >> 8 * i);
-  return c;
-}
-static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
-  for (int i = 0; i < 4; i++) c += (a >> 8 * i & 0xffu) * (b >> 8 * i & 0xffu);
-  return c;
-}
 
 /* Toward zero: the nearest, or the one below it. */
-static inline float __double2float_rn(double x) { return (float)x; }
 static inline float __double2float_rz(double x) {
   const float y = (float)x;
   if (!(__builtin_fabs((double)y) > __builtin_fabs(x))) return y;
   return __uint_as_float(__float_as_uint(y) - 1u);
 }
-static inline double __ll2double_rn(long long x) { return (double)x; }
 static inline double __ll2double_rz(long long x) {
   const double y = (double)x;
   const __int128 exact = x, near = (__int128)y;
   if ((near < 0 ? -near : near) <= (exact < 0 ? -exact : exact)) return y;
   return __longlong_as_double(__double_as_longlong(y) - 1);
 }
-static inline int __float2int_rn(float x) { return (int)__builtin_rintf(x); }
-static inline int __float2int_rz(float x) {
-  return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : x < -2147483648.0f ? -2147483647 - 1 : (int)x;
-}
-static inline int __float2int_rd(float x) { return __float2int_rz(__builtin_floorf(x)); }
-static inline int __float2int_ru(float x) { return __float2int_rz(__builtin_ceilf(x)); }
-static inline int __double2int_rn(double x) { return (int)__builtin_rint(x); }
-static inline float __int2float_rn(int x) { return (float)x; }
-static inline float __uint2float_rn(unsigned x) { return (float)x; }
-static inline float __ll2float_rn(long long x) { return (float)x; }
 
 /* cvt.f32.f16 and cvt.rn.f16.f32. */
 static inline float burn_emulated_half_to_float(unsigned short bits) {
@@ -340,29 +224,6 @@ static inline unsigned short burn_emulated_float_to_half(float x) {
   const unsigned rounded = size + 0xfffu + (size >> 13 & 1u);
   return (unsigned short)(sign | ((rounded >> 13) - (112u << 10)));
 }
-
-/* -- loads and stores with hints -------------------------------------------------------------- */
-
-#define EMULATED_LOAD(name)           \
-  template <class T>                  \
-  static inline T name(const T *at) { \
-    return *at;                       \
-  }
-EMULATED_LOAD(__ldg)
-EMULATED_LOAD(__ldcs)
-EMULATED_LOAD(__ldcg)
-EMULATED_LOAD(__ldca)
-EMULATED_LOAD(__ldlu)
-EMULATED_LOAD(__ldcv)
-#define EMULATED_STORE(name)                \
-  template <class T>                        \
-  static inline void name(T *at, T value) { \
-    *at = value;                            \
-  }
-EMULATED_STORE(__stcs)
-EMULATED_STORE(__stcg)
-EMULATED_STORE(__stwb)
-EMULATED_STORE(__stwt)
 
 /* -- arithmetic ------------------------------------------------------------------------------- */
 
@@ -425,9 +286,6 @@ static inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y
 static inline float ldexpf(float x, int n) { return __builtin_ldexpf(x, n); }
 static inline float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
 static inline double ldexp(double x, int n) { return __builtin_ldexp(x, n); }
-static inline float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
-static inline float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
-static inline double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 static inline bool isnan(float x) { return x != x; }
 static inline bool isnan(double x) { return x != x; }
 static inline bool isinf(float x) { return __builtin_isinf(x); }
@@ -438,16 +296,6 @@ static inline bool signbit(float x) { return __builtin_signbit(x); }
 static inline bool signbit(double x) { return __builtin_signbit(x); }
 static inline float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
-static inline float __fadd_rn(float x, float y) { return x + y; }
-static inline float __fsub_rn(float x, float y) { return x - y; }
-static inline float __fmul_rn(float x, float y) { return x * y; }
-static inline float __fdiv_rn(float x, float y) { return x / y; }
-static inline float __frcp_rn(float x) { return 1.0f / x; }
-static inline float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
-static inline double __dadd_rn(double x, double y) { return x + y; }
-static inline double __dmul_rn(double x, double y) { return x * y; }
-static inline double __ddiv_rn(double x, double y) { return x / y; }
-static inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 static inline int abs(int x) { return x < 0 ? -x : x; }
 static inline long long abs(long long x) { return x < 0 ? -x : x; }
 static inline float abs(float x) { return __builtin_fabsf(x); }
@@ -470,9 +318,6 @@ static inline double min(double x, double y) { return __builtin_fmin(x, y); }
 static inline double max(double x, double y) { return __builtin_fmax(x, y); }
 
 extern "C" int printf(const char *format, ...);
-static inline long long clock64() { return 0; }
-#define __builtin_assume(x) ((void)0)
-static inline void __trap() { __builtin_trap(); }
 #undef assert
 #define assert(x) ((x) ? (void)0 : __builtin_trap())
 
