@@ -4,8 +4,8 @@
  * A target is a file with LLVMFuzzerTestOneInput. It is linked with libFuzzer (./dev fuzz), or with fuzz_replay.c,
  * which runs the inputs of corpus/<target> and mutations of them (ctest). It must not depend on anything but its bytes.
  */
-#ifndef BURN_TESTS_FUZZ_H
-#define BURN_TESTS_FUZZ_H
+#ifndef BURN_TESTS_FUZZ_TARGET_H
+#define BURN_TESTS_FUZZ_TARGET_H
 
 #include <burn/burn.h>
 #include <burn/op_call.h>

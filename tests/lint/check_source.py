@@ -96,6 +96,9 @@ def main():
                 problems.append(f"{where}:{number}: {folder}/ may not include <{target}>")
             if any(target.startswith(prefix) for prefix in FORBIDDEN.get(folder, [])):
                 problems.append(f"{where}:{number}: {folder}/ may not include <{target}>")
+        guard = re.search(r"^#ifndef (\w+)\n#define \1$", "\n".join(lines), re.M) if path.suffix in (".h", ".hpp") else None
+        if guard and not guard.group(1).endswith(re.sub(r"\W", "_", path.name).upper()):
+            problems.append(f"{where}: the include guard {guard.group(1)} is not named after the file")
         for name, start, length in functions(lines):
             lengths.append(length)
             if length > function_cap and not is_table(lines, start, length):

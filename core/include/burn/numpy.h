@@ -26,14 +26,16 @@ typedef struct BurnNpyHeader {
   bool swapped;       /* big-endian */
 } BurnNpyHeader;
 
-/* Reads the header of a .npy file that lies in memory. */
+/* Reads the header of a .npy file that lies in memory. CORRUPT_DATA if it is none or has not all of its values;
+ * INCOMPATIBLE for a version after 3, INVALID_DTYPE and INVALID_SHAPE for what tensors cannot be. */
 BURN_API BURN_USE_RESULT BurnStatus burn_npy_header(const uint8_t *bytes, size_t count, BurnNpyHeader *header);
 /* The values of such a file, row-major and in this machine's byte order, to `out`, which has header->bytes. */
 BURN_API void burn_npy_values(const BurnNpyHeader *header, const uint8_t *bytes, void *out);
 
 /* The array in a .npy file as a tensor, one without axes as [1]; a failed one if it cannot be read. */
 BURN_API BURN_GIVES BurnTensor *burn_npy_read(BurnDevice *device, const char *path);
-/* Writes a tensor as a .npy file, as a whole (burn_file_write). bf16, which NumPy lacks, is written as f32. */
+/* Writes a tensor as a .npy file, as a whole (burn_file_write, whose failures it has). bf16, which NumPy lacks, is
+ * written as f32. A failed tensor gives its own failure, and nothing is written. */
 BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnStatus burn_npy_write(const char *path, BurnTensor *x);
 
 /* -- .npz ------------------------------------------------------------------------------------- */
@@ -59,7 +61,7 @@ BURN_API void burn_npz_values(const BurnNpz *npz, size_t index, void *out);
 BURN_API BURN_GIVES BurnTensor *burn_npz_read(const BurnNpz *npz, const char *name, BurnDevice *device);
 
 /* Writes tensors, all taken, by names as an .npz file, as a whole; `deflated` as savez_compressed does. bf16 is written
- * as f32. At most 4 GiB. */
+ * as f32. OUT_OF_RANGE for more than 4 GiB; otherwise as burn_npy_write. */
 BURN_API BURN_USE_RESULT BurnStatus burn_npz_write(const char *path, const char *const *names,
                                                    BurnTensor *const *tensors, size_t count, bool deflated);
 

@@ -10,8 +10,8 @@
  * transposed one (in - 1) stride + dilation (k - 1) + 1 + padding_out - 2 padding; pools are as convolutions, with ceil
  * instead of floor under ceil_mode and, as in Burn, without PyTorch's rule that the last window must start inside the
  * input. */
-#ifndef BURN_LAYER_OPS_H
-#define BURN_LAYER_OPS_H
+#ifndef BURN_OPS_LAYERS_H
+#define BURN_OPS_LAYERS_H
 
 #include <burn/plugin/modes.h>
 #include <burn/tensor.h>

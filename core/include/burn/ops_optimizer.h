@@ -1,6 +1,6 @@
 /* ops_optimizer.h - whole optimizer steps as one op, for train/ and for optimizers of your own. */
-#ifndef BURN_OPTIMIZER_OPS_H
-#define BURN_OPTIMIZER_OPS_H
+#ifndef BURN_OPS_OPTIMIZER_H
+#define BURN_OPS_OPTIMIZER_H
 
 #include <burn/tensor.h>
 

@@ -158,7 +158,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_quant_status(const BurnQuantTensor *q);
 
 /* Number of those bytes for a shape; 0 if the scheme does not fit the shape. */
 BURN_API size_t burn_quant_bytes(BurnShape shape, BurnQuantScheme scheme);
-/* Writes them to `data`, which has exactly `bytes` of them. Takes q. */
+/* Writes them to `data`, which has exactly `bytes` of them: INVALID_ARGUMENT if that is another number or q lacks what
+ * its scheme has, and q's own failure. Takes q. */
 BURN_API BURN_USE_RESULT BurnStatus burn_quant_export(BurnQuantTensor q, void *data, size_t bytes);
 /* A new quantized tensor of such bytes, which are copied; a failed one if their number is wrong. Takes nothing. */
 BURN_API BURN_USE_RESULT BurnQuantTensor burn_quant_import(BurnDevice *device, const void *data, size_t bytes,

@@ -164,7 +164,7 @@ BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f32(BurnTensor *x, f
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f64(BurnTensor *x, double *data, size_t count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, int64_t *data, size_t count);
 
-/* The value of a tensor of one element. */
+/* The value of a tensor of one element; INVALID_ARGUMENT for any other, a failed tensor's own failure. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_scalar(BurnTensor *x, double *value);
 
 /* Copies several tensors, all taken, each as burn_read does: tensors[i] to data[i], which has bytes[i]. All copies are

@@ -134,7 +134,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_learner_evaluate(const BurnTask *task, 
                                                           BurnLoader *data, const BurnMetricList *metrics,
                                                           BurnEpochResult *result);
 
-/* Makes a folder, for artifacts, and those above it where they are missing. */
+/* Makes a folder, for artifacts, and those above it where they are missing. IO if one cannot be made, INVALID_ARGUMENT
+ * for a path that is NULL or too long. */
 BURN_API BURN_USE_RESULT BurnStatus burn_folder_make(const char *path);
 
 BURN_EXTERN_C_END

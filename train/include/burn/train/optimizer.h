@@ -46,7 +46,8 @@ BURN_API BURN_GIVES BurnTensor *burn_gradients_params_remove(BurnGradientsParams
  * A failed tensor is refused with its own failure, and what was there stays. */
 BURN_API BURN_USE_RESULT BURN_TAKES(3) BurnStatus
     burn_gradients_params_set(BurnGradientsParams *gradients, uint64_t param_id, BurnTensor *gradient);
-/* Moves all gradients to a device (below autodiff, if it has that). */
+/* Moves all gradients to a device (below autodiff, if it has that). Ends at the first that cannot be moved, with its
+ * failure, which that gradient then has. */
 BURN_API BURN_USE_RESULT BurnStatus burn_gradients_params_to_device(BurnGradientsParams *gradients, BurnDevice *device);
 BURN_API void burn_gradients_params_drop(BurnGradientsParams *gradients); /* NULL is allowed */
 

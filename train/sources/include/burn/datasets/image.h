@@ -31,9 +31,11 @@ BURN_API BURN_USE_RESULT BurnStatus burn_image_read(const char *path, uint32_t c
 /* The same for a file that lies in memory. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channels,
                                                       BurnImage *image);
-/* Writes a PNG file as a whole (burn_file_write). */
+/* Writes a PNG file as a whole (burn_file_write, whose failures it has). INVALID_ARGUMENT without pixels,
+ * FAILED_PRECONDITION in a build without libpng. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_write_png(const char *path, const BurnImage *image);
-/* Writes a JPEG file as a whole, of quality 1 .. 100 as libjpeg scales it. */
+/* The same as JPEG, of quality 1 .. 100 as libjpeg scales it: INVALID_ARGUMENT for another, INTERNAL with the words of
+ * libjpeg if that fails. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_write_jpeg(const char *path, const BurnImage *image, int quality);
 
 /* A part of a picture, in pixels. */
