@@ -12,7 +12,7 @@ static const BurnField explicit_2d[] = {
     {NULL, BurnSize_type, offsetof(BurnPadding2d, right), "after the last column", true},
 };
 static const BurnField explicit_3d[] = {
-    {NULL, BurnSize_type, offsetof(BurnPadding3d, depth), "in front and behind", true},
+    {NULL, BurnSize_type, offsetof(BurnPadding3d, depth), "before the first plane and after the last", true},
     {NULL, BurnSize_type, offsetof(BurnPadding3d, height), "above and below", true},
     {NULL, BurnSize_type, offsetof(BurnPadding3d, width), "left and right", true},
 };

@@ -42,7 +42,7 @@ const char *burn__probe_stage_text(BurnProbeStage stage);
 /* Tells the parent; does nothing in a process that is no child for a probe. */
 void burn__probe_stage(BurnProbeStage stage);
 
-/* A frame on the pipe between both: stages have no bytes, the answer has its text behind the frame. */
+/* A frame on the pipe between both: stages have no bytes, the answer has its text after the frame. */
 typedef struct BurnProbeFrame {
   uint64_t magic;
   uint32_t stage;

@@ -216,7 +216,7 @@ static BurnStatus body_find(const BurnZip *zip, const BurnZipMember *member, con
 }
 
 static BurnStatus member_check(const BurnZipMember *member) {
-  if (member->flags & ENCRYPTED) return burn_status_make(BURN_STATUS_INCOMPATIBLE, "zip: it is encrypted");
+  if (member->flags & ENCRYPTED) return burn_status_make(BURN_STATUS_INCOMPATIBLE, "zip: the member is encrypted");
   if (member->method != STORED && member->method != DEFLATED)
     return burn_status_make(BURN_STATUS_INCOMPATIBLE, "zip: compression method %u, 0 or 8 (deflate) expected",
                             (unsigned)member->method);
@@ -270,7 +270,7 @@ static BurnStatus member_unpack(const BurnZip *zip, const BurnZipMember *member,
   else
     memcpy(bytes, body, wanted);
   if (status == BURN_OK && (uint32_t)crc32_z(0, bytes, wanted) != member->checksum)
-    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "zip: its checksum is another");
+    status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "zip: its checksum is wrong");
   if (status == BURN_OK)
     *out = bytes;
   else

@@ -25,7 +25,7 @@ void burn__fusion_region_split(FusionQueue *queue, const char *why) {
   if (!fusion_in_region(queue) || region->is_split) return;
   region->is_split = true;
   region->found.reason[0] = '\0';
-  burn__fusion_region_why(queue, "%s inside the region splits it: move it behind burn_capture_end", why);
+  burn__fusion_region_why(queue, "%s inside the region splits it: move it after burn_capture_end", why);
 }
 
 const char *burn__fusion_reader_name(const FusionQueue *queue, uint32_t value) {
@@ -52,7 +52,7 @@ static bool is_last_key(const FusionQueue *queue) {
   return key->count == last->count && memcmp(key->items, last->items, key->count * sizeof(uint32_t)) == 0;
 }
 
-/* The call that a word of the key belongs to; the number of calls for what comes behind them. */
+/* The call that a word of the key belongs to; the number of calls for what comes after them. */
 static uint32_t call_of_word(const FusionQueue *queue, uint32_t word) {
   const uint32_t words_of_calls = queue->key.count - fusion_held_words(queue);
   uint32_t call = queue->ops.count;

@@ -1,4 +1,4 @@
-/* onnx_pass_batch_norm.c - a BatchNormalization behind a Conv becomes part of the Conv's weights:
+/* onnx_pass_batch_norm.c - a BatchNormalization after a Conv becomes part of the Conv's weights:
  * w' = w * scale / sqrt(var + epsilon), b' = (b - mean) * scale / sqrt(var + epsilon) + shift. */
 #include "onnx_program.h"
 

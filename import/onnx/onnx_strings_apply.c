@@ -86,7 +86,7 @@ static Words *words_of(const OnnxNode *node, bool sorted) {
 
 /* -- there ------------------------------------------------------------------------------------- */
 
-/* The numbers of strings; places begin with *next, which goes on behind them. */
+/* The numbers of strings; places begin with *next, which goes on after them. */
 static BurnTensor *numbers(const OnnxNode *node, const Words *words, const OnnxStrings *strings, bool sorted,
                            int64_t *next) {
   int64_t *values = calloc(strings->count + 1, sizeof *values);

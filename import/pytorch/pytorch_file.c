@@ -127,7 +127,7 @@ BurnStatus burn__pytorch_zip(BurnStore *store, Pytorch *file, PickleRef *root) {
 
 /* -- the stream of old ------------------------------------------------------------------------ */
 
-/* Runs the pickle at *at, and moves behind it. */
+/* Runs the pickle at *at, and moves past it. */
 static BurnStatus next_pickle(BurnStore *store, Pytorch *file, size_t *at, PickleRef *root) {
   size_t used = 0;
   const BurnStatus status =

@@ -148,7 +148,7 @@ static BurnStatus check_sum(const Pytorch *file, const PytorchStorage *storage, 
   if (storage->bytes == NULL || storage->member == SIZE_MAX || slot->seen.bytes != storage->byte_count) return BURN_OK;
   const BurnZipMember *member = burn_zip_member(file->zip, storage->member);
   if (crc32_z(0, storage->bytes, (size_t)storage->byte_count) == member->checksum) return BURN_OK;
-  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%.100s: its checksum is another", member->name);
+  return burn_status_make(BURN_STATUS_CORRUPT_DATA, "%.100s: its checksum is wrong", member->name);
 }
 
 static BurnStatus read_pytorch(const BurnStore *store, const BurnStoreSlot *slot, void *out) {

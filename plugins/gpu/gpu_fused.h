@@ -80,7 +80,7 @@ typedef struct GpuFusedVariant {
 
 struct BurnFusedKernel {
   uint64_t bytes;
-  BurnFusedBody body; /* its arrays lie behind this struct */
+  BurnFusedBody body; /* its arrays lie after this struct */
   BurnCommonFusedPlan plan;
   uint32_t number_count;                  /* of arguments that steps have */
   uint16_t first_number[GPU_FUSED_STEPS]; /* by step */

@@ -1,6 +1,6 @@
 /* gpu_memory.c - segments and blocks: see gpu_memory.h.
  *
- * A segment is a chain of blocks that lie one behind the other. Small blocks, up to 1 MiB in steps of 512 bytes, come
+ * A segment is a chain of blocks that lie one after the other. Small blocks, up to 1 MiB in steps of 512 bytes, come
  * from segments of 2 MiB; large ones, in steps of 128 KiB, from segments of 16 MiB, or from one of their own. A free
  * block stands in a list by its size, eight lists for each power of two: the best of the list where the size belongs is
  * taken, else one of the next list that has any. What is left over of it is a free block again, and free neighbours

@@ -35,7 +35,7 @@ struct Pool {
   bool ceil_mode, count_include_pad;
 
   int64_t span(int i) const { return dilation[static_cast<size_t>(i)] * (kernel[static_cast<size_t>(i)] - 1) + 1; }
-  /* Elements that the input lacks behind for the last window; negative: has too many. */
+  /* Elements that the input lacks at its end for the last window; negative: has too many. */
   int64_t behind(int i) const {
     const size_t k = static_cast<size_t>(i);
     return (out[i] - 1) * stride[k] + span(i) - in[i] - padding[k];

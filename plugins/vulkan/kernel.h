@@ -47,10 +47,10 @@ enum { KERNEL_WHY_BYTES = 400 };
 KernelProgram *burn__kernel_parse(const char *source, const KernelTarget *target, char *why, size_t why_bytes);
 void burn__kernel_free(KernelProgram *program); /* NULL is allowed */
 
-/* The kernel `entry` of a program. Its inputs lie behind each other as members of a struct would. `threads`: of a group
- * along three axes, and then groups have three axes too, as the launch has, and no number of them is looked at; NULL:
- * as many as its __launch_bounds__ names, and groups with numbers from 0 on. False with words in `why`. A program is
- * used by one thread at a time. */
+/* The kernel `entry` of a program. Its inputs lie one after the other, as members of a struct would. `threads`: of a
+ * group along three axes, and then groups have three axes too, as the launch has, and no number of them is looked at;
+ * NULL: as many as its __launch_bounds__ names, and groups with numbers from 0 on. False with words in `why`. A program
+ * is used by one thread at a time. */
 bool burn__kernel_emit(KernelProgram *program, const char *entry, const uint32_t *threads, KernelModule *out, char *why,
                        size_t why_bytes);
 void burn__kernel_module_free(KernelModule *module);

@@ -174,7 +174,7 @@ bool burn__emit_is_tail(const Node *list) {
     if (!is_tail_statement(node)) return false;
     if (!node->next || burn__emit_always_returns(node)) return true;
     if (node->kind != NODE_IF) return false;
-    /* the rest goes on behind the other way, which then must not have returned */
+    /* the rest goes on after the other way, which then must not have returned */
     const bool yes = burn__emit_always_returns(node->b) && !burn__emit_has_kind(node->c, NODE_RETURN);
     const bool no = burn__emit_always_returns(node->c) && !burn__emit_has_kind(node->b, NODE_RETURN);
     if (!yes && !no) return false;

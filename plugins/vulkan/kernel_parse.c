@@ -183,7 +183,7 @@ static const TypeSyntax *with_stars(Parser *parser, const TypeSyntax *type) {
 
 const TypeSyntax *burn__parse_type(Parser *parser) { return with_stars(parser, burn__parse_plain_type(parser)); }
 
-/* The dimensions behind a name; the first is the outermost. */
+/* The dimensions after a name; the first is the outermost. */
 static const TypeSyntax *with_dimensions(Parser *parser, const TypeSyntax *type) {
   if (!burn__parser_take(parser, KERNEL_BRACKET_OPEN)) return type;
   burn__parser_enter(parser);
@@ -348,7 +348,7 @@ typedef struct Specifiers {
   const Node *threads;
 } Specifiers;
 
-/* Words before and behind the type of a function. */
+/* Words before and after the type of a function. */
 static void read_specifiers(Parser *parser, Specifiers *specifiers) {
   static const char *const ignored[] = {"__device__", "inline", "__forceinline__", "__noinline__", "constexpr"};
   for (bool found = true; found;) {

@@ -76,7 +76,7 @@ static Value local_constant(Emitter *emitter, const Node *node) {
   return before ? burn__emit_binary(emitter, KERNEL_PLUS, &before->value, &one) : zero;
 }
 
-/* `scope`: the statements in which the names are seen, beside those behind in the same declaration. */
+/* `scope`: the statements in which the names are seen, beside those after it in the same declaration. */
 static void declare(Emitter *emitter, const Node *list, const Node *scope) {
   for (const Node *node = list; node; node = node->next) {
     emitter->line = node->line;
@@ -162,7 +162,7 @@ static void go_on_returning(Emitter *emitter) {
 
 static void statement(Emitter *emitter, const Node *node);
 
-/* Statements with names of their own, then the rest of the list that goes on behind. */
+/* Statements with names of their own, then the rest of the list that follows them. */
 static void way(Emitter *emitter, const Node *node, const Node *rest) {
   const uint32_t symbols = emitter->symbol_count;
   if (node) statement(emitter, node);

@@ -162,7 +162,7 @@ BurnStatus burn__vulkan_queue_create(Vulkan *vulkan);
 void burn__vulkan_queue_destroy(Vulkan *vulkan);
 VkQueue burn__vulkan_queue_handle(const Vulkan *vulkan);
 
-/* From begin to end this thread alone records copies. begin gives the command buffer, behind a barrier that orders what
+/* From begin to end this thread alone records copies. begin gives the command buffer, after a barrier that orders what
  * follows after all that was recorded. */
 BurnStatus burn__vulkan_record_begin(Vulkan *vulkan, VulkanWork work, VkCommandBuffer *out);
 /* `weight`: what counts towards the next submission, as dispatches. */
@@ -310,7 +310,7 @@ BurnStatus burn__vulkan_profile_open(Vulkan *vulkan);
 void burn__vulkan_profile_close(Vulkan *vulkan);
 /* A batch begins, whose last work is done. With the queue's mutex, as the two that follow. */
 void burn__vulkan_profile_begin(Vulkan *vulkan, uint32_t number, VkCommandBuffer commands);
-/* True if the dispatch that follows is timed: then `after` comes behind it. */
+/* True if the dispatch that follows is timed: then `after` follows it. */
 bool burn__vulkan_profile_before(Vulkan *vulkan, uint32_t number, const VulkanDispatch *dispatch,
                                  VkCommandBuffer commands);
 void burn__vulkan_profile_after(Vulkan *vulkan, uint32_t number, VkCommandBuffer commands);

@@ -26,7 +26,7 @@ static void print_plugin(const BurnPluginInfo *info) {
   if (strcmp(info->kind, "backend") == 0) putchar('\n');
   for (size_t i = 0; i < info->option_count; i++) print_option("             ", &info->options[i]);
   if (info->reason[0])
-    printf("             %s: %s\n", info->usable && info->score > 0 ? "found" : "why not", info->reason);
+    printf("             %s: %s\n", info->usable && info->score > 0 ? "found" : "refused", info->reason);
   char since[SINCE_BYTES];
   if (info->quarantined_since)
     printf("             in quarantine since %s; 'burn doctor --retry' tries it again\n",

@@ -16,7 +16,7 @@ static const struct {
 } commands[] = {
     {"backends", command_backends, "plugins found, where, version, score, devices; and why others were refused"},
     {"doctor", command_doctor, "explain this machine: what was searched, found, refused and would be chosen, and why"},
-    {"explain", command_explain, "what the fusion layer makes of examples: ops in, kernels out, and why"},
+    {"explain", command_explain, "what the decorator fusion makes of examples: ops in, kernels out, and why"},
     {"inspect", command_inspect, "what a record file holds (.mpk, .json, .bpk, ..): tensors, statistics, metadata"},
     {"ops", command_ops, "per op, how each level of a stack runs it; the reference page of all ops"},
     {"report", command_report, "a run as one HTML file: curves, summary, config, from its artifact folder"},

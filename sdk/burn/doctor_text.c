@@ -78,7 +78,7 @@ static void print_plugin(const cJSON *plugin) {
          text(plugin, "version"), text(plugin, "path"));
   if (text(plugin, "description")[0]) printf("    %s\n", text(plugin, "description"));
   if (!usable) {
-    printf("    why not: %s: %s\n    what to do: %s\n", text(plugin, "refusal"), text(plugin, "reason"),
+    printf("    refused: %s: %s\n    what to do: %s\n", text(plugin, "refusal"), text(plugin, "reason"),
            text(plugin, "help"));
     if (text(plugin, "quarantined_since")[0]) printf("    in quarantine since %s\n", text(plugin, "quarantined_since"));
     return;

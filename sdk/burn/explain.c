@@ -1,5 +1,5 @@
-/* explain.c - burn explain: what the fusion layer makes of a few well-known pieces of code: ops in, kernels out, and
- * why. */
+/* explain.c - burn explain: what the decorator fusion makes of a few well-known pieces of code: ops in, kernels out,
+ * and why. */
 #include "command.h"
 
 #include <burn/op_call.h>
@@ -74,7 +74,7 @@ enum { EXAMPLE_COUNT = sizeof examples / sizeof examples[0] };
 
 /* -- running one ------------------------------------------------------------------------------ */
 
-/* False if no level of the stack is the fusion layer. */
+/* False if no level of the stack is the decorator fusion. */
 static bool statistics(const BurnDevice *device, BurnFusionStatistics *out) {
   for (const BurnBackend *level = burn_device_backend(device); level; level = burn_backend_below(level)) {
     BurnInterface found;
@@ -137,14 +137,13 @@ static int find(const char *name) {
 int command_explain(int argc, char **argv) {
   static const char usage[] =
       "usage: burn explain [EXAMPLE] [options]\n\n"
-      "Runs an example on the fusion layer and shows its plan: ops in, kernels out, and why ops were not fused. "
-      "Without EXAMPLE\n"
-      "all: gelu, silu, softmax, layer_norm, loss, residual. For a program of your own:\n\n"
+      "Runs an example on the decorator fusion and shows its plan: ops in, kernels out, and why ops were not fused.\n"
+      "Without EXAMPLE all: gelu, silu, softmax, layer_norm, loss, residual. For a program of your own:\n\n"
       "  BURN_FUSION_LOG=1 BURN_BACKEND=fusion+ndarray your_program";
   const char *backend = "ndarray", *name = NULL;
   bool json = false;
   const Argument arguments[] = {
-      {"backend", ARGUMENT_TEXT, &backend, "STACK", "the stack below the fusion layer"},
+      {"backend", ARGUMENT_TEXT, &backend, "STACK", "the stack below fusion"},
       {"json", ARGUMENT_FLAG, &json, NULL, "one JSON document instead of the plans"},
   };
   int status, first = 0, last = EXAMPLE_COUNT - 1;

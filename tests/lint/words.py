@@ -22,6 +22,7 @@ BANNED = [
     (r"\bguards want\b", "guard builds keep"),
     (r"\bwhoever gives\b", "say what the call is"),
     (r"\b(zeros?|padding) behind\b|\bbehind the (last|first)\b", "after"),
+    (r"\bbehind (each other|the (end|array)|its end)\b|\bbefore and behind\b", "after"),
     (r"\basks for \w+ elements\b", "prefetches n elements"),
     (r"\bis so many (images|rows)\b", "images per item"),
 ]

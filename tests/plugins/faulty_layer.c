@@ -1,4 +1,4 @@
-/* faulty_layer.c - a layer that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For
+/* faulty_layer.c - a decorator that makes a good backend wrong in one way: faulty:op=exp,fault=nan<ndarray>. For
  * validate_test and fuzz_test.
  *
  * Faults, each in calls of the op `op`:

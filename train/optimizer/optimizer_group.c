@@ -108,7 +108,7 @@ static BurnStatus check_other(const BurnOptimizer *optimizer, const BurnOptimize
                           who, name, who);
 }
 
-/* Moves what `other` does behind the groups that there are. */
+/* Moves what `other` does after the groups that there are. */
 static BurnStatus add_group(BurnOptimizer *optimizer, const BurnParamGroup *which, BurnOptimizer *other) {
   BurnOptimizerGroup *groups = realloc(optimizer->groups, (optimizer->group_count + 1) * sizeof *groups);
   if (!groups) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "%s: out of memory", optimizer->groups[0].rule->name);

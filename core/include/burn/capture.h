@@ -17,8 +17,8 @@
  * replayed earlier, and its report tells why it was not.
  *
  * What a region should keep to:
- * - Results are read behind its end. A read, burn_device_sync or a question about memory inside is allowed, but splits
- *   the region: what was called so far is run then.
+ * - Results are read after it has ended. A read, burn_device_sync or a question about memory inside is allowed, but
+ *   splits the region: what was called so far is run then.
  * - What it updates lies where it lay: parameters and states of an optimizer do. Other inputs, such as a batch, may be
  *   new tensors each time; they are copied.
  * - Its results are dropped before it ends the next time. One that is still held keeps its contents, and costs a copy

@@ -65,7 +65,7 @@ struct BurnType {
 /* The name of a type as messages and prints have it: "Linear" of BurnLinear. */
 BURN_API const char *burn_type_short_name(const BurnType *type);
 
-/* A value that may stand in a row, in an initializer and behind a cast to its type: C takes braces there, C++ an
+/* A value that may stand in a row, in an initializer and after a cast to its type: C takes braces there, C++ an
  * object. */
 #ifdef __cplusplus
 #define BURN_INTERNAL_ROW_VALUE(Type, ...) \
@@ -106,7 +106,7 @@ BURN_API const BurnType *BurnOptionF64_type(void);
 
 /* Details of the row macros.
  *
- * A row is one object: of `name[2]` offsetof would give what stands behind the array. As the name of a function it is
+ * A row is one object: of `name[2]` offsetof would give what stands after the array. As the name of a function it is
  * refused by the compiler, with the words that the name is made of. */
 #if defined(__cplusplus)
 #define BURN_INTERNAL_STATIC_ASSERT(condition, text) static_assert(condition, text)

@@ -24,7 +24,7 @@ typedef struct NdBlock {
 
 /* -- the shape of a call ---------------------------------------------------------------------- */
 
-/* Fills rank, shape and strides from the inputs; neighbours that lie behind each other in all inputs become one axis.
+/* Fills rank, shape and strides from the inputs; neighbours that lie one after the other in all inputs become one axis.
  */
 static void merge_axes(NdStrided *e, const BurnTensorDesc *desc, NdTensor *const *inputs) {
   e->rank = 0;

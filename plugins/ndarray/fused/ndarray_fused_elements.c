@@ -17,7 +17,8 @@ enum { PROGRAM = 1 }; /* the only one */
 
 /* -- inputs ----------------------------------------------------------------------------------- */
 
-/* Merges axes that lie behind each other in all inputs that are not in order; fills the axes of the run and strides. */
+/* Merges axes that lie one after the other in all inputs that are not in order; fills the axes of the run and
+ * strides. */
 static void merge_axes(NdFusedRun *run) {
   const BurnTensorDesc *space = &run->kernel->space;
   NdFusedAxes *axes = &run->axes;

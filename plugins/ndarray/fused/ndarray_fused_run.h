@@ -63,7 +63,7 @@ typedef struct NdFusedElements {
 typedef struct NdFusedPlace {
   char *address;
   char *spare;    /* room for the width of the machine, for what is direct */
-  bool is_direct; /* in a tensor: what lies behind the elements belongs to others. Other places have room up to a
+  bool is_direct; /* in a tensor: what lies after the elements belongs to others. Other places have room up to a
                      multiple of the width. */
   bool is_single; /* copies of one number, for all elements */
 } NdFusedPlace;

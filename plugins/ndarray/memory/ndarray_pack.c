@@ -1,6 +1,6 @@
 /* ndarray_pack.c - copies a strided tensor into row-major memory.
  *
- * Axes that lie behind each other in memory are merged first. Then one of three loops runs over the result, split
+ * Axes that lie one after the other in memory are merged first. Then one of three loops runs over the result, split
  * between threads by parts of the result: rows without gaps (memcpy), tiles of a transpose (some other axis has stride
  * 1, so a tile's cache lines are used whole), or single elements with a step. */
 #include "move/ndarray_moves.h"

@@ -22,7 +22,7 @@ typedef struct NdAttention {
 /* A group of queries of one head. */
 typedef struct NdAttentionGroup {
   int64_t n, head, first, count; /* count queries from `first` on */
-  int64_t keys;                  /* keys that any of them sees; those behind are never touched */
+  int64_t keys;                  /* keys that any of them sees; those after are never touched */
 } NdAttentionGroup;
 
 /* Reads a call whose query is input number `first`; at most `vectors` (1, 2 or 4) vectors of queries are taken at once.

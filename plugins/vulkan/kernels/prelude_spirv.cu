@@ -23,10 +23,10 @@ typedef unsigned long long uint64_t;
 #define INFINITY burn_bitcast_f32(0x7f800000u)
 #define NAN burn_bitcast_f32(0x7fffffffu)
 
-/* burn_reload_parameters(): those that lie in memory are read again where the text behind uses them, and not kept in
+/* burn_reload_parameters(): those that lie in memory are read again where the text after it uses them, and not kept in
  * registers from the beginning of the kernel on: before what follows a loop that needs all of these. */
 
-/* burn_read_first(): what is read before it is under way before anything behind it is computed. */
+/* burn_read_first(): what is read before it is under way before anything after it is computed. */
 
 /* burn_may_flush_subnormals(): nothing in the kernel needs subnormal numbers of f32, for which a device's powers of two may take
  * several instructions. */

@@ -108,7 +108,7 @@ static BurnStatus open_peer(Bench *bench, const Options *options, const PeerSetu
                               setup.python, way == PEER_ONNX ? "ONNX Runtime" : "PyTorch");
 }
 
-/* The way of the next word of "torch,torch.compile"; PEER_WAYS for one that is unknown. `*at` moves behind it. */
+/* The way of the next word of "torch,torch.compile"; PEER_WAYS for one that is unknown. `*at` moves past it. */
 static int next_way(const char **at) {
   const size_t length = strcspn(*at, ",");
   int way = 0;

@@ -1,5 +1,5 @@
 /* fake_memory.c - memory and buffers. New memory is full of 0xff (BURN_FAKE_VULKAN_FILL has another byte) and has a
- * guard behind its end, which is looked at when it is freed: what a kernel or the host writes beyond shows. Limits of the
+ * guard past its end, which is looked at when it is freed: what a kernel or the host writes beyond shows. Limits of the
  * pretended device are kept. */
 #include "fake_vulkan.h"
 

@@ -1,4 +1,4 @@
-/* autodiff_gradient_test.c - the autodiff layer: every op's gradient against central finite differences in f64, and the
+/* autodiff_gradient_test.c - the decorator autodiff: every op's gradient against central finite differences in f64, and the
  * behaviour of the graph (what is tracked, consumed, freed, shared between threads).
  *
  * The cases stand in autodiff_gradient_cases.h. Each is run with all its inputs tracked, then with one tracked at a

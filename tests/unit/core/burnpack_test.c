@@ -375,7 +375,7 @@ static void test_bytes_in_memory(void **state) {
 
 /* -- hostile files ---------------------------------------------------------------------------- */
 
-/* Metadata, which stand behind a right header and before 8 bytes of data, and why they are refused. */
+/* Metadata, which stand after a right header and before 8 bytes of data, and why they are refused. */
 typedef struct Hostile {
   const char *metadata;
   size_t count;

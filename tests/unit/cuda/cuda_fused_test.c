@@ -197,7 +197,7 @@ static void check_frame(const char *path) {
   FILE *file = fopen(path, "rb");
   CHECK(file, "no file %s", path);
   const size_t all = fread(cached, 1, sizeof cached, file);
-  size_t begin = 0; /* behind the cache's own header */
+  size_t begin = 0; /* after the cache's own header */
   uint32_t found = 0;
   (void)fclose(file);
   while (begin + sizeof head <= all && memcmp(cached + begin, ELFMAG, SELFMAG) != 0) begin++;

@@ -235,7 +235,7 @@ static void test_a_question_splits_the_region(void **state) {
   static const struct {
     int way;
     const char *reason;
-  } rows[] = {{0, "a read of the result of sum_dim inside the region splits it: move it behind burn_capture_end"},
+  } rows[] = {{0, "a read of the result of sum_dim inside the region splits it: move it after burn_capture_end"},
               {1, "a sync inside the region"},
               {2, "a question about memory inside the region"},
               {3, "a trim of memory inside the region"}};

@@ -388,7 +388,7 @@ static void damage(const char *path, int kind) {
     assert_int_equal(remove(path), 0);
     return;
   }
-  if (kind == FLIPPED) { /* a bit of a number: of the history behind its name, else of a tensor */
+  if (kind == FLIPPED) { /* a bit of a number: of the history after its name, else of a tensor */
     size_t at = content.count - 40;
     for (size_t i = 0; i + 19 < content.count; i++) {
       if (memcmp(content.data + i, "items_per_second", 16) == 0) at = i + 19;

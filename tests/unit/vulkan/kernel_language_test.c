@@ -167,7 +167,7 @@ static void test_snippets(void **state) {
 
 /* -- what only a device runs ------------------------------------------------------------------ */
 
-/* Compiles a text behind the prelude and runs it; what it wrote lies at the beginning of the memory. */
+/* Compiles a text after the prelude and runs it; what it wrote lies at the beginning of the memory. */
 static uint64_t *run_text(const char *text, const void *parameters, uint32_t parameter_bytes, uint32_t groups) {
   char why[KERNEL_WHY_BYTES] = "";
   KernelModule module;

@@ -178,7 +178,7 @@ static void check_halves(const KernelModule *module, const char *what) {
   read_again += reader.goes_back ? 1 : 0;
 }
 
-/* The name behind __launch_bounds__(..), from `at` on, which goes on; NULL: no more. */
+/* The name after __launch_bounds__(..), from `at` on, which goes on; NULL: no more. */
 static const char *next_kernel(const char **at, char name[64]) {
   for (;;) {
     const char *found = strstr(*at, "__global__ void ");

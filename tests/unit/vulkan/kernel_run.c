@@ -283,7 +283,7 @@ static const char *make_pipeline(KernelRunner *runner, const KernelModule *modul
   return result == VK_SUCCESS ? NULL : "vkCreateComputePipelines has failed";
 }
 
-/* The parameters themselves, or their address behind the memory. */
+/* The parameters themselves, or their address after the memory. */
 static void push(KernelRunner *runner, const KernelModule *module, const void *parameters, uint32_t groups) {
   unsigned char words[KERNEL_PUSH_BYTES] = {0};
   const uint64_t address = runner->address + KERNEL_RUNNER_BYTES;

@@ -149,7 +149,7 @@ SNIPPET(
 
 /* -- memory ----------------------------------------------------------------------------------- */
 
-/* Bytes before and behind what is written must stay, so all of a page is put out. */
+/* Bytes before and after what is written must stay, so all of a page is put out. */
 SNIPPET(
     memory_of_structs, struct Two { uint16_t bits; }; struct alignas(4) Four {
       uint8_t a;

@@ -278,7 +278,7 @@ static BurnDevice *open_device(const char *stack) {
 
 enum { ROWS = 37, COLUMNS = 53 };
 
-/* There and back, with work before and behind that nobody has waited for; x is turned, so that its lines do not lie one
+/* There and back, with work before and after that nobody has waited for; x is turned, so that its lines do not lie one
  * after the other. */
 static BurnTensor *to_and_fro(BurnTensor *x, BurnDevice *here, BurnDevice *there) {
   BurnTensor *turned = burn_add_scalar(burn_transpose(x), 1.0);

@@ -46,7 +46,7 @@ static void run(void *context) {
   other[0] = 0x03022307; /* the other order of bytes */
   expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "no module");
   memcpy(other, words, sizeof words);
-  other[5] = UINT32_C(0xffff0011); /* an instruction that goes on behind the end */
+  other[5] = UINT32_C(0xffff0011); /* an instruction that goes on past the end */
   expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_NOT_FOUND, "'forward'");
   expect(load(backend, table, words, sizeof words, "backward", &kernel), BURN_STATUS_NOT_FOUND, "'backward'");
   expect(load(backend, table, words, sizeof words, "forwar", &kernel), BURN_STATUS_NOT_FOUND, "'forwar'");

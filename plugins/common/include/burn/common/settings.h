@@ -26,7 +26,7 @@ typedef struct BurnCommonSettings {
   const char *const *values; /* by the number of the option; NULL where the user said nothing */
 } BurnCommonSettings;
 
-/* Reads digits at *at, a number of at most UINT64_MAX, and moves *at behind them; 0 if there are none. */
+/* Reads digits at *at, a number of at most UINT64_MAX, and moves *at past them; 0 if there are none. */
 static inline int burn_common_digits(const char **at, uint64_t *number) {
   const char *first = *at;
   uint64_t result = 0;
