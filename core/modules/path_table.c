@@ -4,6 +4,7 @@
 #include "module_internal.h"
 
 #include "core_internal.h"
+#include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,7 @@ static struct {
 } table;
 
 static size_t hash(const char *text) {
-  uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-  for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+  const uint64_t h = burn__hash_text(BURN__HASH, text);
   return (size_t)(h ^ (h >> 32));
 }
 

@@ -4,6 +4,7 @@
  * have for ever, and what a driver was told before a fork it need not know afterwards. A program of its own starts from
  * nothing, in about two milliseconds. The README has the reasons. */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, pipe2 */
+#include "hash.h"
 #include "platform.h"
 #include "plugin_internal.h"
 #include "privileged.h"
@@ -279,10 +280,8 @@ bool burn__file_identity(const char *path, char text[BURN__IDENTITY_BYTES]) {
   return true;
 }
 
-static void mix(uint64_t *hash, const char *text) { /* FNV-1a, with the end of the text */
-  do *hash = (*hash ^ (unsigned char)*text) * 0x100000001b3u;
-  while (*text++);
-}
+/* A text with its end. */
+static void mix(uint64_t *hash, const char *text) { *hash = burn__hash_byte(burn__hash_text(*hash, text), 0); }
 
 /* Variables that the loader and drivers read. */
 static void mix_environment(uint64_t *hash) {
@@ -293,7 +292,7 @@ static void mix_environment(uint64_t *hash) {
   for (char **variable = environ; variable && *variable; variable++) {
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
       if (strncmp(*variable, prefixes[i], strlen(prefixes[i])) != 0) continue;
-      uint64_t one = 0xcbf29ce484222325u;
+      uint64_t one = BURN__HASH;
       mix(&one, *variable);
       sum += one;
     }
@@ -305,7 +304,7 @@ uint64_t burn__machine_stamp(void) {
   static const char *const files[] = {"/etc/ld.so.cache",  "/dev",
                                       "/dev/dri",          "/proc/sys/kernel/random/boot_id",
                                       "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"};
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = BURN__HASH;
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     char text[BURN__IDENTITY_BYTES] = "";
     (void)burn__file_identity(files[i], text);

@@ -1,4 +1,5 @@
 /* param_id.c - ids of parameters as texts, in the ways that Burn has written them. */
+#include "hash.h"
 #include "record_internal.h"
 
 #include <string.h>
@@ -31,14 +32,14 @@ static bool parse_base32(const char *text, size_t length, uint64_t *id) {
   return true;
 }
 
-/* FNV-1a over the digits of a UUID: ids only need to be told apart. */
+/* The hash of the digits of a UUID: ids only need to be told apart. */
 static bool parse_uuid(const char *text, uint64_t *id) {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = BURN__HASH;
   for (size_t i = 0; i < 36; i++) {
     bool dash = i == 8 || i == 13 || i == 18 || i == 23;
     char digit = text[i] >= 'A' && text[i] <= 'F' ? (char)(text[i] - 'A' + 'a') : text[i];
     if (dash ? digit != '-' : !strchr("0123456789abcdef", digit)) return false;
-    if (!dash) hash = (hash ^ (unsigned char)digit) * 0x100000001b3u;
+    if (!dash) hash = burn__hash_byte(hash, (unsigned char)digit);
   }
   *id = hash;
   return true;

@@ -1,6 +1,7 @@
 /* generate_files.c - the files: header, source, weights, a program that runs the model, and how to build it. Nothing of
  * the file stands in them but identifiers and numbers. */
 #include "generate.h"
+#include "hash.h"
 
 #include <burn/burn.h>
 #include <burn/file.h>
@@ -205,12 +206,9 @@ static char *cmake_text(Generator *g) {
 
 /* -- the weights --------------------------------------------------------------------------------------- */
 
-/* A parameter's id is made of its path, so that the bytes are the same every time (FNV-1a, 64 bits). */
+/* A parameter's id is made of its path, so that the bytes are the same every time. */
 static uint64_t id_of(const Generator *g, const char *path) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (const char *c = g->type; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-  for (const char *c = path; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-  return hash;
+  return burn__hash_text(burn__hash_text(BURN__HASH, g->type), path);
 }
 
 /* The weights as a module of one level, whose rows are called by their paths. All are parameters here, since the id of

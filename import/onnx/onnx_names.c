@@ -1,4 +1,5 @@
 /* onnx_names.c - names to numbers, and memory that ends together. */
+#include "hash.h"
 #include "onnx_program.h"
 
 #include <stdlib.h>
@@ -33,10 +34,9 @@ void onnx_arena_release(OnnxArena *arena) {
   }
 }
 
-/* FNV-1a, 64 bits. A file could be made whose names collide; then a lookup walks, and nothing worse. */
+/* A file could be made whose names collide; then a lookup walks, and nothing worse. */
 static size_t hash(const char *name) {
-  uint64_t h = UINT64_C(14695981039346656037);
-  for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211);
+  const uint64_t h = burn__hash_text(BURN__HASH, name);
   return (size_t)(h ^ (h >> 32));
 }
 

@@ -6,6 +6,7 @@
  * per new choice, so several processes may share it. What another release measured lies in another file. */
 #include <burn/common/autotune.h>
 #include <burn/common/environment.h>
+#include <burn/common/hash.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -45,8 +46,7 @@ struct BurnCommonTuner {
 };
 
 static uint64_t hash_of(const char *work, const int64_t *numbers) {
-  uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
-  for (; *work; work++) hash = (hash ^ (unsigned char)*work) * UINT64_C(0x100000001b3);
+  uint64_t hash = burn_common_hash_text(UINT64_C(0x9e3779b97f4a7c15), work);
   for (int i = 0; i < BURN_COMMON_TUNE_NUMBERS; i++)
     hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0xff51afd7ed558ccd) ^ hash >> 31;
   return hash;

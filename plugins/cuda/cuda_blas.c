@@ -6,6 +6,8 @@
 #include "cuda_image_cache.h"
 #include "cuda_internal.h"
 
+#include <burn/common/hash.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -479,12 +481,8 @@ static bool choose(const Work *work) {
 
 /* -- plans by shape --------------------------------------------------------------------------- */
 
-/* FNV-1a. */
 static uint32_t slot_of(const Shape *shape) {
-  const unsigned char *at = (const unsigned char *)shape;
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (size_t i = 0; i < sizeof *shape; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-  return (uint32_t)(hash >> 32) % PLANS;
+  return (uint32_t)(burn_common_hash_bytes(BURN_COMMON_HASH, shape, sizeof *shape) >> 32) % PLANS;
 }
 
 /* The slot that has the plan of a shape, or else where it may be made: a free one, or one of the others in turn. */

@@ -3,6 +3,8 @@
 #include "cuda_dnn.h"
 #include "cuda_image_cache.h"
 
+#include <burn/common/hash.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,12 +208,8 @@ static void make_plans(const CudaDnn *dnn, DnnPlans *plans, const DnnWish *wish)
 
 /* -- plans by key ----------------------------------------------------------------------------- */
 
-/* FNV-1a. */
 static uint32_t slot_of(const DnnKey *key) {
-  const unsigned char *at = (const unsigned char *)key;
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (size_t i = 0; i < sizeof *key; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-  return (uint32_t)(hash >> 32) % SLOTS;
+  return (uint32_t)(burn_common_hash_bytes(BURN_COMMON_HASH, key, sizeof *key) >> 32) % SLOTS;
 }
 
 /* In the slot of the key or one of the next; where all of them are taken, the first makes room. */

@@ -4,6 +4,7 @@
 #include "gpu_cache_file.h"
 
 #include <burn/common/environment.h>
+#include <burn/common/hash.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +20,13 @@ typedef struct Head {
 
 static const char magic[8] = {'B', 'U', 'R', 'N', 'C', 'U', 'B', '1'};
 
-/* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
 void burn__cuda_image_name(const CudaNvrtc *nvrtc, int architecture, const char *source, CudaImageName *name) {
   int numbers[3] = {architecture, 0, 0};
   (void)nvrtc->nvrtcVersion(&numbers[1], &numbers[2]);
   name->ending = "cubin";
   for (uint32_t i = 0; i < 2; i++) {
-    const uint64_t start = UINT64_C(0xcbf29ce484222325) + i;
-    name->hash[i] = hash_bytes(hash_bytes(start, numbers, sizeof numbers), source, strlen(source));
+    const uint64_t numbers_hash = burn_common_hash_bytes(BURN_COMMON_HASH + i, numbers, sizeof numbers);
+    name->hash[i] = burn_common_hash_text(numbers_hash, source);
   }
 }
 
@@ -71,7 +65,7 @@ static bool read_image(const BurnHost *host, FILE *file, char **image, uint64_t 
   char *data = host->allocate(head.bytes);
   if (!data) return false;
   const bool is_whole = fread(data, 1, (size_t)head.bytes, file) == head.bytes && fgetc(file) == EOF &&
-                        hash_bytes(0, data, (size_t)head.bytes) == head.checksum;
+                        burn_common_hash_bytes(0, data, (size_t)head.bytes) == head.checksum;
   if (!is_whole) {
     host->free(data, head.bytes);
     return false;
@@ -92,7 +86,7 @@ bool burn__cuda_image_load(const BurnHost *host, const CudaImageName *name, char
 
 void burn__cuda_image_save(const CudaImageName *name, const char *image, uint64_t bytes) {
   char path[PATH_BYTES];
-  Head head = {{0}, bytes, hash_bytes(0, image, (size_t)bytes)};
+  Head head = {{0}, bytes, burn_common_hash_bytes(0, image, (size_t)bytes)};
   memcpy(head.magic, magic, sizeof magic);
   if (find_path(name, path)) burn__gpu_write_cached(path, &head, sizeof head, image, (size_t)bytes);
 }

@@ -3,6 +3,7 @@
 #include "gpu_backend.h"
 #include "gpu_fused.h"
 
+#include <burn/common/hash.h>
 #include <burn/plugin/random.h>
 
 #include <stdio.h>
@@ -12,12 +13,6 @@
 enum { MOST_IDLE = 256 /* programs */, COLUMNS_OF_BLOCK = 32, COLUMN_PART = 256, PART = 8192 };
 
 /* -- programs --------------------------------------------------------------------------------- */
-
-static uint64_t hash_of(const char *text) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-  return hash;
-}
 
 /* kernel_last is there in texts of two passes. */
 static BurnStatus load(Gpu *gpu, GpuFusedProgram *program, bool is_single) {
@@ -88,7 +83,7 @@ static GpuFusedProgram *known_program(Gpu *gpu, const char *text, uint64_t hash)
 
 /* The program of a text, which it takes, with one user more; under the lock. */
 static BurnStatus use_program(Gpu *gpu, char *text, uint64_t bytes, bool is_single, GpuFusedProgram **out) {
-  const uint64_t hash = hash_of(text);
+  const uint64_t hash = burn_common_hash_text(BURN_COMMON_HASH, text);
   GpuFusedProgram *program = known_program(gpu, text, hash);
   if (program) {
     gpu->host->free(text, bytes);

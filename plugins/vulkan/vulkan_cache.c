@@ -7,6 +7,7 @@
 #include "vulkan_warm_file.h"
 
 #include <burn/common/environment.h>
+#include <burn/common/hash.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ typedef struct Head {
 static Head head_of(const VulkanCaps *caps, const void *data, size_t bytes) {
   Head head = {.magic = {'B', 'U', 'R', 'N', 'V', 'K', 'P', '1'},
                .bytes = bytes,
-               .checksum = burn__vulkan_hash(BURN_VULKAN_HASH, data, bytes),
+               .checksum = burn_common_hash_bytes(BURN_COMMON_HASH, data, bytes),
                .vendor = caps->vendor,
                .device = caps->device,
                .driver_version = caps->driver_version};
@@ -112,7 +113,7 @@ static bool find_path(const VulkanCaps *caps, uint64_t number, const char *endin
   }
   const size_t length = strlen(path);
   (void)snprintf(path + length, PATH_BYTES - length, "/%016llx%s",
-                 (unsigned long long)(burn__vulkan_hash(BURN_VULKAN_HASH, &head, sizeof head) ^ number), ending);
+                 (unsigned long long)(burn_common_hash_bytes(BURN_COMMON_HASH, &head, sizeof head) ^ number), ending);
   return true;
 }
 
@@ -216,7 +217,7 @@ uint64_t burn__vulkan_cache_identity(const Vulkan *vulkan) {
   uint64_t numbers[2] = {0, 0};
   find_program(program);
   find_build(numbers);
-  uint64_t hash = burn__vulkan_hash(BURN_VULKAN_HASH, program, strlen(program));
-  hash = burn__vulkan_hash(hash, numbers, sizeof numbers);
-  return burn__vulkan_hash(hash, &vulkan->target, sizeof vulkan->target);
+  uint64_t hash = burn_common_hash_bytes(BURN_COMMON_HASH, program, strlen(program));
+  hash = burn_common_hash_bytes(hash, numbers, sizeof numbers);
+  return burn_common_hash_bytes(hash, &vulkan->target, sizeof vulkan->target);
 }

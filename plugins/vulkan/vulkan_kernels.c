@@ -3,6 +3,8 @@
 #include "vulkan_internal.h"
 #include "vulkan_texts.h"
 
+#include <burn/common/hash.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -101,9 +103,7 @@ static void write_file(const Vulkan *vulkan, uint64_t hash, const char *ending, 
 
 static void dump(const Vulkan *vulkan, const GpuModule *module, const KernelModule *made) {
   const size_t bytes = made->word_count * sizeof *made->words;
-  const unsigned char *at = (const unsigned char *)made->words;
-  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+  const uint64_t hash = burn_common_hash_bytes(BURN_COMMON_HASH, made->words, bytes);
   write_file(vulkan, hash, "spv", made->words, bytes);
   write_file(vulkan, hash, "cu", module->source, strlen(module->source));
 }

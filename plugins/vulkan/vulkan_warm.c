@@ -5,6 +5,8 @@
 #include "vulkan_internal.h"
 #include "vulkan_warm_file.h"
 
+#include <burn/common/hash.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,14 +58,14 @@ static void *make_pipelines(void *context) {
 /* -- what is needed --------------------------------------------------------------------------- */
 
 uint64_t burn__vulkan_warm_source(const Vulkan *vulkan, const char *source) {
-  const uint64_t hash = burn__vulkan_hash(BURN_VULKAN_HASH, &vulkan->target, sizeof vulkan->target);
-  return burn__vulkan_hash(hash, source, strlen(source));
+  const uint64_t hash = burn_common_hash_bytes(BURN_COMMON_HASH, &vulkan->target, sizeof vulkan->target);
+  return burn_common_hash_bytes(hash, source, strlen(source));
 }
 
 static uint64_t key_of(uint64_t source, const VulkanEntry *entry) {
   const uint32_t none[3] = {0, 0, 0};
-  const uint64_t hash = burn__vulkan_hash(source, entry->name, strlen(entry->name) + 1);
-  return burn__vulkan_hash(hash, entry->threads ? entry->threads : none, sizeof none);
+  const uint64_t hash = burn_common_hash_bytes(source, entry->name, strlen(entry->name) + 1);
+  return burn_common_hash_bytes(hash, entry->threads ? entry->threads : none, sizeof none);
 }
 
 static size_t find(const VulkanWarm *warm, uint64_t key) {

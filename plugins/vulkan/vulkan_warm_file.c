@@ -1,6 +1,8 @@
 /* vulkan_warm_file.c - the file of a program's kernels: a head, then a row and the words of each, 8 bytes by 8. */
 #include "vulkan_warm_file.h"
 
+#include <burn/common/hash.h>
+
 #include <string.h>
 
 enum { SPIRV_MAGIC = 0x07230203, SPIRV_HEAD = 5 /* words */, MOST_PARAMETERS = 64 << 10, MOST_THREADS = 1 << 16 };
@@ -18,12 +20,6 @@ typedef struct Row {
 } Row;
 
 static const char magic[8] = {'B', 'U', 'R', 'N', 'V', 'K', 'W', '1'};
-
-uint64_t burn__vulkan_hash(uint64_t hash, const void *data, size_t bytes) {
-  const unsigned char *at = data;
-  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
 
 static size_t bytes_of(size_t words) { return (words + 1) / 2 * 8; }
 
@@ -55,7 +51,7 @@ void burn__vulkan_warm_write(const VulkanWarmKernel *kernels, size_t count, uint
   }
   Head head = {.identity = identity, .bytes = all - sizeof head, .count = (uint32_t)count};
   memcpy(head.magic, magic, sizeof magic);
-  head.checksum = burn__vulkan_hash(BURN_VULKAN_HASH, first, all - sizeof head);
+  head.checksum = burn_common_hash_bytes(BURN_COMMON_HASH, first, all - sizeof head);
   memcpy(bytes, &head, sizeof head);
 }
 
@@ -96,7 +92,7 @@ size_t burn__vulkan_warm_read(const void *bytes, size_t count, uint64_t identity
   const char *at = (const char *)bytes + sizeof head;
   size_t left = count - sizeof head;
   if (memcmp(head.magic, magic, sizeof magic) != 0 || head.identity != identity || head.bytes != left ||
-      head.count > VULKAN_WARM_MOST || head.checksum != burn__vulkan_hash(BURN_VULKAN_HASH, at, left))
+      head.count > VULKAN_WARM_MOST || head.checksum != burn_common_hash_bytes(BURN_COMMON_HASH, at, left))
     return 0;
   for (uint32_t i = 0; i < head.count; i++) {
     const size_t used = read_kernel(at, left, &kernels[i]);

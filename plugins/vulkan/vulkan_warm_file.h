@@ -23,8 +23,4 @@ void burn__vulkan_warm_write(const VulkanWarmKernel *kernels, size_t count, uint
 size_t burn__vulkan_warm_read(const void *bytes, size_t count, uint64_t identity,
                               VulkanWarmKernel kernels[VULKAN_WARM_MOST]);
 
-/* FNV-1a, from BURN_VULKAN_HASH on. */
-#define BURN_VULKAN_HASH UINT64_C(0xcbf29ce484222325)
-uint64_t burn__vulkan_hash(uint64_t hash, const void *data, size_t bytes);
-
 #endif

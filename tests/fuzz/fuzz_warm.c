@@ -5,6 +5,8 @@
 
 #include "vulkan_warm_file.h"
 
+#include <burn/common/hash.h>
+
 enum { IDENTITY = 7, HEAD = 40, BEFORE_COUNT = 32, CHECKED = 3 /* numbers in the head */ };
 
 static const char magic[] = "BURNVKW1";
@@ -44,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   memcpy(file, magic, 8);
   if (count > 0) memcpy(file + BEFORE_COUNT, bytes, count);
   const size_t rest = all > HEAD ? all - HEAD : 0;
-  const uint64_t numbers[CHECKED] = {IDENTITY, burn__vulkan_hash(BURN_VULKAN_HASH, file + all - rest, rest), rest};
+  const uint64_t numbers[CHECKED] = {IDENTITY, burn_common_hash_bytes(BURN_COMMON_HASH, file + all - rest, rest), rest};
   memcpy(file + 8, numbers, sizeof numbers);
   const size_t number = burn__vulkan_warm_read(file, all, IDENTITY, kernels);
   for (size_t i = 0; i < number; i++) check(&kernels[i], file, all);

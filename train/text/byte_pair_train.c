@@ -1,6 +1,7 @@
 /* byte_pair_train.c - a vocabulary out of a text, as the BpeTrainer of Hugging Face's tokenizers makes it: words are
  * counted once, the pair that is met most is merged in all of them, of several the one with the smaller numbers. */
 #include "byte_pair.h"
+#include "hash.h"
 #include "status_chain.h"
 
 #include <burn/text.h>
@@ -31,8 +32,8 @@ typedef struct Training {
 /* -- words ------------------------------------------------------------------------------------ */
 
 static uint64_t hash_of(const char *text, size_t length) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
+  uint64_t hash = BURN__HASH;
+  for (size_t i = 0; i < length; i++) hash = burn__hash_byte(hash, (uint8_t)text[i]);
   return hash;
 }
 
