@@ -1,4 +1,5 @@
-/* file_write.h - the names of temporary files, which burn_file_write makes and burn_file_sweep knows. */
+/* file_write.h - what the parts of file.h share: the names of temporary files, which burn_file_write makes and
+ * burn_file_sweep knows; what each system does for folders. */
 #ifndef BURN_CORE_FILE_WRITE_H
 #define BURN_CORE_FILE_WRITE_H
 
@@ -19,5 +20,8 @@ static inline bool burn__is_temporary_name(const char *name) {
 
 /* burn_file_sweep without a status: false if the folder cannot be read, with the system's error. */
 bool burn__sweep(const char *folder);
+
+/* burn_folder_lock of a path that is one, with the status of this call alone. */
+BurnFolderLock *burn__folder_lock(const char *folder, BurnStatus *status);
 
 #endif

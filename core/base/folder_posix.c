@@ -10,7 +10,6 @@
 #include "core_internal.h"
 #include "path_check.h"
 #include "platform.h"
-#include "status_chain.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -114,7 +113,7 @@ static BurnStatus open_and_take(const char *path, int *file) {
   return BURN_OK;
 }
 
-static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
+BurnFolderLock *burn__folder_lock(const char *folder, BurnStatus *status) {
   BurnFolderLock *lock = malloc(sizeof *lock);
   char *path = burn__text_format("%s/.lock", folder);
   int file = -1;
@@ -127,14 +126,6 @@ static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
   free(lock);
   free(path);
   return NULL;
-}
-
-BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
-  BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK) result = burn__path_check("folder", folder);
-  BurnFolderLock *lock = result == BURN_OK ? lock_folder(folder, &result) : NULL;
-  burn__store_status(status, result);
-  return lock;
 }
 
 void burn_folder_unlock(BurnFolderLock *lock) {

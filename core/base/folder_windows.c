@@ -8,7 +8,6 @@
 #include "core_internal.h"
 #include "path_check.h"
 #include "platform.h"
-#include "status_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ static BurnStatus open_and_take(const char *path, HANDLE *file) {
   return GetLastError() == ERROR_SHARING_VIOLATION ? taken(path) : failure("cannot make .lock");
 }
 
-static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
+BurnFolderLock *burn__folder_lock(const char *folder, BurnStatus *status) {
   BurnFolderLock *lock = malloc(sizeof *lock);
   char *path = burn__text_format("%s/.lock", folder);
   HANDLE file = INVALID_HANDLE_VALUE;
@@ -101,14 +100,6 @@ static BurnFolderLock *lock_folder(const char *folder, BurnStatus *status) {
   if (file != INVALID_HANDLE_VALUE) (void)CloseHandle(file);
   free(lock);
   return NULL;
-}
-
-BurnFolderLock *burn_folder_lock(const char *folder, BurnStatus *status) {
-  BurnStatus result = burn__entry_status(status);
-  if (result == BURN_OK) result = burn__path_check("folder", folder);
-  BurnFolderLock *lock = result == BURN_OK ? lock_folder(folder, &result) : NULL;
-  burn__store_status(status, result);
-  return lock;
 }
 
 void burn_folder_unlock(BurnFolderLock *lock) {

@@ -121,6 +121,8 @@ void export_release(Export *export);
 #undef EXPORT_SIZED
 
 void export_fail(Export *export, BurnStatus status);
+/* Memory of the model; NULL, and the export has failed, where there is none. */
+void *export_take(Export *export, size_t count, size_t bytes);
 /* This call has no counterpart with its attributes. */
 void export_unsupported(Export *export, const ExportCall *c);
 

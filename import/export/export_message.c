@@ -12,7 +12,7 @@ void export_fail(Export *export, BurnStatus status) {
   if (export->status == BURN_OK) export->status = status;
 }
 
-static void *take(Export *export, size_t count, size_t bytes) {
+void *export_take(Export *export, size_t count, size_t bytes) {
   void *memory = onnx_arena_take(&export->arena, count, bytes);
   if (!memory) export_fail(export, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the model"));
   return memory;
@@ -47,7 +47,7 @@ int32_t export_dtype(BurnDType dtype) {
 /* -- nodes ------------------------------------------------------------------------------------- */
 
 static char **texts(Export *export, const char *const *from, size_t count) {
-  char **copy = take(export, count + 1, sizeof *copy);
+  char **copy = export_take(export, count + 1, sizeof *copy);
   for (size_t i = 0; copy && i < count; i++) copy[i] = text(export, from[i]);
   return copy;
 }
@@ -55,7 +55,7 @@ static char **texts(Export *export, const char *const *from, size_t count) {
 Onnx__NodeProto *export_node(Export *export, const char *op, const char *const *inputs, size_t input_count,
                              const char *output) {
   static Onnx__NodeProto nowhere; /* without memory: the failure is kept, and this is not written */
-  Onnx__NodeProto *node = take(export, 1, sizeof *node);
+  Onnx__NodeProto *node = export_take(export, 1, sizeof *node);
   if (!node) {
     onnx__node_proto__init(&nowhere);
     return &nowhere;
@@ -73,7 +73,7 @@ Onnx__NodeProto *export_node(Export *export, const char *op, const char *const *
 }
 
 void export_add_output(Export *export, Onnx__NodeProto *node, const char *name) {
-  char **wider = take(export, node->n_output + 1, sizeof *wider);
+  char **wider = export_take(export, node->n_output + 1, sizeof *wider);
   if (!wider) return;
   for (size_t i = 0; i < node->n_output; i++) wider[i] = node->output[i];
   wider[node->n_output++] = text(export, name);
@@ -88,8 +88,8 @@ const char *export_step(Export *export, const ExportCall *c, const char *op, con
 
 static Onnx__AttributeProto *attribute(Export *export, Onnx__NodeProto *node, const char *name, int32_t type) {
   static Onnx__AttributeProto nowhere;
-  Onnx__AttributeProto *attr = take(export, 1, sizeof *attr),
-                       **wider = take(export, node->n_attribute + 1, sizeof *wider);
+  Onnx__AttributeProto *attr = export_take(export, 1, sizeof *attr),
+                       **wider = export_take(export, node->n_attribute + 1, sizeof *wider);
   if (!attr || !wider) return &nowhere;
   onnx__attribute_proto__init(attr);
   attr->name = text(export, name);
@@ -121,7 +121,7 @@ void export_set_text(Export *export, Onnx__NodeProto *node, const char *name, co
 
 void export_set_ints(Export *export, Onnx__NodeProto *node, const char *name, const int64_t *values, size_t count) {
   Onnx__AttributeProto *attr = attribute(export, node, name, ATTRIBUTE_INTS);
-  attr->ints = take(export, count + 1, sizeof *values);
+  attr->ints = export_take(export, count + 1, sizeof *values);
   if (!attr->ints) return;
   memcpy(attr->ints, values, count * sizeof *values);
   attr->n_ints = count;
@@ -135,11 +135,11 @@ void export_set_tensor(Export *export, Onnx__NodeProto *node, const char *name, 
 
 /* Zeroed memory for the elements is at ->raw_data; NULL without any. */
 static Onnx__TensorProto *tensor(Export *export, BurnDType dtype, const int64_t *dims, uint32_t rank) {
-  Onnx__TensorProto *proto = take(export, 1, sizeof *proto);
-  int64_t *mine = take(export, rank + 1u, sizeof *mine);
+  Onnx__TensorProto *proto = export_take(export, 1, sizeof *proto);
+  int64_t *mine = export_take(export, rank + 1u, sizeof *mine);
   size_t bytes = burn_dtype_bytes(dtype);
   for (uint32_t i = 0; i < rank; i++) bytes *= (size_t)dims[i];
-  uint8_t *data = take(export, bytes + 1, 1);
+  uint8_t *data = export_take(export, bytes + 1, 1);
   if (!proto || !mine || !data) return NULL;
   onnx__tensor_proto__init(proto);
   if (rank > 0) memcpy(mine, dims, rank * sizeof *dims);

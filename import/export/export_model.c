@@ -337,16 +337,10 @@ static void write_outputs(Export *export) {
 
 /* -- the message ------------------------------------------------------------------------------- */
 
-static void *take(Export *export, size_t count, size_t bytes) {
-  void *memory = onnx_arena_take(&export->arena, count, bytes);
-  if (!memory) export_fail(export, burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the model"));
-  return memory;
-}
-
 /* An axis that differs between the runs: "batch", or of any size where it is only made from it. */
 static Onnx__TensorShapeProto__Dimension *dimension(Export *export, const BurnPrimitive *x, const BurnPrimitive *other,
                                                     uint32_t axis) {
-  Onnx__TensorShapeProto__Dimension *dim = take(export, 1, sizeof *dim);
+  Onnx__TensorShapeProto__Dimension *dim = export_take(export, 1, sizeof *dim);
   if (!dim) return NULL;
   onnx__tensor_shape_proto__dimension__init(dim);
   if (!other || other->shape[axis] == x->shape[axis]) {
@@ -361,11 +355,11 @@ static Onnx__TensorShapeProto__Dimension *dimension(Export *export, const BurnPr
 static Onnx__ValueInfoProto *describe(Export *export, const char *name, const BurnTensor *tensor,
                                       const BurnTensor *other) {
   const BurnPrimitive *x = burn_tensor_primitive(tensor), *y = other ? burn_tensor_primitive(other) : NULL;
-  Onnx__ValueInfoProto *info = take(export, 1, sizeof *info);
-  Onnx__TypeProto *type = take(export, 1, sizeof *type);
-  Onnx__TypeProto__Tensor *proto = take(export, 1, sizeof *proto);
-  Onnx__TensorShapeProto *shape = take(export, 1, sizeof *shape);
-  Onnx__TensorShapeProto__Dimension **dims = take(export, x->rank, sizeof(Onnx__TensorShapeProto__Dimension *));
+  Onnx__ValueInfoProto *info = export_take(export, 1, sizeof *info);
+  Onnx__TypeProto *type = export_take(export, 1, sizeof *type);
+  Onnx__TypeProto__Tensor *proto = export_take(export, 1, sizeof *proto);
+  Onnx__TensorShapeProto *shape = export_take(export, 1, sizeof *shape);
+  Onnx__TensorShapeProto__Dimension **dims = export_take(export, x->rank, sizeof(Onnx__TensorShapeProto__Dimension *));
   if (!info || !type || !proto || !shape || !dims) return NULL;
   onnx__value_info_proto__init(info);
   onnx__type_proto__init(type);
@@ -385,7 +379,7 @@ static Onnx__ValueInfoProto *describe(Export *export, const char *name, const Bu
 
 static Onnx__ValueInfoProto **describe_all(Export *export, const char *const *names, BurnTensor *const *tensors,
                                            BurnTensor *const *others, size_t count) {
-  Onnx__ValueInfoProto **infos = take(export, count, sizeof(Onnx__ValueInfoProto *));
+  Onnx__ValueInfoProto **infos = export_take(export, count, sizeof(Onnx__ValueInfoProto *));
   for (size_t i = 0; infos && i < count; i++)
     infos[i] = describe(export, names[i], tensors[i], others ? others[i] : NULL);
   return infos;
@@ -394,7 +388,7 @@ static Onnx__ValueInfoProto **describe_all(Export *export, const char *const *na
 static Onnx__GraphProto *graph_message(Export *export) {
   const ExportTrace *trace = export->trace, *other = export->other;
   const BurnOnnxSave *options = export->source->options;
-  Onnx__GraphProto *graph = take(export, 1, sizeof *graph);
+  Onnx__GraphProto *graph = export_take(export, 1, sizeof *graph);
   if (!graph) return NULL;
   onnx__graph_proto__init(graph);
   graph->name = onnx_arena_text(&export->arena, "burn");
@@ -412,8 +406,9 @@ static Onnx__GraphProto *graph_message(Export *export) {
 }
 
 static Onnx__ModelProto *model_message(Export *export) {
-  Onnx__ModelProto *model = take(export, 1, sizeof *model);
-  Onnx__OperatorSetIdProto *opset = take(export, 1, sizeof *opset), **opsets = take(export, 1, sizeof *opsets);
+  Onnx__ModelProto *model = export_take(export, 1, sizeof *model);
+  Onnx__OperatorSetIdProto *opset = export_take(export, 1, sizeof *opset),
+                           **opsets = export_take(export, 1, sizeof *opsets);
   if (!model || !opset || !opsets) return NULL;
   onnx__operator_set_id_proto__init(opset);
   opset->has_version = true;

@@ -80,23 +80,6 @@ WRITE(Expand) {
 
 /* -- parts -------------------------------------------------------------------------------------------- */
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high) {
-  return value < low ? low : value > high ? high : value;
-}
-
-/* ONNX's start, end and step along an axis of that size as a range of ours. */
-static BurnRange range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
-  start = start < 0 ? start + size : start;
-  end = end < 0 && end >= -size ? end + size : end;
-  if (step > 0) {
-    start = clamp(start, 0, size);
-    return BURN_RANGE_STEP(start, clamp(end, start, size), step);
-  }
-  start = clamp(start, -1, size - 1);
-  end = clamp(end, -1, start);
-  return BURN_RANGE_STEP(end + 1, start + 1, step);
-}
-
 /* The part of x along an axis; x itself where that is all of it. */
 static const char *part(GenerateStep *s, const char *x, int axis, const BurnRange *ranges, const int64_t *sizes) {
   int64_t starts[GENERATE_PROBES] = {0}, ends[GENERATE_PROBES] = {0};
@@ -164,7 +147,7 @@ WRITE(Slice) {
     const int axis = onnx_axis(has_axes ? axes[0][i] : (int64_t)i, rank);
     for (uint32_t p = 0; p < s->g->probes; p++) {
       sizes[p] = generate_dim(s->inputs[0], p, (uint32_t)axis);
-      ranges[p] = range_of(starts[p][i], ends[p][i], has_steps ? steps[p][i] : 1, sizes[p]);
+      ranges[p] = onnx_range(starts[p][i], ends[p][i], has_steps ? steps[p][i] : 1, sizes[p]);
     }
     text = part(s, text, axis, ranges, sizes);
   }

@@ -100,8 +100,7 @@ MAP(Size) {
 
 /* -- parts and joins -------------------------------------------------------------------------- */
 
-/* From start while not beyond end, also backwards; ours takes a range of elements and then walks it backwards. */
-static BurnRange range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
+BurnRange onnx_range(int64_t start, int64_t end, int64_t step, int64_t size) {
   start = start < 0 ? start + size : start;
   end = end < 0 && end >= -size ? end + size : end;
   if (step > 0) {
@@ -128,7 +127,7 @@ MAP(Slice) {
   if (end_count != count) onnx_not_mapped(node, "%zu starts and %zu ends", count, end_count);
   for (size_t i = 0; i < count && i < end_count && i < BURN_MAX_RANK; i++) {
     const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
-    ranges[axis] = range_of(starts[i], ends[i], has_steps ? steps[i] : 1, burn_dim(x, axis));
+    ranges[axis] = onnx_range(starts[i], ends[i], has_steps ? steps[i] : 1, burn_dim(x, axis));
   }
   onnx_give(node, 0, burn_slice(x, ranges, rank));
 }

@@ -172,6 +172,9 @@ void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x);
 
 /* A dim that may be negative, resolved. */
 int onnx_axis(int64_t axis, uint32_t rank);
+/* Start, end and step along an axis of that size as a range of ours: from start while not beyond end, also backwards;
+ * ours takes a range of elements and then walks it backwards. */
+BurnRange onnx_range(int64_t start, int64_t end, int64_t step, int64_t size);
 /* Leading axes of size 1, until both have the same rank, as broadcasting in ONNX wants. */
 void onnx_same_rank(BurnTensor **lhs, BurnTensor **rhs);
 BurnTensor *onnx_to_rank(BurnTensor *x, uint32_t rank);

@@ -265,7 +265,7 @@ static Declaration *declare(Parser *parser, DeclarationKind kind) {
 
 /* -- structs ---------------------------------------------------------------------------------- */
 
-static Node *typedef_node(Parser *parser) {
+Node *burn__parse_typedef(Parser *parser) {
   Node *node = burn__parser_node(parser, NODE_TYPEDEF);
   node->type = burn__parse_declarator(parser, burn__parse_type(parser), &node->name);
   if (!node->name) burn__kernel_escape(parser->arena, node->line, "a typedef has no name");
@@ -280,7 +280,7 @@ static const Node *read_members(Parser *parser) {
   while (!burn__parser_take(parser, KERNEL_BRACE_CLOSE)) {
     const bool is_static = burn__parser_take_word(parser, "static");
     if (burn__parser_take_word(parser, "typedef"))
-      *last = typedef_node(parser);
+      *last = burn__parse_typedef(parser);
     else
       *last = burn__parse_variables(parser, is_static)->a;
     if (burn__parser_is(parser, KERNEL_BRACE_OPEN))
@@ -311,7 +311,7 @@ static Declaration *read_struct(Parser *parser) {
 static void read_typedef(Parser *parser) {
   if (!burn__parser_take_word(parser, "struct")) {
     Declaration *declaration = declare(parser, DECLARES_TYPE);
-    const Node *node = typedef_node(parser);
+    const Node *node = burn__parse_typedef(parser);
     declaration->name = node->name;
     declaration->type = node->type;
     add(parser->syntax, declaration);

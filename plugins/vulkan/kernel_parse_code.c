@@ -421,15 +421,6 @@ static Node *jump(Parser *parser, NodeKind kind) {
   return node;
 }
 
-static Node *typedef_statement(Parser *parser) {
-  Node *node = burn__parser_node(parser, NODE_TYPEDEF);
-  node->type = burn__parse_declarator(parser, burn__parse_type(parser), &node->name);
-  if (!node->name) burn__kernel_escape(parser->arena, node->line, "a typedef has no name");
-  burn__parser_want(parser, KERNEL_SEMICOLON);
-  burn__parser_add_type(parser, node->name);
-  return node;
-}
-
 static Node *enum_statement(Parser *parser) {
   Node *node = burn__parser_node(parser, NODE_DECLARE);
   node->a = burn__parse_enum(parser);
@@ -451,7 +442,7 @@ static Node *plain_statement(Parser *parser) {
   if (burn__parser_take_word(parser, "return")) return jump(parser, NODE_RETURN);
   if (burn__parser_take_word(parser, "break")) return jump(parser, NODE_BREAK);
   if (burn__parser_take_word(parser, "continue")) return jump(parser, NODE_CONTINUE);
-  if (burn__parser_take_word(parser, "typedef")) return typedef_statement(parser);
+  if (burn__parser_take_word(parser, "typedef")) return burn__parse_typedef(parser);
   if (burn__parser_take_word(parser, "enum")) return enum_statement(parser);
   if (burn__parser_is_word(parser, "__shared__") || burn__parser_is_word(parser, "static") ||
       burn__parser_is_type(parser))

@@ -163,6 +163,7 @@ Node *burn__parse_assignment(Parser *parser); /* without a comma */
 Node *burn__parse_initializer(Parser *parser);
 Node *burn__parse_block(Parser *parser);
 Node *burn__parse_enum(Parser *parser); /* a list of NODE_CONSTANT */
+Node *burn__parse_typedef(Parser *parser);
 Node *burn__parse_variables(Parser *parser, bool is_static);
 
 #endif

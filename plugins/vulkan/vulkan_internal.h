@@ -282,6 +282,9 @@ BurnStatus burn__vulkan_words_pipeline(Vulkan *vulkan, VulkanWords *words, const
 
 /* Fills vulkan->target, and refuses a device whose integers or f64 are wrong. */
 BurnStatus burn__vulkan_selftest(Vulkan *vulkan);
+/* Gives back what a trial of the device had. A device that does not answer may still be at work: what it works with
+ * stays. */
+void burn__vulkan_end_trial(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module);
 
 /* Fills gpu.matrices with those of the device's that multiply right. */
 BurnStatus burn__vulkan_try_matrices(Vulkan *vulkan);

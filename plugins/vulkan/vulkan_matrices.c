@@ -137,14 +137,6 @@ static BurnStatus launch(Vulkan *vulkan, const Trial *trial, const Parameters *p
   return status == BURN_OK ? burn__vulkan_drain(vulkan) : status;
 }
 
-/* A device that does not answer may still be at work: what it works with stays. */
-static void clean_up(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module) {
-  if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
-  if (status != BURN_OK) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
-  burn__gpu_unload(&vulkan->gpu, module);
-  burn__vulkan_buffer_end(vulkan, buffer);
-}
-
 static BurnStatus run(Vulkan *vulkan, const Trial *trial, bool *right) {
   const uint64_t results = WAYS * (uint64_t)trial->shape.rows * trial->pitch * 4;
   VulkanBuffer buffer = {0};
@@ -158,7 +150,7 @@ static BurnStatus run(Vulkan *vulkan, const Trial *trial, bool *right) {
   const Parameters parameters = {buffer.address, buffer.address + trial->given};
   const BurnStatus status = launch(vulkan, trial, &parameters, &module);
   *right = status == BURN_OK && is_right(trial, (const unsigned char *)buffer.mapped + trial->given);
-  clean_up(vulkan, status, &buffer, module);
+  burn__vulkan_end_trial(vulkan, status, &buffer, module);
   return status;
 }
 

@@ -267,8 +267,7 @@ static void tell(const Vulkan *vulkan, const Findings *found) {
   vulkan->gpu.host->log(BURN_LOG_INFO, vulkan->gpu.name, line);
 }
 
-/* A device that does not answer may still be at work: what it works with stays. */
-static void clean_up(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module) {
+void burn__vulkan_end_trial(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module) {
   if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
   if (status != BURN_OK) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
   burn__gpu_unload(&vulkan->gpu, module);
@@ -292,6 +291,6 @@ BurnStatus burn__vulkan_selftest(Vulkan *vulkan) {
     vulkan->gpu.most_rounds = goes_on(&buffer) ? 0 : LLVMPIPES_ROUNDS;
     tell(vulkan, &found);
   }
-  clean_up(vulkan, status, &buffer, module);
+  burn__vulkan_end_trial(vulkan, status, &buffer, module);
   return status;
 }

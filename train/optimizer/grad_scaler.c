@@ -25,12 +25,10 @@ BurnTensor *burn_grad_scaler_scale(const BurnGradScaler *scaler, BurnTensor *los
   return burn_mul_scalar(loss, scaler->scale);
 }
 
-static bool is_half(const BurnTensor *x) { return burn_dtype(x) == BURN_DTYPE_F16 || burn_dtype(x) == BURN_DTYPE_BF16; }
-
 /* x (taken) divided; of halves in f32, rounded once. */
 static BurnTensor *divided(BurnTensor *x, double scale) {
   const BurnDType dtype = burn_dtype(x);
-  if (is_half(x)) x = burn_cast(x, BURN_DTYPE_F32);
+  x = burn__without_halves(x);
   return burn_cast(burn_mul_scalar(x, 1 / scale), dtype);
 }
 

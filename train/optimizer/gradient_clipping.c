@@ -45,18 +45,16 @@ void burn__clipping_text(BurnGradientClipping clipping, char text[BURN__CLIPPING
 
 /* -- norms ------------------------------------------------------------------------------------ */
 
-static bool is_half(const BurnTensor *x) { return burn_dtype(x) == BURN_DTYPE_F16 || burn_dtype(x) == BURN_DTYPE_BF16; }
-
 /* [1]: the sum of squares of x (taken); of halves in f32, where it does not overflow. */
 static BurnTensor *sum_of_squares(BurnTensor *x) {
-  if (is_half(x)) x = burn_cast(x, BURN_DTYPE_F32);
+  x = burn__without_halves(x);
   return burn_sum(burn_square(x));
 }
 
 /* x * factor, which is [1]; both taken. x keeps its dtype; halves are multiplied in f32. */
 static BurnTensor *scaled(BurnTensor *x, BurnTensor *factor) {
   const BurnDType dtype = burn_dtype(x);
-  if (is_half(x)) x = burn_cast(x, BURN_DTYPE_F32);
+  x = burn__without_halves(x);
   factor = burn_unsqueeze(burn_cast(factor, burn_dtype(x)), burn_rank(x));
   return burn_cast(burn_mul(x, factor), dtype);
 }

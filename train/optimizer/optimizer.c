@@ -98,9 +98,7 @@ static void put_back(BurnParam *param, BurnTensor *value, BurnDevice *device, bo
   param->value = burn_scope_keep(NULL, leaf ? burn_require_grad(value) : value);
 }
 
-/* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the
- * square of a small gradient is 0; so steps are computed in f32 and states are kept in it. Takes x. */
-static BurnTensor *without_halves(BurnTensor *x) {
+BurnTensor *burn__without_halves(BurnTensor *x) {
   const BurnDType dtype = burn_dtype(x);
   return dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16 ? burn_cast(x, BURN_DTYPE_F32) : x;
 }
@@ -148,7 +146,7 @@ static BurnStatus begin_step(const StepContext *step, Stepped *one, BurnStateEnt
     return status;
   }
   one->dtype = burn_dtype(param);
-  BurnTensor *value = without_halves(burn_inner(param));
+  BurnTensor *value = burn__without_halves(burn_inner(param));
   BurnDevice *inner = burn_tensor_device(value);
   const BurnDType dtype = burn_dtype(value);
   BurnOptimizerState state = {entry->time, entry->tensors};

@@ -103,6 +103,9 @@ bool burn__state_init(BurnStateEntry *state, const BurnOptimizerRule *rule);
 /* Drops the tensors and the room; the entry is zeroed. */
 void burn__state_release(BurnStateEntry *state);
 void burn__states_drop(BurnParamMap *states);
+/* x in f32 if it is f16 or bf16. In those a decaying average soon stands still (0.999 x rounds to x in bf16), and the
+ * square of a small gradient is 0; so steps are computed in f32 and states are kept in it. Takes x. */
+BurnTensor *burn__without_halves(BurnTensor *x);
 
 /* -- optimizer_op.c --------------------------------------------------------------------------- */
 
