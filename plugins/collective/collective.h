@@ -10,6 +10,9 @@ typedef struct CollectiveMember {
   double timeout; /* seconds that it waits for the others, 0 or more; infinite: three years */
 } CollectiveMember;
 
+/* Whether there can be such a member, whoever the others are. */
+BurnStatus collective_check(const BurnHost *host, const CollectiveMember *member);
+
 /* Replaces values[length] by their sums over the members of the group, added up in the order of ranks: so all members
  * get the same bits, in every run. Waits for the others. The same member may come again: each time is a meeting of its
  * own. `values` NULL or a rank of -1: this member has failed and says so, instead of making the others wait. With one

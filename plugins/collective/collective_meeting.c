@@ -131,7 +131,7 @@ static const char *meet(const CollectiveMember *member, double *values, int64_t 
   return why;
 }
 
-BurnStatus collective_sum(const BurnHost *host, const CollectiveMember *member, double *values, int64_t length) {
+BurnStatus collective_check(const BurnHost *host, const CollectiveMember *member) {
   if (member->count < 1 || member->count > MAX_MEMBERS || member->rank < -1 || member->rank >= member->count) {
     return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, OP, "rank %lld of %lld, 0 .. count - 1 of 1 .. %d expected",
                             (long long)member->rank, (long long)member->count, MAX_MEMBERS);
@@ -139,6 +139,12 @@ BurnStatus collective_sum(const BurnHost *host, const CollectiveMember *member, 
   if (!(member->timeout >= 0)) {
     return BURN_COMMON_FAIL(host, INVALID_ARGUMENT, OP, "a timeout of %g seconds, 0 or more expected", member->timeout);
   }
+  return BURN_OK;
+}
+
+BurnStatus collective_sum(const BurnHost *host, const CollectiveMember *member, double *values, int64_t length) {
+  const BurnStatus possible = collective_check(host, member);
+  if (possible != BURN_OK) return possible;
   (void)pthread_mutex_lock(&mutex);
   const char *why = meet(member, member->rank < 0 ? NULL : values, length);
   (void)pthread_mutex_unlock(&mutex);

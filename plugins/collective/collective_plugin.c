@@ -12,17 +12,18 @@
 
 #define OP "collective.all_reduce"
 
+static CollectiveMember member_of(const BurnAttr *attrs) {
+  return (CollectiveMember){attrs[0].value.i64, attrs[1].value.i64, attrs[2].value.i64, attrs[3].value.f64};
+}
+
 static BurnStatus BURN_API_CALL infer_all_reduce(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
   const BurnTensorDesc x = burn_primitive_desc(call->inputs[0]);
   if (x.dtype != BURN_DTYPE_F32 && x.dtype != BURN_DTYPE_F64) {
     return BURN_COMMON_FAIL(host, INVALID_DTYPE, OP, "x is %s; cast it to f32", burn_dtype_name(x.dtype));
   }
+  const CollectiveMember member = member_of(call->attrs);
   *out = x;
-  return BURN_OK;
-}
-
-static CollectiveMember member_of(const BurnAttr *attrs) {
-  return (CollectiveMember){attrs[0].value.i64, attrs[1].value.i64, attrs[2].value.i64, attrs[3].value.f64};
+  return collective_check(host, &member);
 }
 
 static int64_t element_count(const BurnTensorDesc *desc) {
