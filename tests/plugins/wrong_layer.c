@@ -40,7 +40,8 @@ static void use_unchecked_memory(const BurnHost *host) {
 
 static BurnStatus wrong_call(Wrong *wrong, const BurnOpCall *call) {
   const BurnHost *host = wrong->host;
-  if (call->op == BURN_OP_neg && has_fault("wrong_result")) return run_as(wrong, call, BURN_OP_abs);
+  if (call->op == BURN_OP_neg && (has_fault("wrong_result") || has_fault("passed_by")))
+    return run_as(wrong, call, BURN_OP_abs);
   if (call->op == BURN_OP_exp && has_fault("crash")) abort();
   volatile int forever = 1;
   while (forever && has_fault(call->op == BURN_OP_exp ? "hang" : "hang_always")) continue;
@@ -60,6 +61,12 @@ static BurnStatus BURN_API_CALL wrong_submit(void *self, const BurnOpCall *call)
 static uint32_t BURN_API_CALL wrong_dtype_usage(void *self, BurnDType dtype) {
   const BurnBackend *next = ((Wrong *)self)->next;
   return dtype == BURN_DTYPE_BOOL && has_fault("no_bool") ? BURN_USAGE_STORE : next->dtype_usage(next->self, dtype);
+}
+
+/* Lets the offer of the level below through, to run this layer's ops in groups and past it. */
+static int32_t BURN_API_CALL lend_interface(void *self, const char *name, uint32_t min_version, BurnInterface *out) {
+  const BurnBackend *next = ((Wrong *)self)->next;
+  return next->get_interface(next->self, name, min_version, out);
 }
 
 static void BURN_API_CALL wrong_close(void *self) {
@@ -83,6 +90,7 @@ static BurnStatus BURN_API_CALL wrong_open(const BurnHost *host, const BurnBacke
   out->submit = wrong_submit;
   out->dtype_usage = wrong_dtype_usage;
   out->close = wrong_close;
+  if (has_fault("passed_by")) out->get_interface = lend_interface;
   return BURN_OK;
 }
 

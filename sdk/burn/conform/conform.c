@@ -27,7 +27,7 @@ static const char usage[] =
     "that "
     "come\n"
     "               later; through the backend's interface burn.device, or core's own way where it has none\n"
-    "checks: handshake forward laws gradients faults async threads shutdown\n"
+    "checks: handshake forward laws chains gradients faults async threads shutdown\n"
     "\n"
     "--fuzz runs N random graphs of ops on both stacks: views, inputs given away or kept, reads in the middle, "
     "gradients. What\n"
@@ -69,7 +69,8 @@ BurnDevice *conform_traced(Conform *run) {
 }
 
 void conform_close(Conform *run) {
-  BurnDevice **const devices[] = {&run->device, &run->reference, &run->training, &run->traced, &run->watched};
+  BurnDevice **const devices[] = {&run->device,  &run->reference, &run->training, &run->traced,
+                                  &run->watched, &run->fused,     &run->unfused};
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
     burn_device_close(*devices[i]);
     *devices[i] = NULL;
@@ -216,7 +217,8 @@ static int run_fuzz(const FuzzOptions *options) {
 
 /* Some check ran a sample: with --case there may be none of that number. */
 static bool met_samples(const Conform *run) {
-  static const uint32_t checks[] = {CHECK_FORWARD, CHECK_LAWS, CHECK_GRADIENTS, CHECK_FAULTS, CHECK_ASYNC};
+  static const uint32_t checks[] = {CHECK_FORWARD,   CHECK_LAWS,   CHECK_CHAINS,
+                                    CHECK_GRADIENTS, CHECK_FAULTS, CHECK_ASYNC};
   uint32_t cases = 0;
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
     const Counts counts = report_total(run->report, checks[i]);

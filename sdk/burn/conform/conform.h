@@ -18,6 +18,7 @@
   CHECK(HANDSHAKE, handshake, false, SAMPLE_CORE, "opening, short and long structs, options, two instances at once") \
   CHECK(FORWARD, forward, true, SAMPLE_CORE, "values of every op, with shared and with owned inputs")                \
   CHECK(LAWS, laws, true, SAMPLE_TRAIN, "views, determinism, layers that change nothing")                            \
+  CHECK(CHAINS, chains, true, SAMPLE_CORE, "decorators: ops in a chain below fusion, as one after the other")        \
   CHECK(GRADIENTS, gradients, true, SAMPLE_TRAIN, "gradients against finite differences")                            \
   CHECK(FAULTS, faults, true, SAMPLE_CORE, "every allocation failing in turn")                                       \
   CHECK(ASYNC, async, false, SAMPLE_FULL, "work that is late: reads in flight, uploads, events, copies, failures")   \
@@ -90,7 +91,7 @@ typedef struct Conform {
   bool verbose;
   Report *report;
   /* Opened by the child when first needed; see the functions below. */
-  BurnDevice *device, *reference, *training, *traced, *watched;
+  BurnDevice *device, *reference, *training, *traced, *watched, *fused, *unfused;
 } Conform;
 
 /* NULL (with a skip recorded once per case by the caller) if a stack cannot be opened. */
@@ -204,6 +205,7 @@ void check_gradients(Conform *run, const BurnOpInfo *op);
 void check_faults(Conform *run, const BurnOpInfo *op);
 void check_threads(Conform *run);
 void check_shutdown(Conform *run);
+void check_chains(Conform *run, const BurnOpInfo *op);
 
 /* The handshake consists of steps, so that a crash in one leaves the others: how many there are, and one of them. */
 uint32_t handshake_step_count(const Conform *run);

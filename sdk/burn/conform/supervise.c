@@ -144,6 +144,9 @@ static void run_unit(Conform *run, const Unit *unit) {
     case CHECK_LAWS:
       check_laws(run, op);
       break;
+    case CHECK_CHAINS:
+      check_chains(run, op);
+      break;
     case CHECK_GRADIENTS:
       check_gradients(run, op);
       break;

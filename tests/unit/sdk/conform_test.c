@@ -104,6 +104,8 @@ static void faults_are_named(void **state) {
   (void)state;
   EXPECT("wrong_result", "--op neg,abs", "forward", "neg", "the reference has");
   EXPECT("writes_input", "--op add", "forward", "add", "changed input 0");
+  EXPECT("passed_by", "--check chains --op neg,abs", "chains", "neg",
+         "below fusion, give another result than op by op");
   EXPECT("leak", "--op recip", "forward", "recip", "left over after the call");
   EXPECT("changing", "--op cos", "forward", "cos", "");
   EXPECT("wrong_size", "--op mul", "faults", "mul", "was told 32 bytes for memory of 64");
