@@ -146,7 +146,7 @@ typedef struct Results {
   uint32_t count;
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   void *data[BURN_MAX_OUTPUTS]; /* malloc'd */
-  BurnStatus failure;           /* that the op or a read reported; BURN_OK: none did */
+  BurnStatus failure;           /* that the op or a read reported; BURN_OK: none did. Is left when the rest has ended */
 } Results;
 void results_end(Results *results);
 

@@ -201,7 +201,7 @@ void check_gradients(Conform *run, const BurnOpInfo *op) {
     return;
   }
   const SamplePlan plan = {run->level, SAMPLE_GRADIENT, run->seed, conform_dtypes(conform_training(run))};
-  const uint32_t most = run->level == SAMPLE_FULL ? GRADIENT_SAMPLES_FULL : GRADIENT_SAMPLES;
+  const uint32_t most = run->level == SAMPLE_FULL || run->pack ? GRADIENT_SAMPLES_FULL : GRADIENT_SAMPLES;
   SampleIterator iterator;
   Sample sample;
   samples_begin(&iterator, op, &plan);

@@ -367,51 +367,7 @@ static int make_shapes(SampleMaker *maker) {
   return SAMPLE_MADE;
 }
 
-/* -- searching -------------------------------------------------------------------------------- */
-
-/* Attributes without a default get something plain. */
-static void set_required(Sample *sample, uint32_t rank) {
-  static const int64_t ones[BURN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
-  for (uint32_t i = 0; i < sample->op->attr_count; i++) {
-    const char *name = sample->op->attr_names[i];
-    if (sample->op->attr_defaults[i].tag != BURN_ATTR_NONE) continue;
-    switch (sample->op->attr_tags[i]) {
-      case BURN_ATTR_F64:
-      case BURN_ATTR_NUMBER:
-        sample->attrs[i] = burn_attr_f64(0.5);
-        break;
-      case BURN_ATTR_I64S:
-        sample_set_i64s(sample, name, ones, rank);
-        break;
-      case BURN_ATTR_DTYPE:
-        sample_set_i64(sample, name, (int64_t)sample->inputs[0].desc.dtype);
-        break;
-      default:
-        sample_set_i64(sample, name, 0);
-        break;
-    }
-    if (sample->attr_count <= i) sample->attr_count = i + 1;
-  }
-}
-
-/* Variant by variant all ways to give the inputs one of these shapes, which fit together in many ways. */
-static int make_guess(SampleMaker *maker) {
-  static const BurnShape palette[] = {{1, {3}},    {2, {2, 3}},    {2, {3, 4}},       {1, {4}}, {2, {1, 4}},
-                                      {2, {1, 3}}, {3, {2, 3, 4}}, {4, {2, 2, 3, 3}}, {1, {1}}, {2, {7, 17}}};
-  enum { SHAPES = sizeof palette / sizeof palette[0] };
-  Sample *sample = maker->sample;
-  const BurnDType dtype = first(maker)->dtype;
-  uint32_t rest = maker->variant;
-  sample->input_count = 0;
-  for (uint32_t i = 0; i < sample->op->input_count; i++, rest /= SHAPES) {
-    const BurnShape *shape = &palette[rest % SHAPES];
-    sample_add(sample, sample_desc(dtype, shape->rank, shape->dims), SAMPLE_ANY);
-  }
-  if (rest > 0 || sample->input_count == 0) return SAMPLE_END;
-  set_required(sample, sample->inputs[0].desc.rank);
-  return SAMPLE_MADE;
-}
-
+#define make_guess sample_guess /* sample_guess.c */
 #define SAMPLE_FAMILY(name, rank_least, rank_most, own_shapes, creates) \
   const SampleFamily sample_family_##name = {make_##name, rank_least, rank_most, own_shapes, creates};
 #include "sample_families.def"

@@ -144,11 +144,10 @@ void sample_call(BurnDevice *device, const Sample *sample, BurnTensor **inputs, 
 static void decompose(BurnDevice *device, const Sample *sample, BurnTensor **inputs, BurnTensor **outputs) {
   BurnPrimitive *primitives[SAMPLE_MAX_INPUTS] = {NULL}, *results[BURN_MAX_OUTPUTS] = {NULL};
   BurnAttr attrs[SAMPLE_MAX_ATTRS];
+  int64_t repeated[SAMPLE_MAX_ATTRS][BURN_MAX_RANK];
   for (uint32_t i = 0; i < sample->input_count; i++)
     primitives[i] = inputs[i] ? burn_tensor_primitive(inputs[i]) : NULL;
-  for (uint32_t i = 0; i < sample->op->attr_count; i++) {
-    attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
-  }
+  sample_attrs(sample, attrs, repeated);
   const BurnOpCall call = {.struct_size = sizeof call,
                            .op = sample->op->op,
                            .attr_count = sample->op->attr_count,
@@ -296,6 +295,8 @@ bool sample_run(BurnDevice *device, const Sample *sample, void *const *data, int
     snprintf(why, why_bytes, "%" PRId64 " tensors of the backend are left over after the call", left - live);
     good = false;
   }
+  const BurnStatus failure = results->failure;
   if (!good) results_end(results);
+  results->failure = failure;
   return good;
 }

@@ -234,6 +234,7 @@ enum {
   GRADIENT_INPUT = 160,   /* and of any input */
   BRIEF_ELEMENTS = 130,
   MAX_VARIANTS = 12000, /* of a family: ends the walk where no dtype fits */
+  MAX_GUESSES = 300000, /* the same of the family of packs */
   MAX_RESULT = 1 << 21  /* most elements of a result */
 };
 
@@ -243,7 +244,9 @@ static const BurnDType dtype_order[] = {BURN_DTYPE_F32, BURN_DTYPE_I64,  BURN_DT
                                         BURN_DTYPE_I8,  BURN_DTYPE_I16};
 enum { DTYPE_COUNT = sizeof dtype_order / sizeof dtype_order[0], MAIN_DTYPES = 3 };
 
-static uint32_t dtypes_of_level(const SamplePlan *plan) {
+static uint32_t dtypes_of_level(const SampleIterator *it) {
+  const SamplePlan *plan = &it->plan;
+  if (it->takes_all) return DTYPE_COUNT;
   if (plan->purpose == SAMPLE_GRADIENT) return DTYPE_COUNT;
   if (plan->purpose == SAMPLE_BRIEF) return plan->level == SAMPLE_FULL ? DTYPE_COUNT : MAIN_DTYPES;
   return plan->level == SAMPLE_CORE ? MAIN_DTYPES : plan->level == SAMPLE_TRAIN ? 7 : DTYPE_COUNT;
@@ -252,6 +255,7 @@ static uint32_t dtypes_of_level(const SamplePlan *plan) {
 static bool dtype_is_wanted(const SampleIterator *it, BurnDType dtype) {
   if (!(it->plan.dtypes >> dtype & 1u) || !(burn_dtype_kind(dtype) & it->op->kinds)) return false;
   if (it->plan.purpose != SAMPLE_GRADIENT) return true;
+  if (it->takes_all) return dtype == BURN_DTYPE_F32;
   if (it->plan.dtypes >> BURN_DTYPE_F64 & 1u) return dtype == BURN_DTYPE_F64;
   return dtype == BURN_DTYPE_F32;
 }
@@ -308,6 +312,16 @@ static bool apply_layout(Sample *sample, uint32_t layout) {
   return changed;
 }
 
+void sample_attrs(const Sample *sample, BurnAttr *attrs, int64_t (*repeated)[BURN_MAX_RANK]) {
+  for (uint32_t i = 0; i < sample->op->attr_count; i++) {
+    const bool is_set = i < sample->attr_count && sample->attrs[i].tag;
+    attrs[i] = is_set ? sample->attrs[i] : sample->op->attr_defaults[i];
+    if (is_set || attrs[i].tag != BURN_ATTR_I64S || attrs[i].count > 0) continue;
+    for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) repeated[i][axis] = attrs[i].value.i64;
+    attrs[i] = burn_attr_i64s(repeated[i], BURN_MAX_RANK);
+  }
+}
+
 BurnStatus sample_infer(Sample *sample) {
   BurnPrimitive headers[SAMPLE_MAX_INPUTS] = {{0}}, *inputs[SAMPLE_MAX_INPUTS] = {NULL};
   for (uint32_t i = 0; i < sample->input_count; i++) {
@@ -320,13 +334,7 @@ BurnStatus sample_infer(Sample *sample) {
   }
   BurnAttr attrs[SAMPLE_MAX_ATTRS];
   int64_t repeated[SAMPLE_MAX_ATTRS][BURN_MAX_RANK];
-  for (uint32_t i = 0; i < sample->op->attr_count; i++) {
-    attrs[i] = i < sample->attr_count && sample->attrs[i].tag ? sample->attrs[i] : sample->op->attr_defaults[i];
-    if (attrs[i].tag != BURN_ATTR_I64S || attrs[i].count > 0 || (i < sample->attr_count && sample->attrs[i].tag))
-      continue;
-    for (uint32_t axis = 0; axis < BURN_MAX_RANK; axis++) repeated[i][axis] = attrs[i].value.i64;
-    attrs[i] = burn_attr_i64s(repeated[i], BURN_MAX_RANK);
-  }
+  sample_attrs(sample, attrs, repeated);
   const BurnOpCall call = {.struct_size = sizeof call,
                            .op = sample->op->op,
                            .attr_count = sample->op->attr_count,
@@ -424,12 +432,14 @@ static void step_text(SampleIterator *it) { it->text++, it->dtype = it->mode = 0
 static void step_variant(SampleIterator *it) { it->variant++, it->text = it->dtype = it->mode = 0; }
 static void step_shape(SampleIterator *it) { it->shape++, it->variant = it->text = it->dtype = it->mode = 0; }
 
+void samples_leave(SampleIterator *iterator) { step_variant(iterator); }
+
 /* One position of the odometer: moves on and returns SAMPLE_SKIP where there is nothing to make. */
 static int try_position(SampleIterator *it, const Row *row, const LatticeShape *entry, Sample *out, char *why,
                         size_t why_bytes) {
   const SamplePlan *plan = &it->plan;
   bool fits = true;
-  if (it->dtype >= dtypes_of_level(plan)) {
+  if (it->dtype >= dtypes_of_level(it)) {
     step_text(it);
     return SAMPLE_SKIP;
   }
@@ -437,7 +447,7 @@ static int try_position(SampleIterator *it, const Row *row, const LatticeShape *
   const char *text = text_variant(row->text, it->text, dtype, plan, &fits);
   if (!text) {
     step_variant(it);
-    if (it->variant > MAX_VARIANTS) step_shape(it);
+    if (it->variant > (row == &pack_row ? MAX_GUESSES : MAX_VARIANTS)) step_shape(it);
     return SAMPLE_SKIP;
   }
   const BurnTensorDesc first = sample_desc(dtype, entry->shape.rank, entry->shape.dims);
@@ -457,9 +467,8 @@ static int try_position(SampleIterator *it, const Row *row, const LatticeShape *
   return apply_layout(out, layout) ? SAMPLE_MADE : SAMPLE_SKIP;
 }
 
-int samples_next(SampleIterator *it, Sample *out, char *why, size_t why_bytes) {
-  const Row *row = row_of(it->op);
-  if (!row) return SAMPLE_END;
+/* From where the iterator stands to the end of the lattice. */
+static int walk_on(SampleIterator *it, const Row *row, Sample *out, char *why, size_t why_bytes) {
   const LatticeShape *shapes = row->family->own_shapes ? only_shape : lattice;
   const uint32_t shape_count = row->family->own_shapes ? 1 : LATTICE_COUNT;
   while (it->shape < shape_count) {
@@ -474,6 +483,16 @@ int samples_next(SampleIterator *it, Sample *out, char *why, size_t why_bytes) {
     return made;
   }
   return SAMPLE_END;
+}
+
+int samples_next(SampleIterator *it, Sample *out, char *why, size_t why_bytes) {
+  const Row *row = row_of(it->op);
+  if (!row) return SAMPLE_END;
+  const int made = walk_on(it, row, out, why, why_bytes);
+  if (made != SAMPLE_END || it->count > 0 || row != &pack_row || it->takes_all) return made;
+  it->takes_all = true;
+  it->shape = 0;
+  return walk_on(it, row, out, why, why_bytes);
 }
 
 /* A dtype that the op takes, from a random start on; BURN_DTYPE_DEFAULT if there is none. */

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-enum { SAMPLE_MAX_INPUTS = 10, SAMPLE_MAX_ATTRS = 16 };
+enum { SAMPLE_MAX_INPUTS = BURN_MAX_FIXED_INPUTS, SAMPLE_MAX_ATTRS = BURN_MAX_ATTRS };
 
 /* How much: each level has all of the one before. */
 enum { SAMPLE_CORE = 1, SAMPLE_TRAIN = 2, SAMPLE_FULL = 3 };
@@ -93,6 +93,8 @@ typedef struct Sample {
   uint32_t attr_count;
   BurnAttr attrs[SAMPLE_MAX_ATTRS];
   int64_t lists[SAMPLE_MAX_ATTRS][BURN_MAX_RANK];
+  uint32_t changed;   /* of a pack's op: bit i says that attribute i is not as in the plain call */
+  bool is_renumbered; /* some of those are required integers */
   BurnTensorDesc outputs[BURN_MAX_OUTPUTS]; /* by the op's shape rule */
 } Sample;
 
@@ -108,6 +110,7 @@ typedef struct SampleIterator {
   SamplePlan plan;
   uint32_t shape, variant, text, dtype, mode; /* where it stands */
   uint32_t count;                             /* samples made so far */
+  bool takes_all; /* the dtypes of the level and purpose gave no sample of a pack's op: all others are tried */
 } SampleIterator;
 
 enum { SAMPLE_END = 0, SAMPLE_MADE = 1, SAMPLE_INVALID = 2 };
@@ -121,10 +124,20 @@ void samples_begin(SampleIterator *iterator, const BurnOpInfo *op, const SampleP
  * which is a mistake of the row or of the rule. */
 int samples_next(SampleIterator *iterator, Sample *out, char *why, size_t why_bytes);
 
+/* Leaves out what is left of the call that samples_next gave last: its other dtypes and layouts. */
+void samples_leave(SampleIterator *iterator);
+
+/* Why an op of a pack has no samples: what its shape rule says to the first call that is tried, which is described. */
+BurnStatus sample_refusal(const BurnOpInfo *op, BurnDType dtype, char *call, size_t call_bytes);
+
 /* One random call of an op. `first` is the description of an existing tensor that shall be the first input, or NULL to
  * draw one. The other inputs are described only: a fuzzer may use existing tensors whose description fits and whose
  * domain is SAMPLE_ANY. False if the op has no call with such a first input. */
 bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out);
+
+/* The attributes of the call with defaults filled in; `repeated` holds lists of one number. Both have attr_count
+ * entries. */
+void sample_attrs(const Sample *sample, BurnAttr *attrs, int64_t (*repeated)[BURN_MAX_RANK]);
 
 /* Descriptions of the results by the op's shape rule. */
 BurnStatus sample_infer(Sample *sample);
@@ -165,6 +178,9 @@ typedef struct SampleMaker {
 } SampleMaker;
 
 enum { SAMPLE_SKIP = 3 };
+
+/* The family of ops of kernel packs (sample_guess.c). */
+int sample_guess(SampleMaker *maker);
 
 /* Completes a call whose first input (or, for creation, inputs[0] as the shape to make) is described: further inputs
  * and the attributes that the family owns. SAMPLE_MADE, SAMPLE_SKIP (this variant does not fit this shape) or

@@ -295,6 +295,65 @@ static void a_limit_ends_it(void **state) {
   cJSON_Delete(root);
 }
 
+/* The first failure of a run that must have one: "sample: reason". */
+static const char *failure_of(const char *arguments) {
+  static char failure[1152];
+  int status = -1;
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
+  cJSON *root = conform(arguments, &status);
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
+  if (status != 1) fail_msg("%s: exit status %d", arguments, status);
+  const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "failures"), 0);
+  assert_non_null(first);
+  (void)snprintf(failure, sizeof failure, "%s: %s", text_of(first, "sample"), text_of(first, "reason"));
+  cJSON_Delete(root);
+  return failure;
+}
+
+/* What kernels and rules of a pack do not look at; the sample comes first. */
+static void packs_that_look_away_are_found(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *part, *other;
+  } packs[] = {
+      {"short_sighted --op short_sighted.scale", "short_sighted.scale(f32[3]) factor=0.5: result 0, element 0 is ", ""},
+      {"short_sighted --op short_sighted.slope --level train --check gradients",
+       "short_sighted.slope(f64[3]) factor=0.5: input 0, element 0: the gradient is ", ""},
+      {"short_sighted --op short_sighted.weigh --check forward",
+       "short_sighted.weigh(f32[3], none): crashes: ", "ends the process"},
+      {"short_sighted --op short_sighted.never",
+       "short_sighted.never: it was never run: its shape rule accepts none of the calls that were tried. Of "
+       "short_sighted.never(f32[3]) it says: short_sighted.never: x has no seven axes. Section 4 of",
+       ""},
+  };
+  for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
+    const char *failure = failure_of(packs[i].arguments);
+    const bool named = strstr(failure, packs[i].part) || (packs[i].other[0] && strstr(failure, packs[i].other));
+    if (!named) fail_msg("%s: the failure lacks \"%s\": %s", packs[i].arguments, packs[i].part, failure);
+  }
+}
+
+/* Required integers are searched for, and so is the dtype. */
+static void right_packs_pass(void **state) {
+  (void)state;
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
+  expect_pass("short_sighted --op short_sighted.right --level train", 100);
+  expect_pass("short_sighted --op short_sighted.right,short_sighted.bytes", 60);
+  expect_pass("short_sighted --op short_sighted.bytes", 20);
+  int status = -1;
+  cJSON *root = conform("short_sighted --op short_sighted.right --check forward", &status);
+  assert_string_equal(text_of(root, "pack"), "short_sighted");
+  assert_int_equal(number(root, "skipped"), 0); /* all attributes were changed, all optional inputs left out */
+  cJSON_Delete(root);
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
+}
+
+/* A meeting of one member; one of two, which it tries, cannot take place in one thread. */
+static void a_group_of_one_passes(void **state) {
+  (void)state;
+  expect_pass("collective --level train", 100);
+}
+
 /* A loss whose target is a float without a gradient. */
 static void a_pack_may_leave_gradients_out(void **state) {
   (void)state;
@@ -332,13 +391,15 @@ static void wrong_words_are_refused(void **state) {
                                       "''",
                                       "ndarray --case -1",
                                       "ndarray --op add --case 99999999"};
+  assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     char command[512];
     snprintf(command, sizeof command, "'%s' conform %s >/dev/null 2>&1", burn, wrong[i]);
     const int status = system(command);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 2);
+    if (WEXITSTATUS(status) != 2) fail_msg("%s: exit status %d", wrong[i], WEXITSTATUS(status));
   }
+  assert_int_equal(unsetenv("BURN_PLUGIN_PATH"), 0);
 }
 
 static void a_stack_that_does_not_open_fails(void **state) {
@@ -362,6 +423,9 @@ int main(void) {
       cmocka_unit_test(ops_can_be_left_out),
       cmocka_unit_test(a_limit_ends_it),
       cmocka_unit_test(a_pack_may_leave_gradients_out),
+      cmocka_unit_test(packs_that_look_away_are_found),
+      cmocka_unit_test(right_packs_pass),
+      cmocka_unit_test(a_group_of_one_passes),
       cmocka_unit_test(right_stacks_pass),
       cmocka_unit_test(faults_are_named),
       cmocka_unit_test(a_missing_dtype_is_told),
