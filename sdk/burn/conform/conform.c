@@ -16,9 +16,9 @@ static const char usage[] =
     "Checks a backend or decorator, or a stack such as 'autodiff<ndarray>', against the reference backend and against "
     "what "
     "the\n"
-    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on ndarray. A "
-    "kernel\n"
-    "pack is checked by its own ops on ndarray, against their decompositions.\n"
+    "plugin ABI promises. PLUGIN is a name, or the path of a file burn_NAME.so. A decorator alone is put on\n"
+    "ndarray, or on what --on names. A kernel pack is checked there by its own ops, against their\n"
+    "decompositions on the reference; its kernels for GPUs by 'burn conform PACK --on vulkan', say.\n"
     "\n"
     "levels: core   every op forward in f32, i64 and bool, failing allocations, the handshake, threads: seconds\n"
     "        train  more dtypes and shapes, gradients, laws\n"
@@ -105,11 +105,17 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
+bool conform_names_op(const Conform *run, const BurnOpInfo *op) { return run->ops && is_listed(run->ops, op->name); }
+
+static bool is_of_pack(const BurnOpInfo *op, const char *pack) {
+  const size_t length = strlen(pack);
+  return strncmp(op->name, pack, length) == 0 && op->name[length] == '.';
+}
+
 bool conform_wants_op(const Conform *run, const BurnOpInfo *op) {
-  const size_t length = run->pack ? strlen(run->pack) : 0;
-  if (run->pack && (strncmp(op->name, run->pack, length) != 0 || op->name[length] != '.')) return false;
+  if (run->pack && !is_of_pack(op, run->pack)) return false;
   if (run->skip && is_listed(run->skip, op->name)) return false;
-  return (run->pack || op->op < BURN_OP_LIMIT) && (!run->ops || is_listed(run->ops, op->name));
+  return (run->pack || op->op < BURN_OP_LIMIT) && (!run->ops || conform_names_op(run, op));
 }
 
 const char *conform_level_name(const Conform *run) { return run->is_async ? "async" : sample_level_name(run->level); }
@@ -214,9 +220,46 @@ static bool check_words(const Conform *run, const char *level) {
   }
   if (!known) fprintf(stderr, "burn conform: --level is core, train, full or async, not '%s'\n", level);
   if (!check_known) fprintf(stderr, "burn conform: there is no check '%s'; see --help\n", run->only);
-  const bool stacks_are_known = stack_is_known(run->stack) && stack_is_known(run->against);
+  const bool stacks_are_known =
+      stack_is_known(run->stack) && stack_is_known(run->against) && (!run->on || stack_is_known(run->on));
   return known && check_known && stacks_are_known && fails_can_be(run, level) && ops_are_known(run->ops) &&
          ops_are_known(run->skip);
+}
+
+/* All ops of the list are among those that are tested: the pack's, or else Burn's own; false with a message. */
+static bool ops_are_tested(const Conform *run, const char *list) {
+  char name[128];
+  for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+    const BurnOpInfo *info = NULL;
+    if (burn_op_find(name, &info) != BURN_OK || (run->pack ? is_of_pack(info, run->pack) : info->op < BURN_OP_LIMIT))
+      continue;
+    if (run->pack) {
+      fprintf(stderr, "burn conform: '%s' is no op of the pack '%s'\n", name, run->pack);
+    } else {
+      const int length = (int)strcspn(name, ".");
+      fprintf(stderr, "burn conform: '%s' is an op of a pack: burn conform %.*s --on '%s' --op %s\n", name, length,
+              name, run->stack, name);
+    }
+    return false;
+  }
+  return true;
+}
+
+/* What only shows when the plugins are known. */
+static bool subject_fits(const Conform *run) {
+  StackPart part;
+  const uint32_t subject = run->report->subject;
+  if (subject == STACK_UNDER_PACK && stack_part(run->argument, 0, &part)) {
+    fprintf(stderr, "burn conform: '%s' is a kernel pack, not a decorator: burn conform %s --on '%s'\n", part.name,
+            part.name, part.below);
+    return false;
+  }
+  if (run->on && subject == STACK_ITSELF) {
+    fprintf(stderr, "burn conform: --on goes with a kernel pack or a decorator alone\n");
+    return false;
+  }
+  return ops_are_tested(run, run->ops) && ops_are_tested(run, run->skip);
 }
 
 /* Where nobody waits for anything, all hangs. */
@@ -257,6 +300,7 @@ int command_conform(int argc, char **argv) {
   const Argument arguments[] = {
       {"level", ARGUMENT_TEXT, &level, "LEVEL", "core, train, full or async"},
       {"op", ARGUMENT_TEXT, &run.ops, "NAME,..", "only these ops"},
+      {"on", ARGUMENT_TEXT, &run.on, "STACK", "what a decorator or kernel pack alone is put on, instead of ndarray"},
       {"skip", ARGUMENT_TEXT, &run.skip, "NAME,..", "not these ops"},
       {"check", ARGUMENT_TEXT, &run.only, "NAME", "only this check, whatever the level"},
       {"fails", ARGUMENT_TEXT, &run.fails, "OP", "work of this op fails late here: async checks that it is told"},
@@ -293,7 +337,9 @@ int command_conform(int argc, char **argv) {
   run.seed = seed;
   run.index = index ? strtoll(index, NULL, 10) : -1;
   const double start = system_seconds();
-  if (!supervise(&run)) {
+  const bool has_begun = supervise_begin(&run);
+  if (has_begun && !subject_fits(&run)) return COMMAND_USAGE;
+  if (!has_begun || !supervise(&run)) {
     fprintf(stderr, "burn conform: no memory, or no child process could be started\n");
     return COMMAND_FAILED;
   }

@@ -62,7 +62,7 @@ typedef struct Report {
   uint32_t check, op, index;
   char sample[384];
   bool is_done;              /* the child met the end of the plan */
-  bool is_pack;              /* what the user named is a kernel pack */
+  uint32_t subject;          /* STACK_ITSELF ..: what the user named */
   atomic_uint_fast64_t beat; /* grows with every case, and within long ones */
   atomic_uintptr_t doing;    /* a constant text: what goes on, if that is special; 0: nothing is */
   atomic_bool is_opening;    /* a stack is being opened, which may take long */
@@ -75,6 +75,7 @@ typedef struct Conform {
   const char *stack;    /* under test, a stack text */
   const char *against;  /* the reference */
   const char *argument; /* what the user wrote */
+  const char *on;       /* what a decorator or kernel pack alone is put on; NULL: ndarray */
   const char *pack;     /* a kernel pack under test, on `stack`; NULL: the stack itself is tested */
   uint32_t level;
   bool is_async; /* --level async: this check alone, and what must be gone at the end */
@@ -111,6 +112,8 @@ uint32_t conform_place(const BurnOpInfo *op);
 uint32_t conform_dtypes(BurnDevice *device);
 
 bool conform_wants_op(const Conform *run, const BurnOpInfo *op);
+/* True if --op names it. */
+bool conform_names_op(const Conform *run, const BurnOpInfo *op);
 
 /* The time that --limit gives is over. */
 bool conform_is_over(const Conform *run);
@@ -133,6 +136,7 @@ void report_fail(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
 void report_skip(Report *report, const char *format, ...) BURN_PRINTF(2, 3);
 const char *report_check_name(uint32_t check);
 Counts report_total(const Report *report, uint32_t check);
+Counts report_op_total(const Report *report, uint32_t op); /* of all checks */
 /* Adds what another process recorded. */
 void report_merge(Report *report, const Report *more);
 /* Failures in the order of the plan, whoever found them. */
@@ -201,11 +205,11 @@ bool results_are_same(const Results *found, const Results *expected, char *why, 
 
 void check_forward(Conform *run, const BurnOpInfo *op);
 void check_laws(Conform *run, const BurnOpInfo *op);
+void check_chains(Conform *run, const BurnOpInfo *op);
 void check_gradients(Conform *run, const BurnOpInfo *op);
 void check_faults(Conform *run, const BurnOpInfo *op);
 void check_threads(Conform *run);
 void check_shutdown(Conform *run);
-void check_chains(Conform *run, const BurnOpInfo *op);
 
 /* The handshake consists of steps, so that a crash in one leaves the others: how many there are, and one of them. */
 uint32_t handshake_step_count(const Conform *run);
@@ -227,8 +231,14 @@ bool stack_part(const char *stack, uint32_t i, StackPart *out);
 bool stack_is_known(const char *stack);
 
 /* The stack to test for what the user wrote: a decorator alone is put on `base`, and so is a kernel pack, whose own ops
- * are then tested: true for one. */
-bool stack_complete(const char *argument, const char *base, char *out, size_t bytes);
+ * are then tested. */
+typedef enum StackSubject {
+  STACK_ITSELF,
+  STACK_DECORATOR, /* alone */
+  STACK_PACK,      /* alone */
+  STACK_UNDER_PACK /* no stack: a pack is written as if it were a decorator */
+} StackSubject;
+StackSubject stack_complete(const char *argument, const char *base, char *out, size_t bytes);
 
 /* -- a host that watches its plugins (watching_host.c) ---------------------------------------- */
 
@@ -248,6 +258,8 @@ const char *watching_host_complaint(void);
 
 /* -- running in a child (supervise.c) --------------------------------------------------------- */
 
+/* Memory for the report, and what the user named as a whole stack; false without memory. */
+bool supervise_begin(Conform *run);
 /* Runs the whole plan; false if no child could be made. */
 bool supervise(Conform *run);
 /* A child that ends with this process, however that ends; 0 in it, -1 if there can be none. */

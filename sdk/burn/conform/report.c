@@ -125,7 +125,7 @@ Counts report_total(const Report *report, uint32_t check) {
   return sum;
 }
 
-static Counts op_total(const Report *report, uint32_t op) {
+Counts report_op_total(const Report *report, uint32_t op) {
   Counts sum = {0, 0, 0};
   for (uint32_t check = 0; check < CHECK_COUNT; check++) add(&sum, report->counts[check][op]);
   return sum;
@@ -167,7 +167,7 @@ static void print_families(const Report *report) {
       const BurnOpInfo *info = conform_op(op);
       if (!info || taken[op] || (families[f].trait && !(info->traits & families[f].trait))) continue;
       taken[op] = true;
-      add(&sum, op_total(report, op));
+      add(&sum, report_op_total(report, op));
     }
     if (cases(sum) > 0) print_row(families[f].name, sum);
   }
@@ -176,20 +176,21 @@ static void print_families(const Report *report) {
 static void print_ops(const Report *report) {
   print_heads("op");
   for (uint32_t op = 1; op < MAX_OPS; op++) {
-    const Counts counts = op_total(report, op);
+    const Counts counts = report_op_total(report, op);
     if (cases(counts) > 0) print_row(conform_op(op)->name, counts);
   }
 }
 
 static void command_line(const Conform *run, const Failure *failure, char *text, size_t bytes) {
   const BurnOpInfo *info = failure->op ? conform_op(failure->op) : NULL;
-  char op[96] = "", against[160] = "", fails[96] = "";
+  char op[96] = "", on[160] = "", against[160] = "", fails[96] = "";
   if (info && failure->check != CHECK_THREADS)
     snprintf(op, sizeof op, " --op %s --case %u", info->name, failure->index);
   if (run->fails) snprintf(fails, sizeof fails, " --fails %s", run->fails);
   if (strcmp(run->against, "reference") != 0) snprintf(against, sizeof against, " --against '%s'", run->against);
-  snprintf(text, bytes, "burn conform '%s'%s%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, against,
-           fails, conform_level_name(run), run->seed, check_names[failure->check], op);
+  if (run->on) snprintf(on, sizeof on, " --on '%s'", run->on);
+  snprintf(text, bytes, "burn conform '%s'%s%s%s --level %s --seed %" PRIu64 " --check %s%s", run->argument, on,
+           against, fails, conform_level_name(run), run->seed, check_names[failure->check], op);
 }
 
 static void print_failures(const Conform *run) {
@@ -282,7 +283,7 @@ static cJSON *make_json(const Conform *run, double seconds) {
   }
   cJSON *ops = cJSON_AddObjectToObject(root, "ops");
   for (uint32_t op = 1; op < MAX_OPS; op++) {
-    const Counts counts = op_total(report, op);
+    const Counts counts = report_op_total(report, op);
     if (cases(counts) > 0) add_counts(cJSON_AddObjectToObject(ops, conform_op(op)->name), counts);
   }
   cJSON *skips = cJSON_AddArrayToObject(root, "skips");

@@ -57,13 +57,16 @@ static const BurnPluginInfo *plugin_named(const char *name) {
   return NULL;
 }
 
-bool stack_complete(const char *argument, const char *base, char *out, size_t bytes) {
+static bool is_kind(const BurnPluginInfo *info, const char *kind) { return info && strcmp(info->kind, kind) == 0; }
+
+StackSubject stack_complete(const char *argument, const char *base, char *out, size_t bytes) {
   StackPart part;
   uint32_t last = 0;
   while (stack_part(argument, last + 1, &part)) last++;
   const BurnPluginInfo *info = stack_part(argument, last, &part) ? plugin_named(part.name) : NULL;
-  const bool is_pack = info && last == 0 && strcmp(info->kind, "kernel pack") == 0;
-  const bool needs_base = info && strcmp(info->kind, "decorator") == 0;
+  const bool is_pack = last == 0 && is_kind(info, "kernel pack"), needs_base = is_kind(info, "decorator");
   snprintf(out, bytes, needs_base ? "%s+%s" : "%s", is_pack ? base : argument, base);
-  return is_pack;
+  if (is_pack || needs_base) return is_pack ? STACK_PACK : STACK_DECORATOR;
+  const bool has_first = last > 0 && stack_part(argument, 0, &part);
+  return has_first && is_kind(plugin_named(part.name), "kernel pack") ? STACK_UNDER_PACK : STACK_ITSELF;
 }

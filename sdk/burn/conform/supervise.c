@@ -337,26 +337,50 @@ static void load_pack(Conform *run) {
 
 /* What the user named, as a whole stack: asked in a child, as it loads plugins. */
 static void complete_stack(Conform *run, char *room, size_t bytes) {
+  Report *report = run->report;
   const pid_t pid = conform_fork();
   if (pid == 0) {
-    run->report->is_pack = stack_complete(run->stack, "ndarray", run->report->sample, sizeof run->report->sample);
+    const char *base = run->on ? run->on : "ndarray";
+    report->subject = stack_complete(run->stack, base, report->sample, sizeof report->sample);
     _exit(0);
   }
   if (pid > 0) waitpid(pid, NULL, 0);
-  if (run->report->is_pack) load_pack(run);
-  snprintf(room, bytes, "%s", run->report->sample[0] ? run->report->sample : run->stack);
+  if (report->subject == STACK_PACK) load_pack(run);
+  snprintf(room, bytes, "%s", report->sample[0] ? report->sample : run->stack);
   run->stack = room;
 }
 
-bool supervise(Conform *run) {
+/* An op that was asked for, by name or as one of a pack, and of which nothing ran is no success. Where a stack does not
+ * open that is told already, and with --case not every op has a sample of the number. What faults skips did run: it
+ * allocates nothing. */
+static void fail_unrun(Conform *run, const Units *units) {
+  if (run->index >= 0 || conform_is_over(run)) return;
+  for (uint32_t i = 0; i < units->count; i++) {
+    const Unit *unit = &units->list[i];
+    const BurnOpInfo *op = per_op(unit->check) ? conform_op(unit->part) : NULL;
+    if (!op || !(run->pack || conform_names_op(run, op)) || run->report->counts[unit->check][0].failed) continue;
+    const Counts counts = report_op_total(run->report, unit->part);
+    if (counts.passed + counts.failed + run->report->counts[CHECK_FAULTS][unit->part].skipped > 0) continue;
+    report_begin_unit(run, unit);
+    report_fail(run->report, "no sample of it ran, so nothing is known of it; what was skipped says why");
+  }
+}
+
+bool supervise_begin(Conform *run) {
   static char stack[sizeof run->report->sample];
+  run->report = shared_memory(sizeof *run->report);
+  if (run->report) complete_stack(run, stack, sizeof stack);
+  return run->report != NULL;
+}
+
+bool supervise(Conform *run) {
   Units units = {0};
-  Report *report = run->report = shared_memory(sizeof *report);
+  Report *report = run->report;
   Queue *queue = shared_memory(sizeof *queue);
-  if (!report || !queue) return false;
-  complete_stack(run, stack, sizeof stack);
+  if (!queue) return false;
   if (run->limit > 0) run->deadline = system_seconds() + (double)run->limit;
   const bool good = make_plan(run, &units) && run_plan(run, &units, queue, report);
+  if (good) fail_unrun(run, &units);
   if (isatty(STDERR_FILENO) == 1) fputs("\r\033[K", stderr);
   free(units.list);
   return good;

@@ -325,6 +325,10 @@ static void packs_that_look_away_are_found(void **state) {
        "short_sighted.never: it was never run: its shape rule accepts none of the calls that were tried. Of "
        "short_sighted.never(f32[3]) it says: short_sighted.never: x has no seven axes. Section 4 of",
        ""},
+      {"short_sighted --op short_sighted.never --check laws",
+       "short_sighted.never: no sample of it ran, so nothing is known of it", ""},
+      {"pack --op pack.scaled_add --on lazy --check forward",
+       "pack.scaled_add(f32[3], f32[3]): result 0, element 0 is 20", "is 199"},
   };
   for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
     const char *failure = failure_of(packs[i].arguments);
@@ -333,15 +337,17 @@ static void packs_that_look_away_are_found(void **state) {
   }
 }
 
-/* Required integers are searched for, and so is the dtype. */
+/* Required integers are searched for, and so is the dtype; what is put on another stack runs there. */
 static void right_packs_pass(void **state) {
   (void)state;
   assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
   expect_pass("short_sighted --op short_sighted.right --level train", 100);
-  expect_pass("short_sighted --op short_sighted.right,short_sighted.bytes", 60);
+  expect_pass("short_sighted --op short_sighted.right,short_sighted.bytes --on reference", 60);
   expect_pass("short_sighted --op short_sighted.bytes", 20);
+  expect_pass("wrong --on reference --op neg,matmul", 90);
   int status = -1;
-  cJSON *root = conform("short_sighted --op short_sighted.right --check forward", &status);
+  cJSON *root = conform("short_sighted --op short_sighted.right --on reference --check forward", &status);
+  assert_string_equal(text_of(root, "stack"), "reference");
   assert_string_equal(text_of(root, "pack"), "short_sighted");
   assert_int_equal(number(root, "skipped"), 0); /* all attributes were changed, all optional inputs left out */
   cJSON_Delete(root);
@@ -390,7 +396,13 @@ static void wrong_words_are_refused(void **state) {
                                       "",
                                       "''",
                                       "ndarray --case -1",
-                                      "ndarray --op add --case 99999999"};
+                                      "ndarray --op add --case 99999999",
+                                      "ndarray --on reference",
+                                      "trace --on no_such_backend",
+                                      "short_sighted --op add",
+                                      "short_sighted --skip add",
+                                      "ndarray --op short_sighted.right",
+                                      "'short_sighted<reference>'"};
   assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     char command[512];
