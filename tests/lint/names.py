@@ -12,7 +12,7 @@ DATA = (".npy", ".onnx", ".svg")
 LEFT_OUT = ("build", ".git/", "tests/lint/names.py", "tests/fuzz/corpus/")
 KEPT = ("tests/abi/zoo/", "tests/golden/")   # kept as it was, and made by scripts: not looked at
 FOREIGN = """
-CUDA_KERNEL_NODE_PARAMS_v2 CU_LAUNCH_PARAM_BUFFER_POINTER CU_LAUNCH_PARAM_BUFFER_SIZE CUdevice_attribute CUevent_flags
+EM_LOONGARCH CUDA_KERNEL_NODE_PARAMS_v2 CU_LAUNCH_PARAM_BUFFER_POINTER CU_LAUNCH_PARAM_BUFFER_SIZE CUdevice_attribute CUevent_flags
 CUfunction_attribute CUmemPool_attribute cublas_api cublasLtMatmulAlgo_t cublasLtMatmulHeuristicResult_t cudaStream_t cudnn_graph
 library_types nvidia_cudnn_cu13 NV_cooperative_matrix2 VK_KHR_external_memory_fd mesa_shader_cache
 ENABLE_LOCALES NO_REASON RESOLVE_BENEATH TRUSTED_SCHEMA getopt_long kat_vectors minimize_crash process_vm_readv arch_prctl
