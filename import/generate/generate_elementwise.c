@@ -62,7 +62,7 @@ static void along(GenerateStep *s, const char *function) {
   const GenerateValue *x = s->inputs[0];
   const bool old = s->step->opset < 13;
   const uint32_t rank = generate_rank(x);
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", old ? 1 : -1), rank);
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", old ? 1 : -1), rank);
   bool one_axis = true;
   for (uint32_t i = (uint32_t)axis + 1; i < rank; i++) {
     for (uint32_t p = 0; p < g->probes; p++) one_axis = one_axis && generate_dim(x, p, i) == 1;
@@ -81,7 +81,7 @@ WRITE(LogSoftmax) { along(s, "burn_log_softmax"); }
 static void find(GenerateStep *s, const char *function) {
   Generator *g = s->g;
   const uint32_t rank = generate_rank(s->inputs[0]);
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), rank);
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), rank);
   if (onnx_int(&s->node, "select_last_index", 0)) generate_refuse(s, "the last of equal elements");
   const char *text = generate_text(g, "%s(%s, %d)", function, generate_use(s, 0), axis);
   if (!onnx_int(&s->node, "keepdims", 1) && rank > 1) text = generate_text(g, "burn_squeeze_dim(%s, %d)", text, axis);

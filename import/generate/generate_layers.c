@@ -396,7 +396,7 @@ WRITE(InstanceNormalization) {
 
 WRITE(LayerNormalization) {
   const uint32_t rank = generate_rank(s->inputs[0]);
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", -1), rank);
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", -1), rank);
   if (!all_constant(s, 1, 2)) return;
   if (axis != (int)rank - 1) generate_refuse(s, "over several axes");
   for (uint32_t i = 1; i < s->step->output_count; i++) {

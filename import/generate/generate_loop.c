@@ -306,7 +306,7 @@ static void give_joined(Loop *l, uint32_t i, int64_t axis, GenerateValue *item, 
   Generator *g = s->g;
   const bool scalar = item->probes[0].scalar;
   const uint32_t rank = scalar ? 1 : generate_rank(item) + 1;
-  const int at = onnx_axis(axis, rank);
+  const int at = onnx_axis(&s->node, "axis", axis, rank);
   GenerateValue *value = generate_new_output(s, l->states + i);
   if (!value || rank > BURN_MAX_RANK) generate_refuse(s, "a result of %u axes", rank);
   if (s->reason[0]) return;
@@ -501,7 +501,7 @@ static int64_t listed(const GenerateStep *s, const char *name, size_t i) {
 
 static int scan_axis(const Loop *l, uint32_t i) {
   const GenerateValue *x = l->step->inputs[l->states + i];
-  return onnx_axis(listed(l->step, "scan_input_axes", i), generate_rank(x));
+  return onnx_axis(&l->step->node, "axis", listed(l->step, "scan_input_axes", i), generate_rank(x));
 }
 
 /* Entry 0 of scanned input i for each probe; false if it is no tensor with entries. */

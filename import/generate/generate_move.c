@@ -29,7 +29,7 @@ static size_t axes_of(GenerateStep *s, uint32_t rank, int *axes) {
   int64_t listed[ONNX_INTS] = {0}, given[GENERATE_PROBES][ONNX_INTS] = {{0}};
   size_t count = onnx_ints(&s->node, "axes", listed);
   if (count == 0 && (count = generate_ints(s, 1, given)) > 0) memcpy(listed, given[0], sizeof listed);
-  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) axes[i] = onnx_axis(listed[i], rank);
+  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) axes[i] = onnx_axis(&s->node, "axis", listed[i], rank);
   return count;
 }
 
@@ -121,7 +121,7 @@ static void slice_by_data(GenerateStep *s) {
   if (!one) generate_refuse(s, "several axes with places that depend on data");
   if (steps[0][0] != 1) generate_refuse(s, "a step of %lld, with places that depend on data", (long long)steps[0][0]);
   if (s->reason[0]) return;
-  const int axis = onnx_axis(axes[0][0], rank);
+  const int axis = onnx_axis(&s->node, "axis", axes[0][0], rank);
   const char *x = generate_use(s, 0), *start = generate_int(s, 1, "0"), *end = generate_int(s, 2, "INT64_MAX");
   generate_support(s->g, GENERATE_SUPPORT_slice);
   generate_give_open(s, 0, generate_text(s->g, "slice(%s, %d, %s, %s)", x, axis, start, end), 1u << axis);
@@ -144,7 +144,7 @@ WRITE(Slice) {
   for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) {
     BurnRange ranges[GENERATE_PROBES];
     int64_t sizes[GENERATE_PROBES];
-    const int axis = onnx_axis(has_axes ? axes[0][i] : (int64_t)i, rank);
+    const int axis = onnx_axis(&s->node, "axis", has_axes ? axes[0][i] : (int64_t)i, rank);
     for (uint32_t p = 0; p < s->g->probes; p++) {
       sizes[p] = generate_dim(s->inputs[0], p, (uint32_t)axis);
       ranges[p] = onnx_range(starts[p][i], ends[p][i], has_steps ? steps[p][i] : 1, sizes[p]);
@@ -158,7 +158,7 @@ WRITE(Slice) {
 WRITE(Split) {
   Generator *g = s->g;
   if (!of_shapes(s, 1)) return;
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
   const char *all = generate_local(g, "parts");
   int64_t at[GENERATE_PROBES] = {0};
   generate_line(g, "BurnTensor *%s = %s;", all, generate_use(s, 0));
@@ -184,7 +184,7 @@ WRITE(Concat) {
   const char *list = "";
   for (uint32_t i = 0; i < s->step->input_count; i++)
     list = generate_text(s->g, "%s%s%s", list, i ? ", " : "", generate_use(s, i));
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
   generate_give(s, 0, generate_text(s->g, "burn_cat((BurnTensor *[]){%s}, %u, %d)", list, s->step->input_count, axis));
 }
 
@@ -234,7 +234,7 @@ static bool one_index(GenerateStep *s, int axis) {
 
 /* Indices below 0 count from the end in ONNX; constant ones are checked here, others are an error of burn_take. */
 WRITE(Gather) {
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
   if ((generate_has(s, 1) && embedding(s, axis)) || one_index(s, axis)) return;
   if (!generate_has(s, 1)) {
     generate_refuse(s, "an index that no formula of the sizes gives");
@@ -291,7 +291,7 @@ WRITE(Pad) {
   if (generate_has(s, 2) && !generate_constant_number(s, 2, &value)) generate_refuse(s, "a value that is not constant");
   for (uint32_t p = 0; p < g->probes; p++) {
     for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) {
-      const int axis = onnx_axis(has_axes ? axes[p][i] : (int64_t)i, rank);
+      const int axis = onnx_axis(&s->node, "axis", has_axes ? axes[p][i] : (int64_t)i, rank);
       before[p][axis] = pads[p][i];
       after[p][axis] = pads[p][i + count];
     }

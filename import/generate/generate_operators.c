@@ -85,7 +85,7 @@ static uint32_t axes_of(GenerateStep *s, int *axes) {
   const uint32_t rank = generate_rank(s->inputs[0]);
   size_t count = onnx_ints(&s->node, "axes", listed);
   if (count == 0 && (count = generate_ints(s, 1, given)) > 0) memcpy(listed, given[0], sizeof listed);
-  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) axes[i] = onnx_axis(listed[i], rank);
+  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) axes[i] = onnx_axis(&s->node, "axis", listed[i], rank);
   if (count > 0) return (uint32_t)(count < BURN_MAX_RANK ? count : BURN_MAX_RANK);
   if (onnx_int(&s->node, "noop_with_empty_axes", 0)) return 0;
   const uint32_t first = strncmp(s->step->op->name, "Global", 6) == 0 ? 2 : 0;

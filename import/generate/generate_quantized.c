@@ -29,7 +29,7 @@ static const char *along(GenerateStep *s, uint32_t i, uint32_t rank, int axis) {
 
 static int axis_of(GenerateStep *s) {
   if (onnx_int(&s->node, "block_size", 0)) generate_refuse(s, "scales or zero points in blocks");
-  return onnx_axis(onnx_int(&s->node, "axis", 1), generate_rank(s->inputs[0]));
+  return onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 1), generate_rank(s->inputs[0]));
 }
 
 static bool holds_exactly(GenerateStep *s, BurnDType dtype) {

@@ -100,7 +100,7 @@ WRITE(ConcatFromSequence) {
   Generator *g = s->g;
   const OnnxList *list = s->inputs[0]->probes[0].list;
   const bool stacks = onnx_int(&s->node, "new_axis", 0) && !(list->count > 0 && list->scalar[0]);
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->outputs[0]));
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), generate_rank(s->outputs[0]));
   generate_support(g, stacks ? GENERATE_SUPPORT_sequence_stack : GENERATE_SUPPORT_sequence_cat);
   const char *text = generate_text(g, "sequence_%s(%s, %d)", stacks ? "stack" : "cat", generate_use(s, 0), axis);
   generate_give_open(s, 0, text, s->inputs[0]->open_count ? 1u << axis : 0);
@@ -110,7 +110,7 @@ WRITE(SplitToSequence) {
   Generator *g = s->g;
   int64_t sizes[GENERATE_PROBES][ONNX_INTS] = {{0}};
   const size_t given = generate_ints(s, 1, sizes);
-  const int axis = onnx_axis(onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
+  const int axis = onnx_axis(&s->node, "axis", onnx_int(&s->node, "axis", 0), generate_rank(s->inputs[0]));
   const bool listed = given > 0 && !s->inputs[1]->probes[0].scalar,
              keeps = given > 0 || onnx_int(&s->node, "keepdims", 1);
   if (listed && s->inputs[1]->kind != GENERATE_CONSTANT) generate_refuse(s, "parts that follow from sizes");

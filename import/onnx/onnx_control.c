@@ -217,7 +217,7 @@ static OnnxValue scanned(const Scan *s, size_t i) {
 }
 
 static int axis_of(const Scan *s, size_t i, uint32_t rank) {
-  return onnx_axis(listed(s->body.node, "scan_input_axes", i), rank);
+  return onnx_axis(s->body.node, "scan_input_axes: axis", listed(s->body.node, "scan_input_axes", i), rank);
 }
 
 static bool scan_step(Scan *s, int64_t step) {
@@ -240,8 +240,8 @@ static bool scan_step(Scan *s, int64_t step) {
 static BurnTensor *scan_output(Scan *s, size_t i) {
   OnnxNode *node = s->body.node;
   const Onnx__ValueInfoProto *info = s->body.graph->output[s->states + i];
-  const uint32_t rank = s->rounds[i].count ? burn_rank(s->rounds[i].values[0].tensor) + 1 : 1;
-  const int axis = onnx_axis(listed(node, "scan_output_axes", i), rank);
+  const uint32_t rank = s->rounds[i].count ? burn_rank(s->rounds[i].values[0].tensor) + 1 : 0;
+  const int axis = onnx_axis(node, "scan_output_axes: axis", listed(node, "scan_output_axes", i), rank);
   return joined(node, &s->rounds[i], axis, listed(node, "scan_output_directions", i) == 1, info);
 }
 

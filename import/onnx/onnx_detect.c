@@ -103,7 +103,8 @@ MAP(NonMaxSuppression) {
   s.score = onnx_input_number(node, 4, -(double)INFINITY);
   s.centres = onnx_int(node, "center_point_box", 0);
   const BurnStatus status = read_suppression(&s, node);
-  for (int64_t batch = 0; status == BURN_OK && batch < s.batches; batch++) {
+  const bool any = s.count > 0; /* of no boxes there may be any number of classes */
+  for (int64_t batch = 0; status == BURN_OK && any && batch < s.batches; batch++) {
     for (int64_t class = 0; class < s.classes; class ++) suppress(&s, batch, class);
   }
   if (status == BURN_OK) {

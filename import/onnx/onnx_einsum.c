@@ -236,7 +236,7 @@ MAP(Einsum) {
     onnx_not_mapped(node, "an equation of %zu operands, or too long", e.count);
     return;
   }
-  memcpy(text, equation->s.data, equation->s.len);
+  if (equation->s.len > 0) memcpy(text, equation->s.data, equation->s.len); /* else there are no data */
   read_equation(&e, text);
   if (node->reason[0]) return;
   for (size_t i = 0; i < e.count; i++) {

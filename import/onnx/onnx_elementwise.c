@@ -198,10 +198,10 @@ static void normalize(OnnxNode *node, BurnTensor *(*apply)(BurnTensor *, int)) {
   BurnTensor *x = onnx_input(node, 0);
   const BurnShape shape = burn_shape(x);
   if (node->opset >= 13) {
-    onnx_give(node, 0, apply(x, (int)onnx_int(node, "axis", -1)));
+    onnx_give(node, 0, apply(x, onnx_axis(node, "axis", onnx_int(node, "axis", -1), shape.rank)));
     return;
   }
-  const int axis = onnx_axis(onnx_int(node, "axis", 1), shape.rank);
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 1), shape.rank);
   int64_t dims[] = {1, 1};
   for (int i = 0; i < (int)shape.rank; i++) dims[i >= axis] *= shape.dims[i];
   onnx_give(node, 0, burn_reshape(apply(onnx_reshape(x, dims, 2), 1), shape));
@@ -212,7 +212,7 @@ MAP(LogSoftmax) { normalize(node, burn_log_softmax); }
 /* 1 at the first largest element, else 0. */
 MAP(Hardmax) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), burn_rank(x));
   const BurnDType dtype = burn_dtype(x);
   const int64_t classes = burn_dim(x, axis);
   BurnTensor *best = burn_argmax(x, axis);
@@ -224,7 +224,7 @@ MAP(Hardmax) {
 static void run_along(OnnxNode *node, BurnTensor *(*apply)(BurnTensor *, int), double first) {
   BurnTensor *x = onnx_input(node, 0);
   const uint32_t rank = burn_rank(x);
-  const int axis = onnx_axis(onnx_input_int(node, 1, 0), rank);
+  const int axis = onnx_axis(node, "axis", onnx_input_int(node, 1, 0), rank);
   const int64_t size = burn_dim(x, axis);
   const bool reverse = onnx_int(node, "reverse", 0);
   if (reverse) x = burn_flip(x, &axis, 1);

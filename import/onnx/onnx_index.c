@@ -20,7 +20,7 @@ static void gather_one(OnnxNode *node, BurnTensor *x, int axis) {
 
 MAP(Gather) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   if (node->prepared && !onnx_has_input(node, 1)) {
     gather_one(node, x, axis);
     return;
@@ -35,7 +35,7 @@ MAP(Gather) {
 
 MAP(GatherElements) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
   onnx_give(node, 0, burn_gather(x, axis, indices));
 }
@@ -79,7 +79,7 @@ MAP(Compress) {
   BurnTensor *x = onnx_input(node, 0);
   const bool flat = !onnx_attribute(node, "axis");
   if (flat) x = burn_reshape(x, BURN_SHAPE(-1));
-  const int axis = flat ? 0 : onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = flat ? 0 : onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   BurnTensor *indices = burn_reshape(burn_argwhere(onnx_input(node, 1)), BURN_SHAPE(-1));
   onnx_give(node, 0, burn_select(x, axis, indices));
 }
@@ -89,8 +89,8 @@ MAP(NonZero) { onnx_give(node, 0, burn_transpose(burn_argwhere(burn_bool(onnx_in
 /* The first seq_lens[i] elements of row i backwards. */
 MAP(ReverseSequence) {
   BurnTensor *x = onnx_input(node, 0);
-  const int time = onnx_axis(onnx_int(node, "time_axis", 0), burn_rank(x));
-  const int batch = onnx_axis(onnx_int(node, "batch_axis", 1), burn_rank(x));
+  const int time = onnx_axis(node, "time_axis", onnx_int(node, "time_axis", 0), burn_rank(x));
+  const int batch = onnx_axis(node, "batch_axis", onnx_int(node, "batch_axis", 1), burn_rank(x));
   int64_t dims[BURN_MAX_RANK];
   for (uint32_t i = 0; i < burn_rank(x); i++) dims[i] = (int)i == batch ? burn_dim(x, batch) : 1;
   BurnTensor *lengths = burn_expand(onnx_reshape(onnx_input(node, 1), dims, burn_rank(x)), burn_shape(x));
@@ -112,7 +112,7 @@ static int64_t update_of(const OnnxNode *node) {
 
 MAP(ScatterElements) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   BurnTensor *indices = onnx_wrap_indices(onnx_input(node, 1), burn_dim(x, axis));
   onnx_give(node, 0, burn_scatter(x, axis, indices, onnx_input(node, 2), update_of(node)));
 }
@@ -124,7 +124,7 @@ MAP(ScatterND) {
 /* Each row of a cache gets its update from a place of its own on; a circular cache starts again at its end. */
 MAP(TensorScatter) {
   BurnTensor *cache = onnx_input(node, 0), *update = onnx_input(node, 1);
-  const int axis = onnx_axis(onnx_int(node, "axis", -2), burn_rank(cache));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -2), burn_rank(cache));
   const BurnShape shape = burn_shape(update);
   int64_t dims[BURN_MAX_RANK] = {shape.dims[0], 1, 1, 1, 1, 1, 1, 1};
   BurnTensor *starts = onnx_has_input(node, 2) ? onnx_input(node, 2)
@@ -143,7 +143,7 @@ MAP(OneHot) {
   const int64_t classes = (int64_t)onnx_input_number(node, 1, 0);
   BurnTensor *indices = onnx_wrap_indices(burn_cast(onnx_input(node, 0), BURN_DTYPE_I64), classes);
   const uint32_t rank = burn_rank(indices) + 1;
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), rank);
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), rank);
   int64_t dims[BURN_MAX_RANK] = {0};
   for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK; i++) dims[i] = (int)i == axis ? classes : 1;
   BurnTensor *numbers = onnx_reshape(burn_arange(node->device, 0, classes, 1), dims, rank);

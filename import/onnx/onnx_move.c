@@ -19,20 +19,22 @@ MAP(Reshape) {
 
 MAP(Flatten) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 1), burn_rank(x));
+  const int64_t rank = burn_rank(x), given = onnx_int(node, "axis", 1);
+  const int axis = given == rank ? (int)rank : onnx_axis(node, "axis", given, (uint32_t)rank);
   int64_t dims[] = {1, 1};
-  for (int i = 0; i < (int)burn_rank(x); i++) dims[i >= axis] *= burn_dim(x, i);
+  for (int i = 0; i < (int)rank; i++) dims[i >= axis] *= burn_dim(x, i);
   onnx_give_rank(node, 0, onnx_reshape(x, dims, 2), ONNX_RANK_MORE);
 }
 
 MAP(Transpose) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t order[ONNX_INTS];
   int axes[BURN_MAX_RANK];
-  const uint32_t rank = burn_rank(x);
-  const bool given = onnx_ints(node, "perm", order) == rank;
-  for (uint32_t i = 0; i < rank; i++) axes[i] = given ? (int)order[i] : (int)(rank - 1 - i);
-  onnx_give(node, 0, burn_permute(x, axes));
+  const uint32_t rank = onnx_input_rank(node, 0);
+  const size_t given = onnx_ints(node, "perm", order);
+  const bool listed = onnx_attribute(node, "perm") && !node->scalar[0];
+  if (listed && !onnx_counts_are(node, "perm", given, rank)) return;
+  for (uint32_t i = 0; i < rank && !listed; i++) order[i] = (int64_t)(rank - 1 - i);
+  if (onnx_axes(node, order, rank, rank, axes)) onnx_give(node, 0, burn_permute(onnx_input(node, 0), axes));
 }
 
 MAP(Squeeze) {
@@ -40,8 +42,7 @@ MAP(Squeeze) {
   int dims[BURN_MAX_RANK];
   size_t count = onnx_input_ints(node, 1, axes);
   if (count == 0) count = onnx_ints(node, "axes", axes);
-  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return;
-  for (size_t i = 0; i < count; i++) dims[i] = (int)axes[i];
+  if (!onnx_axes(node, axes, count, onnx_input_rank(node, 0), dims)) return;
   const bool all = count == onnx_input_rank(node, 0) || (count == 0 && onnx_input_size(node, 0) == 1);
   BurnTensor *x =
       all ? onnx_reshape(onnx_input(node, 0), NULL, 0) : burn_squeeze_dims(onnx_input(node, 0), dims, (uint32_t)count);
@@ -50,14 +51,17 @@ MAP(Squeeze) {
 
 /* Axes of the result in any order; ours wants them ascending. */
 MAP(Unsqueeze) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t axes[ONNX_INTS];
-  bool added[2 * BURN_MAX_RANK] = {false};
+  int dims[BURN_MAX_RANK];
+  bool added[BURN_MAX_RANK] = {false};
   size_t count = onnx_input_ints(node, 1, axes);
   if (count == 0) count = onnx_ints(node, "axes", axes);
-  const uint32_t rank = (node->scalar[0] ? 0 : burn_rank(x)) + (uint32_t)count;
-  for (size_t i = 0; i < count && rank <= BURN_MAX_RANK; i++) added[onnx_axis(axes[i], rank)] = true;
-  for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK && !node->scalar[0]; i++) {
+  const uint32_t before = node->scalar[0] ? 0 : onnx_input_rank(node, 0), rank = before + (uint32_t)count;
+  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK - before)) return;
+  if (!onnx_axes(node, axes, count, rank, dims)) return;
+  BurnTensor *x = onnx_input(node, 0);
+  for (size_t i = 0; i < count; i++) added[dims[i]] = true;
+  for (uint32_t i = 0; i < rank && !node->scalar[0]; i++) {
     if (added[i]) x = burn_unsqueeze_dim(x, (int)i);
   }
   if (node->scalar[0]) x = onnx_to_rank(x, rank);
@@ -113,10 +117,10 @@ BurnRange onnx_range(int64_t start, int64_t end, int64_t step, int64_t size) {
 }
 
 MAP(Slice) {
-  BurnTensor *x = onnx_input(node, 0);
   BurnRange ranges[BURN_MAX_RANK];
+  int dims[BURN_MAX_RANK];
   int64_t starts[ONNX_INTS], ends[ONNX_INTS], axes[ONNX_INTS], steps[ONNX_INTS];
-  const uint32_t rank = burn_rank(x);
+  const uint32_t rank = onnx_input_rank(node, 0);
   const bool old = onnx_attribute(node, "starts"); /* before opset 10 */
   const size_t count = old ? onnx_ints(node, "starts", starts) : onnx_input_ints(node, 1, starts);
   const size_t end_count = old ? onnx_ints(node, "ends", ends) : onnx_input_ints(node, 2, ends);
@@ -125,25 +129,33 @@ MAP(Slice) {
   const bool has_axes = axis_count >= count && count > 0, has_steps = step_count >= count && count > 0;
   for (uint32_t i = 0; i < BURN_MAX_RANK; i++) ranges[i] = BURN_RANGE_ALL;
   if (end_count != count) onnx_not_mapped(node, "%zu starts and %zu ends", count, end_count);
-  for (size_t i = 0; i < count && i < end_count && i < BURN_MAX_RANK; i++) {
-    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
-    ranges[axis] = onnx_range(starts[i], ends[i], has_steps ? steps[i] : 1, burn_dim(x, axis));
+  if (node->reason[0] || !onnx_axes(node, has_axes ? axes : NULL, count, rank, dims)) return;
+  for (size_t i = 0; i < count; i++) {
+    const int64_t size = onnx_input_dim(node, 0, dims[i]);
+    ranges[dims[i]] = onnx_range(starts[i], ends[i], has_steps ? steps[i] : 1, size);
   }
-  onnx_give(node, 0, burn_slice(x, ranges, rank));
+  onnx_give(node, 0, burn_slice(onnx_input(node, 0), ranges, rank));
 }
 
 MAP(Concat) {
   BurnTensor *parts[ONNX_MAX_VALUES];
   const size_t count = node->proto->n_input;
   for (size_t i = 0; i < count; i++) parts[i] = onnx_input(node, i);
-  onnx_give(node, 0, burn_cat(parts, count, (int)onnx_int(node, "axis", 0)));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
+  onnx_give(node, 0, burn_cat(parts, count, axis));
 }
 
 /* Sizes given, or equal parts of which the last may be smaller. Ours drops parts of size 0, so these are slices. */
 MAP(Split) {
   int64_t sizes[ONNX_INTS];
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
   const int64_t size = onnx_input_dim(node, 0, axis), parts = (int64_t)node->proto->n_output;
+  const int64_t told = onnx_int(node, "num_outputs", parts);
+  if (told != parts) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "num_outputs: %lld, and %lld outputs",
+                                     (long long)told, (long long)parts));
+    return;
+  }
   size_t count = onnx_input_ints(node, 1, sizes);
   if (count == 0) count = onnx_ints(node, "split", sizes);
   if (count > 0 && !onnx_counts_are(node, "split", count, (size_t)parts)) return;
@@ -178,17 +190,18 @@ static BurnTensor *wrapped_around(BurnTensor *x, int axis, int64_t before, int64
 }
 
 MAP(Pad) {
-  BurnTensor *x = onnx_input(node, 0);
   int64_t pads[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
-  const uint32_t rank = burn_rank(x);
+  int dims[BURN_MAX_RANK];
+  const uint32_t rank = onnx_input_rank(node, 0);
   const bool old = onnx_attribute(node, "pads"); /* before opset 11 */
   const size_t count = (old ? onnx_ints(node, "pads", pads) : onnx_input_ints(node, 1, pads)) / 2;
   const bool has_axes = onnx_input_ints(node, 3, axes) >= count && count > 0;
-  for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) {
-    const int axis = onnx_axis(has_axes ? axes[i] : (int64_t)i, rank);
-    before[axis] = pads[i];
-    after[axis] = pads[i + count];
+  if (!onnx_axes(node, has_axes ? axes : NULL, count, rank, dims)) return;
+  for (size_t i = 0; i < count; i++) {
+    before[dims[i]] = pads[i];
+    after[dims[i]] = pads[i + count];
   }
+  BurnTensor *x = onnx_input(node, 0);
   const bool reflect = onnx_is(node, "mode", "constant", "reflect"), edge = onnx_is(node, "mode", "constant", "edge");
   if (onnx_is(node, "mode", "constant", "wrap")) {
     for (uint32_t i = 0; i < rank; i++) x = wrapped_around(x, (int)i, before[i], after[i]);
@@ -203,18 +216,19 @@ MAP(Pad) {
 /* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */
 MAP(CenterCropPad) {
   int64_t wanted[ONNX_INTS], axes[ONNX_INTS], before[BURN_MAX_RANK] = {0}, after[BURN_MAX_RANK] = {0};
+  int dims[BURN_MAX_RANK];
   const uint32_t rank = onnx_input_rank(node, 0);
   const size_t count = onnx_input_ints(node, 1, wanted), axis_count = onnx_ints(node, "axes", axes);
   if (!onnx_counts_fit(node, "shape", count, rank)) return;
   if (axis_count > 0 && !onnx_counts_are(node, "axes", axis_count, count)) return;
-  BurnTensor *x = onnx_input(node, 0);
+  if (!onnx_axes(node, axis_count > 0 ? axes : NULL, count, rank, dims)) return;
   for (size_t i = 0; i < count; i++) {
-    const int axis = onnx_axis(axis_count > 0 ? axes[i] : (int64_t)i, rank);
-    const int64_t more = wanted[i] > INT32_MAX ? INT64_MAX : wanted[i] - burn_dim(x, axis);
-    before[axis] = more / 2;
-    after[axis] = more - more / 2;
+    const int64_t more =
+        wanted[i] < 0 || wanted[i] > INT32_MAX ? INT64_MAX : wanted[i] - onnx_input_dim(node, 0, dims[i]);
+    before[dims[i]] = more / 2;
+    after[dims[i]] = more - more / 2;
   }
-  onnx_give(node, 0, onnx_pad(x, before, after, rank, BURN_PAD_CONSTANT, 0));
+  onnx_give(node, 0, onnx_pad(onnx_input(node, 0), before, after, rank, BURN_PAD_CONSTANT, 0));
 }
 
 /* The side of a block, for pictures; 0: the node has failed. */

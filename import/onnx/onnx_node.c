@@ -244,10 +244,27 @@ void onnx_not_mapped(OnnxNode *node, const char *format, ...) {
 
 /* -- small steps ------------------------------------------------------------------------------- */
 
-/* One that is none becomes the last that any tensor may have, within arrays of axes, which ops refuse. */
-int onnx_axis(int64_t axis, uint32_t rank) {
+/* A tensor of rank 0 has failed already, and says so itself. */
+int onnx_axis(OnnxNode *node, const char *name, int64_t axis, uint32_t rank) {
   const int64_t at = axis < 0 ? axis + (int64_t)rank : axis;
-  return at < 0 || at >= (int64_t)BURN_MAX_RANK ? (int)BURN_MAX_RANK - 1 : (int)at;
+  if (at >= 0 && at < (int64_t)rank && at < BURN_MAX_RANK) return (int)at;
+  if (rank > 0) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%s %lld of a tensor of %u axes", name, (long long)axis,
+                                     (unsigned)rank));
+  }
+  return 0;
+}
+
+bool onnx_axes(OnnxNode *node, const int64_t *axes, size_t count, uint32_t rank, int *dims) {
+  bool named[BURN_MAX_RANK] = {false};
+  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return false;
+  for (size_t i = 0; i < count; i++) {
+    const int axis = dims[i] = onnx_axis(node, "axis", axes ? axes[i] : (int64_t)i, rank);
+    if (named[axis] && rank > 0)
+      onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "axis %d is named twice", axis));
+    named[axis] = true;
+  }
+  return node->status == BURN_OK;
 }
 
 BurnTensor *onnx_to_rank(BurnTensor *x, uint32_t rank) { return burn_rank(x) < rank ? burn_unsqueeze(x, rank) : x; }

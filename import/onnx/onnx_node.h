@@ -170,8 +170,12 @@ void onnx_set_state(const OnnxNode *node, size_t i, BurnTensor *x);
 
 /* -- small steps; all take their tensors ------------------------------------------------------ */
 
-/* A dim that may be negative, resolved. */
-int onnx_axis(int64_t axis, uint32_t rank);
+/* A dim that may be negative, resolved. One that a tensor of that rank does not have fails the node by its name, and
+ * becomes 0, which every tensor has. */
+int onnx_axis(OnnxNode *node, const char *name, int64_t axis, uint32_t rank);
+/* The same of a list, into dims (room for BURN_MAX_RANK); NULL: the first axes. False, and the node has failed: one is
+ * none, or named twice. */
+bool onnx_axes(OnnxNode *node, const int64_t *axes, size_t count, uint32_t rank, int *dims);
 /* Start, end and step along an axis of that size as a range of ours: from start while not beyond end, also backwards;
  * ours takes a range of elements and then walks it backwards. */
 BurnRange onnx_range(int64_t start, int64_t end, int64_t step, int64_t size);

@@ -19,6 +19,11 @@ static BurnTensor *by_channel(BurnTensor *x, uint32_t rank) {
 
 static void by_group(OnnxNode *node, int64_t groups) {
   const BurnShape shape = burn_shape(node->inputs[0]);
+  if (groups < 1 || shape.rank < 2 || shape.dims[1] % groups != 0) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "num_groups: %lld for %s", (long long)groups,
+                                     burn_shape_text(shape).text));
+    return;
+  }
   BurnTensor *x = burn_reshape(onnx_input(node, 0), BURN_SHAPE(shape.dims[0], groups, -1));
   x = burn_reshape(standardized(x, onnx_float(node, "epsilon", 1e-5)), shape);
   x = burn_mul(x, by_channel(onnx_input(node, 1), shape.rank));
@@ -63,7 +68,7 @@ static BurnTensor *rows_of(OnnxNode *node, size_t i, int axis) {
 
 MAP(LayerNormalization) {
   const BurnShape shape = burn_shape(node->inputs[0]);
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), shape.rank);
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), shape.rank);
   const double epsilon = onnx_float(node, "epsilon", 1e-5);
   BurnTensor *x = rows_of(node, 0, axis), *gamma = burn_reshape(rows_of(node, 1, 0), BURN_SHAPE(-1));
   BurnTensor *beta = onnx_has_input(node, 2) ? burn_reshape(onnx_input(node, 2), BURN_SHAPE(-1)) : NULL;
@@ -79,7 +84,7 @@ MAP(LayerNormalization) {
 
 MAP(RMSNormalization) {
   const BurnShape shape = burn_shape(node->inputs[0]);
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), shape.rank);
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), shape.rank);
   BurnTensor *x = rows_of(node, 0, axis);
   BurnTensor *square = burn_mean_dim(burn_square(burn_clone(x)), 1);
   x = burn_div(x, burn_sqrt(burn_add_scalar(square, onnx_float(node, "epsilon", 1e-5))));
@@ -96,9 +101,8 @@ MAP(MeanVarianceNormalization) {
   int64_t axes[ONNX_INTS] = {0, 2, 3};
   int dims[BURN_MAX_RANK];
   const size_t given = onnx_ints(node, "axes", axes), count = given ? given : 3;
-  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return;
+  if (!onnx_axes(node, axes, count, onnx_input_rank(node, 0), dims)) return;
   BurnTensor *x = onnx_input(node, 0);
-  for (size_t i = 0; i < count; i++) dims[i] = (int)axes[i];
   BurnTensor *mean = burn_mean_dims(burn_clone(x), dims, (uint32_t)count);
   x = burn_sub(x, mean);
   BurnTensor *spread = burn_sqrt(burn_mean_dims(burn_square(burn_clone(x)), dims, (uint32_t)count));

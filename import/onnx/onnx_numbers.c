@@ -11,8 +11,9 @@
 MAP(DFT) {
   BurnTensor *x = onnx_input(node, 0), *imaginary = NULL, *bins = NULL;
   const uint32_t rank = burn_rank(x);
-  const int axis = onnx_axis(
-      onnx_has_input(node, 2) ? onnx_input_int(node, 2, -2) : onnx_int(node, "axis", node->opset < 20 ? 1 : -2), rank);
+  const int64_t given =
+      onnx_has_input(node, 2) ? onnx_input_int(node, 2, -2) : onnx_int(node, "axis", node->opset < 20 ? 1 : -2);
+  const int axis = onnx_axis(node, "axis", given, rank);
   const bool inverse = onnx_int(node, "inverse", 0), onesided = onnx_int(node, "onesided", 0),
              complex = burn_dim(x, -1) == 2;
   const int64_t n = onnx_input_int(node, 1, 0);
@@ -59,6 +60,8 @@ MAP(BlackmanWindow) { window(node, burn_blackman_window); }
 MAP(HammingWindow) { window(node, burn_hamming_window); }
 MAP(HannWindow) { window(node, burn_hann_window); }
 
+enum { MOST_BINS = 1 << 20 };
+
 /* The bin at edge `i` of `bins` + 2 that lie equally far apart on the mel scale, where 2595 log10(1 + f / 700) is the
  * height of f Hertz. */
 static int64_t mel_edge(double low, double high, int64_t bins, int64_t i, int64_t length, double rate) {
@@ -82,8 +85,13 @@ MAP(MelWeightMatrix) {
   const int64_t bins = onnx_input_int(node, 0, 0), length = onnx_input_int(node, 1, 0), rows = length / 2 + 1;
   const double rate = onnx_input_number(node, 2, 1);
   const double low = onnx_input_number(node, 3, 0), high = onnx_input_number(node, 4, 0);
-  if (bins < 1 || length < 1 || rows > INT64_MAX / 8 / bins || rate <= 0) {
+  if (bins < 1 || length < 1 || bins > MOST_BINS || length > INT32_MAX) {
     onnx_not_mapped(node, "%lld bins of a transform of length %lld", (long long)bins, (long long)length);
+    return;
+  }
+  if (!(low >= 0 && low <= INT32_MAX && high >= 0 && high <= INT32_MAX && rate >= 1)) { /* else bins overflow */
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "bins from %g to %g Hertz of %g a second", low, high,
+                                     rate));
     return;
   }
   float *matrix = calloc((size_t)(rows * bins), sizeof *matrix);
@@ -150,19 +158,32 @@ MAP(Binarizer) {
 
 /* -- small integers: value = (q - zero point) * scale ----------------------------------------- */
 
+/* Blocks become an axis of their own, which no tensor of the largest rank has room for; they cover x. */
+static bool check_blocks(OnnxNode *node, BurnShape shape, int axis, int64_t block) {
+  const uint32_t rank = onnx_input_rank(node, 0);
+  const int64_t size = onnx_input_dim(node, 0, axis);
+  const bool fits = shape.rank == rank && rank < BURN_MAX_RANK;
+  if (fits && block >= 1 && block <= size && size % block == 0 && shape.dims[axis] == size / block) return true;
+  onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "blocks of %lld on axis %d of %s, for numbers %s",
+                                   (long long)block, axis, burn_shape_text(burn_shape(node->inputs[0])).text,
+                                   burn_shape_text(shape).text));
+  return false;
+}
+
 /* One number for all, one per entry of an axis, or one per block of it: as an operand for x, in float. */
 static BurnTensor *for_each(OnnxNode *node, size_t i, BurnDType dtype) {
   BurnTensor *x = burn_cast(onnx_input(node, i), dtype);
   const uint32_t rank = onnx_input_rank(node, 0);
   const int64_t block = onnx_int(node, "block_size", 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 1), rank);
   if (burn_element_count(x) == 1) return onnx_to_rank(burn_reshape(x, BURN_SHAPE(1)), rank);
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 1), rank);
   if (block == 0) {
     int64_t dims[BURN_MAX_RANK];
     for (uint32_t k = 0; k < rank; k++) dims[k] = (int)k == axis ? -1 : 1;
     return onnx_reshape(x, dims, rank);
   }
   BurnShape shape = burn_shape(x), split = {rank + 1, {0}};
+  if (!check_blocks(node, shape, axis, block)) return x;
   for (uint32_t k = 0; k <= rank; k++) split.dims[k] = (int)k <= axis ? shape.dims[k] : shape.dims[k - 1];
   split.dims[axis + 1] = block;
   shape.dims[axis] *= block;

@@ -457,8 +457,29 @@ static size_t read_layers(OnnxNode *node, const Kind *kind, Layer *layers) {
   return node->reason[0] ? 0 : count;
 }
 
+/* Whether each row has its number of steps, and none more than there are: indices are made of them. */
+static bool check_lengths(OnnxNode *node, int64_t batch, int64_t steps) {
+  if (!onnx_has_input(node, 4)) return true;
+  const int64_t count = onnx_input_size(node, 4);
+  if (!onnx_counts_are(node, "sequence_lens", (size_t)count, (size_t)batch)) return false;
+  int64_t *lengths = calloc((size_t)count + 1, sizeof *lengths);
+  BurnStatus status = lengths ? burn_read_i64(onnx_input(node, 4), lengths, (size_t)count)
+                              : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "sequence_lens of %lld", (long long)count);
+  for (int64_t i = 0; i < count && status == BURN_OK; i++) {
+    if (lengths[i] >= 0 && lengths[i] <= steps) continue;
+    status = burn_status_make(BURN_STATUS_OUT_OF_RANGE, "sequence_lens: %lld of row %lld; 0 to %lld expected",
+                              (long long)lengths[i], (long long)i, (long long)steps);
+  }
+  free(lengths);
+  if (status != BURN_OK) onnx_fail(node, status);
+  return status == BURN_OK;
+}
+
 static void run_layers(OnnxNode *node, const Kind *kind) {
   Layer layers[2];
+  const bool batch_first = onnx_int(node, "layout", 0);
+  if (!check_lengths(node, onnx_input_dim(node, 0, batch_first ? 0 : 1), onnx_input_dim(node, 0, batch_first ? 1 : 0)))
+    return;
   const size_t count = read_layers(node, kind, layers);
   for (size_t i = 0; i < count; i++) {
     Layer *l = &layers[i];

@@ -15,9 +15,7 @@ static uint32_t axes_of(OnnxNode *node, int *dims) {
     for (uint32_t i = 0; i < rank; i++) dims[i] = (int)i;
     return rank;
   }
-  if (!onnx_counts_fit(node, "axes", count, BURN_MAX_RANK)) return 0;
-  for (size_t i = 0; i < count; i++) dims[i] = onnx_axis(axes[i], rank);
-  return (uint32_t)count;
+  return onnx_axes(node, axes, count, rank, dims) ? (uint32_t)count : 0;
 }
 
 /* Drops axes of size 1; when none is left, ONNX has rank 0 and we have [1]. */
@@ -82,7 +80,7 @@ MAP(ReduceSumSquare) { reduce(node, burn_square, burn_sum_dims, NULL); }
 /* The last of equal ones is the first when looked at from after. */
 static void find(OnnxNode *node, BurnTensor *(*apply)(BurnTensor *, int)) {
   BurnTensor *x = onnx_input(node, 0);
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   const int64_t size = burn_dim(x, axis);
   const bool last = onnx_int(node, "select_last_index", 0);
   if (last) x = burn_flip(x, &axis, 1);
@@ -96,7 +94,7 @@ MAP(ArgMin) { find(node, burn_argmin); }
 /* The k first of a descending, or ascending, stable sort; ONNX too prefers the lower index among equals. */
 MAP(TopK) {
   BurnTensor *x = onnx_input(node, 0), *indices = NULL;
-  const int axis = onnx_axis(onnx_int(node, "axis", -1), burn_rank(x));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), burn_rank(x));
   const int64_t k = onnx_input_int(node, 1, onnx_int(node, "k", 1)); /* before opset 10 an attribute */
   if (onnx_int(node, "largest", 1)) {
     x = burn_topk_with_indices(x, k, axis, &indices);
@@ -126,5 +124,6 @@ MAP(GlobalMaxPool) { pool_all(node, burn_max_dims); }
 /* ONNX divides by 0 where a vector is 0 only in its old versions; we divide by epsilon at least. */
 MAP(LpNormalization) {
   const double p = (double)onnx_int(node, "p", 2);
-  onnx_give(node, 0, burn_vector_normalize(onnx_input(node, 0), p, (int)onnx_int(node, "axis", -1), 1e-12));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), onnx_input_rank(node, 0));
+  onnx_give(node, 0, burn_vector_normalize(onnx_input(node, 0), p, axis, 1e-12));
 }

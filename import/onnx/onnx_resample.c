@@ -118,7 +118,8 @@ MAP(GridSample) {
 /* theta [n, 3, 4] times the points (x, y, z, 1) of a volume, which depend on its shape alone. */
 static BurnTensor *volume_grid(BurnTensor *theta, const int64_t *size, bool corners) {
   int64_t count = 1;
-  for (int k = 2; k < 5; k++) count = size[k] < 0 || count > INT32_MAX / (size[k] + 1) ? -1 : count * size[k];
+  for (int k = 2; k < 5; k++)
+    count = size[k] < 0 || size[k] > INT32_MAX || count > INT32_MAX / (size[k] + 1) ? -1 : count * size[k];
   if (count < 0) {
     burn_drop(theta);
     return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,

@@ -112,16 +112,12 @@ MAP(SequenceErase) {
 /* Parts of a size, of given sizes, or of 1, which then may lose the axis. */
 MAP(SplitToSequence) {
   int64_t sizes[ONNX_INTS];
-  const int axis = onnx_axis(onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), onnx_input_rank(node, 0));
   const int64_t size = onnx_input_dim(node, 0, axis);
   const size_t given = onnx_input_ints(node, 1, sizes);
   const bool listed = given > 0 && !node->scalar[1], drops = given == 0 && !onnx_int(node, "keepdims", 1);
   const int64_t each = given > 0 ? sizes[0] : 1;
-  if (size < 0) { /* no such axis */
-    onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "axis %lld of a tensor of %u axes",
-                                     (long long)onnx_int(node, "axis", 0), onnx_input_rank(node, 0)));
-    return;
-  }
+  if (node->status != BURN_OK) return;
   if (!listed && each < 1) onnx_not_mapped(node, "parts of size %lld", (long long)each);
   if (node->reason[0]) return;
   OnnxList *list = onnx_new_list(node, listed ? given : (size_t)(size / each + (size % each != 0)));
@@ -141,7 +137,6 @@ MAP(ConcatFromSequence) {
   const OnnxList *list = sequence(node, 0);
   if (!list) return;
   const bool stacks = onnx_int(node, "new_axis", 0);
-  const int axis = (int)onnx_int(node, "axis", 0);
   OnnxList *all = onnx_list_retain(node->lists[0]);
   const bool scalars = list->count > 0 && list->scalar[0];
   OnnxList *taken = onnx_new_list(node, list->count);
@@ -150,6 +145,8 @@ MAP(ConcatFromSequence) {
   if (!taken) return;
   const size_t count = taken->count;
   taken->count = 0; /* the call takes the tensors */
+  const uint32_t rank = count ? burn_rank(taken->items[0]) + (stacks && !scalars) : 0;
+  const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), rank);
   BurnTensor *x = stacks && !scalars ? burn_stack(taken->items, count, axis) : burn_cat(taken->items, count, axis);
   onnx_list_release(taken);
   onnx_give_rank(node, 0, x, ONNX_RANK_MORE);

@@ -109,7 +109,7 @@ MAP(Unique) {
   BurnTensor *x = onnx_input(node, 0);
   const bool flat = !onnx_attribute(node, "axis"), floats = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_FLOAT;
   if (flat) x = burn_reshape(x, BURN_SHAPE(-1));
-  const int axis = flat ? 0 : onnx_axis(onnx_int(node, "axis", 0), burn_rank(x));
+  const int axis = flat ? 0 : onnx_axis(node, "axis", onnx_int(node, "axis", 0), burn_rank(x));
   const size_t count = (size_t)burn_element_count(x);
   Search s = {.row_count = (size_t)burn_dim(x, axis)};
   const BurnStatus status = read_values(&s, burn_movedim(burn_clone(x), axis, 0), count, floats);

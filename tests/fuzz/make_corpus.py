@@ -561,7 +561,83 @@ def onnx_counts():
     nodes = [onnx_node("SplitToSequence", "x", "l", onnx_attribute("axis", 2, of=3)), onnx_node("SequenceAt", "lf", "y")]
     yield "far_splittosequence", onnx_model(nodes, [message((2, 7), (7, varint(0)), (8, "f"))])
     theta = onnx_floats("t", [1, 3, 4], *[1] * 12)
+    yield from onnx_far()
     yield "many_affinegrid", onnx_model([onnx_node("AffineGrid", "ts", "z"), onnx_node("Add", "xz", "y")], [theta, onnx_ints("s", 1, 1, 2**22, 2**22, 2**22)])
+
+
+def onnx_far():
+    """Sizes, axes and numbers that overflow, or that no tensor has."""
+    most, least = 2**63 - 1, 2**63
+    linear, narrow = onnx_attribute("mode", "linear"), onnx_attribute("antialias", 1, of=3)
+
+    def resize(name, *sizes, attributes=(), shape="x"):
+        nodes = [onnx_node("Resize", [shape, "", "", "s"], "z", *attributes), onnx_node("Shape", "z", "t"), onnx_node("Cast", "t", "y", onnx_attribute("to", 1, of=3))]
+        return "resize_" + name, onnx_model(nodes, [onnx_ints("s", *sizes), onnx_floats("e", [1, 0, 4])])
+    yield resize("far_linear", 2, 2**62, attributes=[linear, narrow])
+    yield resize("far_nearest", 2, 2**40)
+    yield resize("none_linear", 1, 300, 4, attributes=[linear], shape="e")
+    yield resize("none_narrow", 1, 3, 3, attributes=[linear, narrow], shape="e")
+    yield resize("none_nearest", 1, 3, 4, shape="e")
+    yield resize("axis", 3, attributes=[linear, onnx_attribute("axes", 100)])
+    yield resize("axis_below", 3, attributes=[linear, onnx_attribute("axes", 2**64 - 100)])
+    yield resize("axes", 3, 5, attributes=[linear, onnx_attribute("axes", 1, 1)])
+    yield resize("aspect", 2**62, 2**62, attributes=[linear, onnx_attribute("axes", 0, 1), onnx_attribute("keep_aspect_ratio_policy", "not_smaller")])
+    yield "resize_few", onnx_model([onnx_node("Resize", ["x", "", "", "s"], "y", linear, narrow)], [onnx_ints("s", 2, 1)])
+    scaled = [onnx_node("Resize", ["x", "", "s"], "y", linear)]
+    yield "resize_nan", onnx_model(scaled, [onnx_floats("s", [2], 1, math.nan)])
+    yield "resize_scale", onnx_model([onnx_node("Upsample", "xs", "y", linear)], [onnx_floats("s", [2], 1, 1e18)], opset=9)
+    crops = [linear, onnx_attribute("coordinate_transformation_mode", "tf_crop_and_resize")]
+    yield "resize_region", onnx_model([onnx_node("Resize", ["x", "r", "", "s"], "y", *crops)], [onnx_floats("r", [4], 0, math.nan, 1, 1), onnx_ints("s", 2, 3)])
+    pairs, rank = onnx_floats("p", [1, 1, 1, 1, 1, 1, 1, 2], 1, 1), onnx_ints("r", 1, 1, 1, 1, 1, 1, 1, 4)
+    for op in "QuantizeLinear", "DequantizeLinear":
+        blocks = [onnx_node("Reshape", "xr", "u"), onnx_node(op, "up", "z", onnx_attribute("axis", 7, of=3), onnx_attribute("block_size", 2, of=3)), onnx_node("Shape", "z", "t"), onnx_node("Cast", "t", "y", onnx_attribute("to", 1, of=3))]
+        yield "blocks_" + op.lower(), onnx_model(blocks, [pairs, rank], opset=21)
+        row = [onnx_node(op, "xp", "z", onnx_attribute("axis", 10**6, of=3), onnx_attribute("block_size", 2, of=3)), *blocks[2:]]
+        yield "blocks_axis_" + op.lower(), onnx_model(row, [onnx_floats("p", [2], 1, 1)], opset=21)
+    for name, block in ("none", 0 - 2), ("most", most):
+        yield "blocks_" + name, onnx_model([onnx_node("DequantizeLinear", "xp", "y", onnx_attribute("axis", 1, of=3), onnx_attribute("block_size", block, of=3))], [onnx_floats("p", [2, 1], 1, 1)], opset=21)
+    yield "far_unsqueeze", onnx_model([onnx_node("Unsqueeze", "xa", "y")], [onnx_ints("a", most, least, 0)])
+    yield "far_squeeze", onnx_model([onnx_node("Squeeze", "xa", "y")], [onnx_ints("a", 2**32)])
+    for name, *perm in ("many", *[0, 1] * 4, 0), ("far", 2**40, 0):
+        yield name + "_transpose", onnx_model([onnx_node("Transpose", "x", "y", onnx_attribute("perm", *perm))])
+    yield "twice_transpose", onnx_model([onnx_node("Transpose", "x", "y", onnx_attribute("perm", 0, 0))])
+    for op, inputs in ("Softmax", "x"), ("Concat", "xx"), ("ArgMax", "x"), ("LpNormalization", "x"), ("CumSum", "xa"), ("TopK", "xk"):
+        nodes = [onnx_node(op, inputs, "z", onnx_attribute("axis", 2**32, of=3)), onnx_node("Cast", "z", "y", onnx_attribute("to", 1, of=3))]
+        yield "axis_" + op.lower(), onnx_model(nodes, [onnx_ints("a", 2**32), onnx_ints("k", 1)])
+    groups = onnx_node("GroupNormalization", "xoo", "y", onnx_attribute("num_groups", 0, of=3))
+    yield "nought_groupnormalization", onnx_model([groups], [onnx_floats("o", [2], 1, 1)], opset=21)
+    lengths = message((1, 1), (2, 6), (7, varint(2**64 - 5)), (8, "l"))
+    lstm = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("LSTM", ["u", "w", "r", "", "l"], ["z", "y"], onnx_attribute("hidden_size", 1, of=3))]
+    yield "far_lstm", onnx_model(lstm, [onnx_ints("a", 1), onnx_floats("w", [1, 4, 2], *[1] * 8), onnx_floats("r", [1, 4, 1], *[1] * 4), lengths])
+    parts = [onnx_node("Split", "x", "yzw", onnx_attribute("axis", 1, of=3), onnx_attribute("num_outputs", 2**40, of=3))]
+    yield "far_split", onnx_model(parts)
+    boxes = [onnx_floats("b", [1, 0, 4]), onnx_floats("c", [1, 2**40, 0]), onnx_ints("m", 5)]
+    found = [onnx_node("NonMaxSuppression", "bcm", "f"), onnx_node("Cast", "f", "g", onnx_attribute("to", 1, of=3)), onnx_node("ReduceSum", "g", "h"), onnx_node("Add", "xh", "y")]
+    yield "classes", onnx_model(found, boxes)
+    for name, kind, *values in ("most", 7, least, most, 1), ("endless", 7, 0, 5, 0):
+        scalars = [message((2, kind), (7, varint(v)), (8, n)) for n, v in zip("abc", values)]
+        yield "range_" + name, onnx_model([onnx_node("Range", "abc", "z"), onnx_node("Cast", "z", "y", onnx_attribute("to", 1, of=3))], scalars)
+    yield "range_floats", onnx_model([onnx_node("Range", "abc", "y")], [onnx_floats("a", [], 0), onnx_floats("b", [], 1e30), onnx_floats("c", [], 1)])
+    for name, *edges in ("nan", math.nan, 8000), ("far", -1e30, 1e30):
+        mel = [message((2, 7), (7, varint(v)), (8, n)) for n, v in (("b", 8), ("l", 16), ("r", 16000))] + [onnx_floats(n, [], v) for n, v in zip("fg", edges)]
+        yield "mel_" + name, onnx_model([onnx_node("MelWeightMatrix", "blrfg", "y")], mel)
+    yield "equation", onnx_model([onnx_node("Einsum", "x", "y", message((1, "equation"), (20, 3)))])
+
+
+def onnx_exact():
+    """What comes of integers that no double holds, as differences to 2^53: x is not read."""
+    far = 2**53 + 1
+
+    def scalar(name, value):
+        return message((2, 7), (7, varint(value)), (8, name))
+    ends = [onnx_node("Sub", "zf", "d"), onnx_node("Cast", "d", "y", onnx_attribute("to", 1, of=3))]
+    base = scalar("f", 2**53)
+    yield "exact_range", onnx_model([onnx_node("Range", "bce", "z"), *ends], [base, scalar("b", far), scalar("c", far + 3), scalar("e", 1)])
+    yield "exact_clip", onnx_model([onnx_node("Clip", "ibc", "z"), *ends], [base, onnx_ints("i", 0, 2**62), scalar("b", far), scalar("c", far + 2)])
+    yield "exact_pad", onnx_model([onnx_node("Pad", "ipv", "z"), *ends], [base, onnx_ints("i", 2**53), onnx_ints("p", 1, 0), scalar("v", far)])
+    value = message((1, "value"), (5, message((1, 1), (2, 7), (7, varint(far)))), (20, 4))
+    yield "exact_constantofshape", onnx_model([onnx_node("ConstantOfShape", "s", "z", value), *ends], [base, onnx_ints("s", 2)])
+    yield "exact_onehot", onnx_model([onnx_node("OneHot", "inv", "z"), *ends], [base, onnx_ints("i", 1), onnx_ints("n", 2), onnx_ints("v", far, far + 2)])
 
 
 def onnx_microsoft():
@@ -666,6 +742,7 @@ def onnxs():
     yield from onnx_patterns()
     yield from onnx_recurrent()
     yield from onnx_hostile()
+    yield from onnx_exact()
     yield from onnx_microsoft()
     yield from onnx_strings()
     yield from onnx_gradients()
@@ -678,6 +755,9 @@ def onnxs():
             yield "deep", onnx_model([onnx_node("If", "x", "y", message((1, "then_branch"), (6, deep)))])
         deep = message((1, onnx_node("If", "x", "z", message((1, "then_branch"), (6, deep)))), (12, message((1, "z"))))
     yield "deeper", onnx_model([onnx_node("If", "x", "y", message((1, "then_branch"), (6, deep)))])
+    yield "unprintable", onnx_model([onnx_node("Expand", "ws", "y")], [w, onnx_ints("s", 2**52, 2, 2)], inputs=())
+    forged = "y\noutputs     z"
+    yield "forged", onnx_model([onnx_node("Neg", "x", [forged])], outputs=[forged])
     yield "dims", onnx_model([onnx_node("Add", "xw", "y")], [onnx_floats("w", [2**40, 2**40], 1)])
 
 

@@ -192,7 +192,42 @@ static const struct {
                {"many_tile", "repeats: 64 numbers; 2 expected"},
                {"few_globalaveragepool", "a pool of [4]"},
                {"far_gathernd", "batch_dims is 2: 0 to 0 expected"},
-               {"far_splittosequence", "axis 2 of a tensor of 2 axes"}};
+               {"far_splittosequence", "axis 2 of a tensor of 2 axes"},
+               {"resize_far_linear", "axis 1: 2 pixels cannot become 4611686018427387904 by a scale of"},
+               {"resize_far_nearest", "axis 1: 2 pixels cannot become 1099511627776 by a scale of"},
+               {"resize_none_linear", "axis 1: 0 pixels cannot become 300 by a scale of inf"},
+               {"resize_none_narrow", "axis 1: 0 pixels cannot become 3 by a scale of inf"},
+               {"resize_none_nearest", "axis 1: 0 pixels cannot become 3 by a scale of inf"},
+               {"resize_axis", "(Resize): axis 100 of a tensor of 2 axes"},
+               {"resize_axis_below", "(Resize): axis -100 of a tensor of 2 axes"},
+               {"resize_axes", "(Resize): axis 1 is named twice"},
+               {"resize_aspect", "axis 0: 2 pixels cannot become 9223372036854775807 by a scale of"},
+               {"resize_nan", "axis 1: 2 pixels cannot become -1 by a scale of"},
+               {"resize_scale", "(Upsample): axis 1: 2 pixels cannot become 9223372036854775807 by a scale of 1e+18"},
+               {"resize_region", "axis 1: 2 pixels cannot become 3 by a scale of 1.5 from"},
+               {"blocks_quantizelinear", "blocks of 2 on axis 7 of [1,1,1,1,1,1,1,4], for numbers [1,1,1,1,1,1,1,2]"},
+               {"blocks_dequantizelinear", "blocks of 2 on axis 7 of [1,1,1,1,1,1,1,4]"},
+               {"blocks_axis_quantizelinear", "(QuantizeLinear): axis 1000000 of a tensor of 2 axes"},
+               {"blocks_axis_dequantizelinear", "(DequantizeLinear): axis 1000000 of a tensor of 2 axes"},
+               {"blocks_none", "blocks of -2 on axis 1 of [2,2], for numbers [2,1]"},
+               {"blocks_most", "blocks of 9223372036854775807 on axis 1 of [2,2]"},
+               {"far_unsqueeze", "axis 9223372036854775807 of a tensor of 5 axes"},
+               {"far_squeeze", "(Squeeze): axis 4294967296 of a tensor of 2 axes"},
+               {"many_transpose", "perm: 9 numbers; 2 expected"},
+               {"far_transpose", "axis 1099511627776 of a tensor of 2 axes"},
+               {"twice_transpose", "axis 0 is named twice"},
+               {"axis_softmax", "(Softmax): axis 4294967296 of a tensor of 2 axes"},
+               {"axis_concat", "(Concat): axis 4294967296 of a tensor of 2 axes"},
+               {"axis_argmax", "(ArgMax): axis 4294967296 of a tensor of 2 axes"},
+               {"axis_lpnormalization", "(LpNormalization): axis 4294967296 of a tensor of 2 axes"},
+               {"axis_cumsum", "(CumSum): axis 4294967296 of a tensor of 2 axes"},
+               {"axis_topk", "(TopK): axis 4294967296 of a tensor of 2 axes"},
+               {"nought_groupnormalization", "num_groups: 0 for [2,2]"},
+               {"far_lstm", "sequence_lens: -5 of row 0; 0 to 2 expected"},
+               {"far_split", "num_outputs: 1099511627776, and 3 outputs"},
+               {"mel_nan", "bins from nan to 8000 Hertz of 16000 a second"},
+               {"mel_far", "bins from -1e+30 to 1e+30 Hertz of 16000 a second"},
+               {"equation", "(Einsum): "}};
 
 /* Passes leave such steps alone, so that loading or the run says what is wrong, and the same as without passes. */
 static void hostile_steps_are_told(void **state) {
@@ -213,6 +248,46 @@ static void hostile_steps_are_told(void **state) {
     }
     burn_graph_release(graph);
   }
+}
+
+/* What a graph of that name makes of x = [1, 2; -3, 4]; more than `room` elements fail the test. */
+static size_t values_of(const char *name, float *values, size_t room) {
+  BurnStatus status = BURN_OK;
+  BurnTensor *x = burn_tensor_f32(device, (const float[]){1, 2, -3, 4}, BURN_SHAPE(2, 2)), *y = NULL;
+  BurnGraph *graph = load(name, NULL, &status);
+  if (graph) status = burn_graph_run(graph, &x, 1, &y, 1);
+  if (status != BURN_OK) fail_msg("%s: %s", name, burn_status_message(status));
+  const size_t count = (size_t)burn_element_count(y);
+  assert_true(count <= room);
+  assert_int_equal(burn_read_f32(y, values, count), BURN_OK);
+  burn_graph_release(graph);
+  return count;
+}
+
+/* Of no boxes there may be any number of classes: they are not counted through. */
+static void no_boxes_take_no_time(void **state) {
+  float values[4];
+  (void)state;
+  assert_int_equal(values_of("classes", values, 4), 4);
+  assert_float_equal(values[2], -3, 0);
+}
+
+/* 10,000 pixels as two: each is the mean of its half, weighted by a triangle that the border mirrors. Ones stay ones. */
+static void many_pixels_become_few(void **state) {
+  enum { PIXELS = 10000 };
+  float values[2] = {0}, *ones = malloc(PIXELS * sizeof *ones);
+  BurnStatus status = BURN_OK;
+  (void)state;
+  assert_non_null(ones);
+  for (size_t i = 0; i < PIXELS; i++) ones[i] = 1;
+  BurnTensor *x = burn_tensor_f32(device, ones, BURN_SHAPE(2, PIXELS / 2)), *y = NULL;
+  free(ones);
+  BurnGraph *graph = load("resize_few", NULL, &status);
+  if (!graph) fail_msg("%s", burn_status_message(status));
+  assert_int_equal(burn_graph_run(graph, &x, 1, &y, 1), BURN_OK);
+  assert_int_equal(burn_read_f32(y, values, 2), BURN_OK);
+  for (size_t i = 0; i < 2; i++) assert_float_equal(values[i], 1, 1e-4);
+  burn_graph_release(graph);
 }
 
 /* Every beginning of a file is a message or a graph, never more. */
@@ -442,6 +517,8 @@ int main(void) {
                                      cmocka_unit_test(batch_norm_goes_into_conv),
                                      cmocka_unit_test(refuses_with_a_reason),
                                      cmocka_unit_test(hostile_steps_are_told),
+                                     cmocka_unit_test(no_boxes_take_no_time),
+                                     cmocka_unit_test(many_pixels_become_few),
                                      cmocka_unit_test(any_beginning_is_survived),
                                      cmocka_unit_test(inputs_are_checked),
                                      cmocka_unit_test(names_are_shown_without_controls),
