@@ -113,8 +113,13 @@ MAP(Clip) {
   BurnTensor *x = onnx_input(node, 0);
   if (onnx_attribute(node, "min")) x = burn_clamp_min(x, onnx_float(node, "min", 0));
   if (onnx_attribute(node, "max")) x = burn_clamp_max(x, onnx_float(node, "max", 0));
-  if (onnx_has_input(node, 1)) x = burn_clamp_min(x, onnx_input_number(node, 1, 0));
-  if (onnx_has_input(node, 2)) x = burn_clamp_max(x, onnx_input_number(node, 2, 0));
+  const bool ints = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
+  for (size_t i = 1; i <= 2; i++) {
+    if (!onnx_has_input(node, i) || onnx_input_size(node, i) == 0) continue; /* some writers have [0] for none */
+    const OnnxNumber bound = onnx_input_exact(node, i);
+    if (i == 1) x = ints ? burn_clamp_min_i64(x, bound.i) : burn_clamp_min(x, bound.f);
+    if (i == 2) x = ints ? burn_clamp_max_i64(x, bound.i) : burn_clamp_max(x, bound.f);
+  }
   onnx_give(node, 0, x);
 }
 

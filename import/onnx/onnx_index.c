@@ -137,10 +137,10 @@ MAP(TensorScatter) {
 
 /* values holds off and on. Indices count from the end below 0; one that is no class has only off. */
 MAP(OneHot) {
-  double values[2] = {0, 1};
+  OnnxNumber values[2] = {{0}};
   const BurnDType dtype = burn_dtype(node->inputs[2]);
-  if (burn_read_f64(onnx_input(node, 2), values, 2) != BURN_OK) onnx_not_mapped(node, "values are not two numbers");
-  const int64_t classes = (int64_t)onnx_input_number(node, 1, 0);
+  if (onnx_read_exact(onnx_input(node, 2), values, 2) != BURN_OK) onnx_not_mapped(node, "values are not two numbers");
+  const int64_t classes = onnx_input_exact(node, 1).i;
   BurnTensor *indices = onnx_wrap_indices(burn_cast(onnx_input(node, 0), BURN_DTYPE_I64), classes);
   const uint32_t rank = burn_rank(indices) + 1;
   const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", -1), rank);
@@ -148,8 +148,10 @@ MAP(OneHot) {
   for (uint32_t i = 0; i < rank && rank <= BURN_MAX_RANK; i++) dims[i] = (int)i == axis ? classes : 1;
   BurnTensor *numbers = onnx_reshape(burn_arange(node->device, 0, classes, 1), dims, rank);
   BurnTensor *hot = burn_equal(burn_unsqueeze_dim(indices, axis), numbers);
-  BurnTensor *off = burn_full(node->device, burn_shape(hot), dtype, values[0]);
-  onnx_give(node, 0, burn_mask_fill(off, hot, values[1]));
+  BurnTensor *off = onnx_full(node->device, burn_shape(hot), dtype, values[0]);
+  onnx_give(node, 0,
+            burn_dtype_kind(dtype) == BURN_KIND_INT ? burn_mask_fill_i64(off, hot, values[1].i)
+                                                    : burn_mask_fill(off, hot, values[1].f));
 }
 
 /* The way back of max pooling: positions count within the smallest possible result, which stands in a corner of a

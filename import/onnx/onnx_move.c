@@ -209,8 +209,9 @@ MAP(Pad) {
     return;
   }
   const int64_t mode = reflect ? BURN_PAD_REFLECT : edge ? BURN_PAD_EDGE : BURN_PAD_CONSTANT;
-  const double value = onnx_input_number(node, 2, onnx_float(node, "value", 0));
-  onnx_give(node, 0, onnx_pad(x, before, after, rank, mode, value));
+  OnnxNumber value = {onnx_float(node, "value", 0), 0}; /* the attribute is of floats, before opset 11 */
+  if (onnx_has_input(node, 2) && onnx_input_size(node, 2) > 0) value = onnx_input_exact(node, 2);
+  onnx_give(node, 0, onnx_pad_exact(x, before, after, rank, mode, value));
 }
 
 /* Half of what is too much is cut at either side, half of what lacks is added; odd ones at the end. */
@@ -326,14 +327,14 @@ MAP(ConstantOfShape) {
   int64_t dims[ONNX_INTS];
   const size_t count = onnx_input_ints(node, 0, dims);
   const Onnx__AttributeProto *attribute = onnx_attribute(node, "value");
-  double value = 0;
+  OnnxNumber value = {0};
   BurnDType dtype = BURN_DTYPE_F32;
   if (attribute && attribute->t) {
     BurnTensor *x = onnx_tensor(node->device, attribute->t);
     dtype = burn_dtype(x);
-    if (burn_read_scalar(x, &value) != BURN_OK) onnx_not_mapped(node, "the value is not one number");
+    if (onnx_read_exact(x, &value, 1) != BURN_OK) onnx_not_mapped(node, "the value is not one number");
   }
-  onnx_give_rank(node, 0, burn_full(node->device, onnx_shape(dims, count), dtype, value),
+  onnx_give_rank(node, 0, onnx_full(node->device, onnx_shape(dims, count), dtype, value),
                  count == 0 ? ONNX_RANK_0 : ONNX_RANK_MORE);
 }
 
@@ -346,11 +347,38 @@ MAP(EyeLike) {
   onnx_give(node, 0, burn_cast(burn_bool_not(off), dtype));
 }
 
-/* start + i * delta: ours has integers and a positive step, so both come after. */
+/* How many integers there are from `start` on before `limit`; -1: too many to count, or the step is 0. */
+static int64_t count_integers(int64_t start, int64_t limit, int64_t step) {
+  const bool up = step > 0;
+  if (step == 0) return -1;
+  if (up ? limit <= start : limit >= start) return 0;
+  const uint64_t from = (uint64_t)start, to = (uint64_t)limit, size = up ? (uint64_t)step : 0 - (uint64_t)step;
+  const uint64_t way = up ? to - from : from - to, count = way / size + (way % size != 0);
+  return count <= INT64_MAX ? (int64_t)count : -1;
+}
+
+/* The same of floats. */
+static int64_t count_floats(double start, double limit, double step) {
+  const double count = ceil((limit - start) / step);
+  if (step == 0 || !(count < 0x1p53)) return -1;
+  return count > 0 ? (int64_t)count : 0;
+}
+
+/* start + i * delta: ours has integers and a positive step, so both come after. Products of i64 wrap, and their sums
+ * back again. */
 MAP(Range) {
-  const double start = onnx_input_number(node, 0, 0), limit = onnx_input_number(node, 1, 0);
-  const double delta = onnx_input_number(node, 2, 1), count = ceil((limit - start) / delta);
-  BurnTensor *x = burn_arange(node->device, 0, count > 0 ? (int64_t)count : 0, 1);
-  x = burn_cast(x, burn_dtype(node->inputs[0]));
-  onnx_give_rank(node, 0, burn_add_scalar(burn_mul_scalar(x, delta), start), ONNX_RANK_MORE);
+  const BurnDType dtype = burn_dtype(node->inputs[0]);
+  const bool ints = burn_dtype_kind(dtype) == BURN_KIND_INT;
+  const OnnxNumber start = onnx_input_exact(node, 0), limit = onnx_input_exact(node, 1);
+  const OnnxNumber delta = onnx_input_exact(node, 2);
+  const int64_t count = ints ? count_integers(start.i, limit.i, delta.i) : count_floats(start.f, limit.f, delta.f);
+  if (count < 0) {
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no range goes from %g to %g by %g", start.f,
+                                     limit.f, delta.f));
+    return;
+  }
+  BurnTensor *x = burn_cast(burn_arange(node->device, 0, count, 1), ints ? BURN_DTYPE_I64 : dtype);
+  x = ints ? burn_add_scalar_i64(burn_mul_scalar_i64(x, delta.i), start.i)
+           : burn_add_scalar(burn_mul_scalar(x, delta.f), start.f);
+  onnx_give_rank(node, 0, burn_cast(x, dtype), ONNX_RANK_MORE);
 }

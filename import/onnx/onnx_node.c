@@ -201,6 +201,35 @@ double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
   return value;
 }
 
+/* The nearest i64 of a float; 0 of what is no number. */
+static int64_t whole(double x) {
+  if (!(x > -0x1p63)) return x <= -0x1p63 ? INT64_MIN : 0;
+  return x < 0x1p63 ? (int64_t)x : INT64_MAX;
+}
+
+BurnStatus onnx_read_exact(BurnTensor *x, OnnxNumber *numbers, size_t count) {
+  double floats[2] = {0};
+  int64_t ints[2] = {0};
+  const bool are_ints = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
+  const BurnStatus status = are_ints ? burn_read_i64(x, ints, count) : burn_read_f64(x, floats, count);
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    numbers[i] = are_ints ? (OnnxNumber){(double)ints[i], ints[i]} : (OnnxNumber){floats[i], whole(floats[i])};
+  }
+  return status;
+}
+
+OnnxNumber onnx_input_exact(OnnxNode *node, size_t i) {
+  OnnxNumber number = {0};
+  const BurnStatus status = onnx_read_exact(onnx_input(node, i), &number, 1);
+  if (status != BURN_OK) onnx_fail(node, burn_status_annotate(status, "input %zu is not one number", i));
+  return number;
+}
+
+BurnTensor *onnx_full(BurnDevice *device, BurnShape shape, BurnDType dtype, OnnxNumber value) {
+  const bool ints = burn_dtype_kind(dtype) == BURN_KIND_INT;
+  return ints ? burn_full_i64(device, shape, dtype, value.i) : burn_full(device, shape, dtype, value.f);
+}
+
 bool onnx_wants_output(const OnnxNode *node, size_t i) {
   return i < ONNX_MAX_VALUES && i < node->proto->n_output && node->proto->output[i][0];
 }
@@ -302,8 +331,8 @@ BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size) {
   return burn_mask_where(indices, below, wrapped);
 }
 
-BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
-                     double value) {
+BurnTensor *onnx_pad_exact(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
+                           OnnxNumber value) {
   int64_t margins[2 * BURN_MAX_RANK], begins[BURN_MAX_RANK] = {0}, sizes[BURN_MAX_RANK];
   const BurnShape shape = burn_shape(x);
   bool cut = false, added = false;
@@ -326,7 +355,14 @@ BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after,
     added = added || margins[2 * i] || margins[2 * i + 1];
   }
   if (cut) x = onnx_part(x, begins, sizes);
-  return added ? burn_pad(x, margins, count, mode, value) : x;
+  if (!added) return x;
+  const bool ints = burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
+  return ints ? burn_pad_i64(x, margins, count, mode, value.i) : burn_pad(x, margins, count, mode, value.f);
+}
+
+BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
+                     double value) {
+  return onnx_pad_exact(x, before, after, count, mode, (OnnxNumber){value, whole(value)});
 }
 
 BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count) {

@@ -120,6 +120,17 @@ int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim);
 size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values);
 int64_t onnx_input_int(OnnxNode *node, size_t i, int64_t otherwise);
 double onnx_input_number(OnnxNode *node, size_t i, double otherwise);
+
+/* A number of a tensor both ways, since a double lacks integers from 2^53 on and an i64 most floats: the one is the
+ * other without its fraction, or the nearest there is. */
+typedef struct OnnxNumber {
+  double f;
+  int64_t i;
+} OnnxNumber;
+/* Elements of x, which it takes, one or two; and that of an input, which must have one. */
+BURN_USE_RESULT BurnStatus onnx_read_exact(BurnTensor *x, OnnxNumber *numbers, size_t count);
+OnnxNumber onnx_input_exact(OnnxNode *node, size_t i);
+BurnTensor *onnx_full(BurnDevice *device, BurnShape shape, BurnDType dtype, OnnxNumber value);
 bool onnx_wants_output(const OnnxNode *node, size_t i);
 void onnx_give(OnnxNode *node, size_t i, BurnTensor *x); /* drops x if output i is not wanted */
 /* The same, with what rank it has in ONNX: of x with one element, rank 0 (ours is [1]) or more. */
@@ -194,6 +205,8 @@ BurnTensor *onnx_wrap_indices(BurnTensor *indices, int64_t size);
 /* Margins of `value` before and after the last `count` axes; negative ones cut off. */
 BurnTensor *onnx_pad(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
                      double value);
+BurnTensor *onnx_pad_exact(BurnTensor *x, const int64_t *before, const int64_t *after, uint32_t count, int64_t mode,
+                           OnnxNumber value);
 BurnTensor *onnx_i64s(BurnDevice *device, const int64_t *values, size_t count);
 
 #endif

@@ -225,6 +225,9 @@ static const struct {
                {"nought_groupnormalization", "num_groups: 0 for [2,2]"},
                {"far_lstm", "sequence_lens: -5 of row 0; 0 to 2 expected"},
                {"far_split", "num_outputs: 1099511627776, and 3 outputs"},
+               {"range_most", "no range goes from -9.22337e+18 to 9.22337e+18 by 1"},
+               {"range_endless", "no range goes from 0 to 5 by 0"},
+               {"range_floats", "no range goes from 0 to 1e+30 by 1"},
                {"mel_nan", "bins from nan to 8000 Hertz of 16000 a second"},
                {"mel_far", "bins from -1e+30 to 1e+30 Hertz of 16000 a second"},
                {"equation", "(Einsum): "}};
@@ -262,6 +265,28 @@ static size_t values_of(const char *name, float *values, size_t room) {
   assert_int_equal(burn_read_f32(y, values, count), BURN_OK);
   burn_graph_release(graph);
   return count;
+}
+
+/* What is more than 2^53, which the graphs subtract: 2^53 + 1 is no double. */
+static void integers_stay_exact(void **state) {
+  static const struct {
+    const char *name;
+    size_t count;
+    float expected[3];
+  } cases[] = {{"exact_range", 3, {1, 2, 3}},
+               {"exact_clip", 2, {1, 3}},
+               {"exact_pad", 2, {1, 0}},
+               {"exact_constantofshape", 2, {1, 1}},
+               {"exact_onehot", 2, {1, 3}}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    float values[4] = {0};
+    const size_t count = values_of(cases[i].name, values, 4);
+    if (count != cases[i].count) fail_msg("%s: %zu values", cases[i].name, count);
+    for (size_t k = 0; k < count; k++) {
+      if (values[k] != cases[i].expected[k]) fail_msg("%s: %g at %zu", cases[i].name, (double)values[k], k);
+    }
+  }
 }
 
 /* Of no boxes there may be any number of classes: they are not counted through. */
@@ -517,6 +542,7 @@ int main(void) {
                                      cmocka_unit_test(batch_norm_goes_into_conv),
                                      cmocka_unit_test(refuses_with_a_reason),
                                      cmocka_unit_test(hostile_steps_are_told),
+                                     cmocka_unit_test(integers_stay_exact),
                                      cmocka_unit_test(no_boxes_take_no_time),
                                      cmocka_unit_test(many_pixels_become_few),
                                      cmocka_unit_test(any_beginning_is_survived),
