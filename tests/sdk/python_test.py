@@ -140,6 +140,23 @@ class Tensors(unittest.TestCase):
         self.assertEqual(x.max(1).tolist(), [[2], [4]])
         self.assertEqual((burn.tensor([1]) + (1 << 60) - 1).item(), 1 << 60)
 
+    def test_integers_that_are_no_doubles_stay_exact(self):
+        far, zeros, on = 2**53 + 1, burn.zeros(2, dtype=burn.i64), burn.tensor([True, False])
+        below = -far
+        self.assertEqual(burn.full([1], far, dtype=burn.i64).tolist(), [far])
+        self.assertEqual(zeros.mask_fill(on, far).tolist(), [far, 0])
+        self.assertEqual(burn.full([1], 2**62, dtype=burn.i64).clamp(0, far).tolist(), [far])
+        self.assertEqual(burn.full([1], 2**62, dtype=burn.i64).clamp(min=0, max=far).tolist(), [far])
+        self.assertEqual(burn.full([1], -(2**62), dtype=burn.i64).clamp_min(below).tolist(), [below])
+        self.assertEqual(zeros.full_like(far).tolist(), [far, far])
+        self.assertEqual(zeros.pad([1, 0], 1, _c.BURN_PAD_CONSTANT, far).tolist(), [far, 0, 0])
+        self.assertEqual((zeros + far).tolist(), [far, far])
+        self.assertEqual((far - zeros).tolist(), [far, far])
+        self.assertEqual(burn.tensor([1.0, 5.0]).clamp(0.5, 2**60).tolist(), [1.0, 5.0])
+
+    def test_no_values_have_no_rows(self):
+        self.assertTrue(repr(burn.zeros(2**32, 0, 0)).startswith("Tensor([], shape=[4294967296, 0, 0], dtype=f32"))
+
     def test_nothing_is_taken_away(self):
         x = burn.tensor([1.0, 2.0])
         parts = [x, x]

@@ -11,10 +11,25 @@ CPU = 1  # DLPack's kDLCPU
 EXACT = 1 << 53  # integers up to here are doubles, too
 
 
+def _function(name, *numbers):
+    """burn_<name>, or its twin if a double does not hold one of the numbers, which then are all integers."""
+    twin = all(type(n) is int for n in numbers) and any(abs(n) > EXACT for n in numbers)
+    return getattr(_c, f"burn_{name}_i64" if twin else f"burn_{name}")
+
+
 def _scalar(name, x, value):
-    """burn_<name>, or its twin for integers that a double does not hold."""
-    twin = type(value) is int and abs(value) > EXACT
-    return getattr(_c, f"burn_{name}_i64" if twin else f"burn_{name}")(x, value)
+    return _function(name, value)(x, value)
+
+
+def _exact(name):
+    """A method of C's, whose numbers may be integers that a double does not hold."""
+
+    def call(self, *arguments, **named):
+        numbers = [n for n in (*arguments, *named.values()) if isinstance(n, (int, float))]
+        return _function(name, *numbers)(self, *arguments, **named)
+
+    call.__name__, call.__doc__ = name, f"burn_{name}, exact for integers of any size that i64 has."
+    return call
 
 
 def _binary(name, scalar, reflected=None):
@@ -30,8 +45,7 @@ def _binary(name, scalar, reflected=None):
             return NotImplemented
         if reflected is None:
             return _scalar(scalar, self, other)
-        twin = type(other) is int and abs(other) > EXACT
-        return getattr(_c, f"burn_{reflected}" + ("_i64" if twin else ""))(other, self)
+        return _function(reflected, other)(other, self)
 
     return forward, backward
 
@@ -160,7 +174,7 @@ class Tensor(_c.BurnTensor):
         return _c.burn_movedims(self, _as_many("movedims", "sources", sources, len(destinations)), destinations)
 
     def pad(self, padding, pairs, mode, value):
-        return _c.burn_pad(self, _as_many("pad", "paddings", padding, 2 * pairs), pairs, mode, value)
+        return _function("pad", value)(self, _as_many("pad", "paddings", padding, 2 * pairs), pairs, mode, value)
 
     def pad_i64(self, padding, pairs, mode, value):
         return _c.burn_pad_i64(self, _as_many("pad", "paddings", padding, 2 * pairs), pairs, mode, value)
@@ -270,6 +284,11 @@ class Tensor(_c.BurnTensor):
         return f"Tensor({_shown(self)}, shape={list(self.shape)}, dtype={self.dtype.name}, device={self.device.name!r})"
 
 
+# Those of C that have a twin and no definition above; burn_read_i64 is none of burn_read.
+for _name in dir(_c.BurnTensor):
+    if hasattr(_c.BurnTensor, f"{_name}_i64") and _name not in vars(Tensor) and _name != "read":
+        setattr(Tensor, _name, _exact(_name))
+
 _c.register("BurnTensor", Tensor)
 
 
@@ -299,7 +318,9 @@ _c.register("BurnGradients", Gradients)
 
 
 def _shown(x):
-    """Values as nested lists; of long axes of big tensors three items at either end."""
+    """Values as nested lists; of long axes of big tensors three items at either end. Of no values there could be any number of rows."""
+    if x.size() == 0:
+        return "[]"
     return _joined(x.tolist() if x.size() <= 1000 else _ends(x))
 
 
@@ -437,7 +458,7 @@ def ones(*shape, dtype=0, device=None):
 
 
 def full(shape, value, dtype=0, device=None):
-    return _c.burn_full(chosen(device), shape, dtype, value)
+    return _function("full", value)(chosen(device), shape, dtype, value)
 
 
 def eye(size, dtype=0, device=None):
@@ -449,7 +470,7 @@ def arange(start, end=None, step=1, device=None):
 
 
 def uniform(*shape, low=0.0, high=1.0, dtype=0, device=None):
-    return _c.burn_random_uniform(chosen(device), shape, dtype, low, high)
+    return _function("random_uniform", low, high)(chosen(device), shape, dtype, low, high)
 
 
 def normal(*shape, mean=0.0, std=1.0, dtype=0, device=None):
