@@ -157,7 +157,11 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
                              .dtype = burn_dtype(x),
                              .summary = count > SUMMARY_THRESHOLD};
     fputs("Tensor {\n  data:\n", file);
-    print_axis(&printer, 0, 0);
+    if (count > 0) {
+      print_axis(&printer, 0, 0);
+    } else {
+      fputs("[]", file); /* the shape says of what; rows of nothing could be any number */
+    }
     fputs(",\n", file);
     print_shape(file, printer.shape);
     fprintf(file, "  device:  %s,\n  kind:  \"%s\",\n  dtype:  \"%s\",\n}\n", burn_device_name(x->device),
@@ -177,6 +181,12 @@ void burn_show(const BurnTensor *x) { show(stdout, x); }
 void burn_print_to(FILE *file, BurnTensor *x) {
   show(file, x);
   burn__tensor_take(x, "print");
+}
+
+BurnStatus burn_print_or_fail(FILE *file, BurnTensor *x) {
+  const BurnStatus status = print(file, x);
+  burn__tensor_take(x, "print");
+  return status;
 }
 
 void burn_print(BurnTensor *x) { burn_print_to(stdout, x); }

@@ -119,10 +119,11 @@ static BurnStatus give(const BurnGraph *graph, BurnTensor *const *outputs, size_
   if (names && out) {
     status = write_outputs(out, names, outputs, count);
   } else {
-    for (size_t i = 0; names && i < count; i++) {
+    for (size_t i = 0; names && i < count && status == BURN_OK; i++) {
       print_name(names[i]);
-      if (outputs[i]) burn_print(burn_clone(outputs[i]));
+      if (outputs[i]) status = burn_print_or_fail(stdout, burn_clone(outputs[i]));
       if (!outputs[i]) print_strings(graph, names[i]);
+      status = burn_status_annotate(status, "output '%.120s'", names[i]);
     }
     drop_all(outputs, count);
   }

@@ -186,6 +186,8 @@ BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
  */
 BURN_API void burn_show(const BurnTensor *x);
 BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
+/* The same, but of a tensor that cannot be printed nothing is: the status says why. */
+BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnStatus burn_print_or_fail(FILE *file, BurnTensor *x);
 
 /* x on another device: itself if it is there already, a move between a device and its inner one, else a copy: from
  * device to device where both belong to one backend that can do it, otherwise through the host, which the log says once

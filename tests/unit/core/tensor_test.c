@@ -160,10 +160,30 @@ static void test_print(void **state) {
                 PRINTED("[true, false]", "[2]", "Bool", "bool"));
   check_printed(burn_reshape(burn_arange(device, 1, 9, 1), BURN_SHAPE(2, 2, 2)),
                 PRINTED("[[[1, 2],\n  [3, 4]],\n [[5, 6],\n  [7, 8]]]", "[2, 2, 2]", "Int", "i64"));
-  check_printed(burn_zeros(device, BURN_SHAPE(2, 0), BURN_DTYPE_F32), PRINTED("[[],\n []]", "[2, 0]", "Float", "f32"));
+  check_printed(burn_zeros(device, BURN_SHAPE(2, 0), BURN_DTYPE_F32), PRINTED("[]", "[2, 0]", "Float", "f32"));
+  check_printed(burn_zeros(device, BURN_SHAPE(INT64_C(1) << 32, 0, 0), BURN_DTYPE_F32),
+                PRINTED("[]", "[4294967296, 0, 0]", "Float", "f32"));
   char *text = printed(burn_exp(burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64)));
   assert_non_null(strstr(text, "exp: not defined for i64; it takes float tensors"));
   free(text);
+}
+
+/* Nothing is written of what fails. */
+static void test_print_or_fail(void **state) {
+  (void)state;
+  char text[8];
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  must(burn_print_or_fail(file, burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)));
+  rewind(file);
+  assert_string_equal(fgets(text, sizeof text, file), "Tensor ");
+  fclose(file);
+  file = tmpfile();
+  assert_non_null(file);
+  const BurnStatus status = burn_print_or_fail(file, burn_exp(burn_zeros(device, BURN_SHAPE(1), BURN_DTYPE_I64)));
+  assert_non_null(strstr(burn_status_message(status), "exp: not defined for i64; it takes float tensors"));
+  assert_int_equal(ftell(file), 0);
+  fclose(file);
 }
 
 /* As a test of Burn has it: "..." stands alone on its line. */
@@ -323,6 +343,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_inspection, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_write, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_print, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_print_or_fail, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_print_shortened, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_printed_digits, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_printed_in_another_locale, open_device, close_device),

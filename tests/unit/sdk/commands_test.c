@@ -663,6 +663,15 @@ static void test_onnx_run_keeps_files(void **state) {
   expect_run(command, 0, "mine\n");
 }
 
+/* A view of a few numbers as more than any memory has. */
+static void test_onnx_run_tells_what_it_cannot_print(void **state) {
+  (void)state;
+  char command[600];
+  snprintf(command, sizeof command, "burn onnx run %s/tests/fuzz/corpus/onnx/unprintable --backend ndarray",
+           BURN_SOURCE_DIR);
+  expect_run(command, 1, "burn onnx: output 'y': print: no memory for 18014398509481984 values\n");
+}
+
 /* Of a template or a model that cannot be written whole nothing stays, so that the next try finds no files in its way.
  * Files of more than 512 bytes cannot be written here. */
 static void test_nothing_is_half_written(void **state) {
@@ -800,6 +809,7 @@ int main(void) {
       cmocka_unit_test(test_wgan_draws),
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_onnx_run_keeps_files),
+      cmocka_unit_test(test_onnx_run_tells_what_it_cannot_print),
       cmocka_unit_test(test_nothing_is_half_written),
       cmocka_unit_test(test_typos_in_variables),
       cmocka_unit_test(test_quantize_loses_little),
