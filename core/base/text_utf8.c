@@ -43,6 +43,13 @@ bool burn_text_is_clean(const char *text) {
   return true;
 }
 
+char *burn_text_clean_name(char *text) {
+  for (char *at = text; *at; at++) {
+    if (*at == '\t' || *at == '\n') *at = '?';
+  }
+  return burn_text_clean(text);
+}
+
 char *burn_text_clean(char *text) {
   for (char *at = text; *at;) {
     const size_t bytes = sequence((const unsigned char *)at);

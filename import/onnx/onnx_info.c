@@ -7,6 +7,7 @@
 #include <burn/text.h>
 
 #include <cjson/cJSON.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,9 +165,18 @@ static void add_json(BurnTextBuilder *text, const cJSON *value) {
   cJSON_free(line);
 }
 
+/* At most `most` bytes of a name that the model gives, which stays on its line. */
+static void add_name(BurnTextBuilder *text, const char *name, int most) {
+  const size_t from = text->length;
+  burn__text_addf(text, "%.*s", most, name);
+  if (!text->failed) (void)burn_text_clean_name(text->text + from);
+}
+
 static void add_values(BurnTextBuilder *text, const char *title, const cJSON *values) {
   for (const cJSON *value = values->child; value; value = value->next) {
-    burn__text_addf(text, "%-12s%s  %s ", title, item(value, "name")->valuestring, item(value, "dtype")->valuestring);
+    burn__text_addf(text, "%-12s", title);
+    add_name(text, item(value, "name")->valuestring, INT_MAX);
+    burn__text_addf(text, "  %s ", item(value, "dtype")->valuestring);
     add_json(text, item(value, "shape"));
     burn__text_add(text, "\n");
     title = "";
@@ -179,16 +189,19 @@ static char *info_text(const cJSON *json) {
   const char *producer = item(json, "producer")->valuestring;
   burn__text_addf(&text, "%-12s%.0f bytes, opset ", "model", item(json, "bytes")->valuedouble);
   add_json(&text, item(json, "opsets"));
-  burn__text_addf(&text, "%s%.100s\n%-12s%.0f with %.0f elements\n", *producer ? ", written by " : "", producer,
-                  "weights", item(json, "initializers")->valuedouble, item(json, "elements")->valuedouble);
+  if (*producer) burn__text_add(&text, ", written by ");
+  add_name(&text, producer, 100);
+  burn__text_addf(&text, "\n%-12s%.0f with %.0f elements\n", "weights", item(json, "initializers")->valuedouble,
+                  item(json, "elements")->valuedouble);
   add_values(&text, "inputs", item(json, "inputs"));
   add_values(&text, "outputs", item(json, "outputs"));
   burn__text_add(&text, "operators\n");
   for (const cJSON *op = item(json, "operators")->child; op; op = op->next) {
     const bool here = cJSON_IsTrue(item(op, "supported"));
     const cJSON *reason = item(op, "reason");
-    burn__text_addf(&text, "%8.0f  %s%s%s\n", item(op, "count")->valuedouble, op->string,
-                    here ? "" : ": not supported: ",
+    burn__text_addf(&text, "%8.0f  ", item(op, "count")->valuedouble);
+    add_name(&text, op->string, INT_MAX);
+    burn__text_addf(&text, "%s%s\n", here ? "" : ": not supported: ",
                     here     ? ""
                     : reason ? reason->valuestring
                              : "no such operator is known here");

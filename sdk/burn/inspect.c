@@ -119,8 +119,9 @@ static BurnStatus add_tensor(Inspection *inspection, const char *path, const Bur
 
 /* A text of the file's, which may be any bytes. */
 static void add_text(cJSON *object, const char *name, const char *text) {
-  char *clean = strdup(text);
-  if (clean) cJSON_AddStringToObject(object, name, burn_text_clean(clean));
+  char *key = strdup(name), *clean = strdup(text);
+  if (key && clean) cJSON_AddStringToObject(object, burn_text_clean_name(key), burn_text_clean(clean));
+  free(key);
   free(clean);
 }
 
@@ -156,7 +157,7 @@ static BurnStatus walk_children(Inspection *inspection, const char *path, const 
       (void)snprintf(child, bytes, "%s%s%s", path, path[0] ? "." : "", key);
     else
       (void)snprintf(child, bytes, "%s%s%zu", path, path[0] ? "." : "", i);
-    status = walk(inspection, burn_text_clean(child), burn_value_at(list, i));
+    status = walk(inspection, burn_text_clean_name(child), burn_value_at(list, i));
     free(child);
   }
   return status;

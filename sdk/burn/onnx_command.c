@@ -103,11 +103,11 @@ static BurnStatus write_outputs(const char *out, const char *const *names, BurnT
   return burn_npz_write(out, names, outputs, count, false);
 }
 
-/* A name that a file gives may have bytes that a terminal obeys. */
+/* A name that a file gives may have bytes that a terminal obeys, or lines of its own. */
 static void print_name(const char *name) {
   char clean[256];
   (void)snprintf(clean, sizeof clean, "%s", name);
-  printf("%s:\n", burn_text_clean(clean));
+  printf("%s:\n", burn_text_clean_name(clean));
 }
 
 /* The outputs, which are taken, printed or written. */

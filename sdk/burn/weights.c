@@ -39,11 +39,14 @@ static const char *shape_of(const BurnStoreEntry *entry, BurnShapeText *text) {
 }
 
 /* A text of the file, which may be any bytes, as it may be printed; lives until the next call. */
-static const char *clean(const char *text) {
+static const char *cleaned(const char *text, char *(*apply)(char *)) {
   static char copy[1024];
   (void)snprintf(copy, sizeof copy, "%s", text);
-  return burn_text_clean(copy);
+  return apply(copy);
 }
+
+/* A name, which is part of a row. */
+static const char *clean(const char *name) { return cleaned(name, burn_text_clean_name); }
 
 /* -- listing ---------------------------------------------------------------------------------- */
 
@@ -63,7 +66,7 @@ static cJSON *entry_json(const BurnStoreEntry *entry) {
 static void add_metadata(cJSON *object, const char *key, const BurnValue *value) {
   switch (burn_value_kind(value)) {
     case BURN_VALUE_TEXT:
-      cJSON_AddStringToObject(object, key, clean(burn_value_as_text(value, "")));
+      cJSON_AddStringToObject(object, key, cleaned(burn_value_as_text(value, ""), burn_text_clean));
       break;
     case BURN_VALUE_BOOL:
       cJSON_AddBoolToObject(object, key, burn_value_as_bool(value, false));

@@ -269,7 +269,7 @@ static BurnStatus read_all(const Scan *scan, cJSON *root) {
       char name[NAME_BYTES];
       (void)snprintf(name, sizeof name, "%s", scan->files[i].metric);
       metric = cJSON_CreateObject();
-      burn__report_put(metric, "name", cJSON_CreateString(burn_text_clean(name)), &status);
+      burn__report_put(metric, "name", cJSON_CreateString(burn_text_clean_name(name)), &status);
       burn__report_append(metrics, metric, &status);
     }
     if (status == BURN_OK) status = read_split(scan, i, &i, metric);

@@ -44,7 +44,7 @@ static void add_text(cJSON *object, const char *name, const char *text, BurnStat
   const size_t bytes = strlen(text) + 1;
   char *clean = malloc(bytes);
   if (clean) memcpy(clean, text, bytes);
-  burn__report_put(object, name, clean ? cJSON_CreateString(burn_text_clean(clean)) : NULL, status);
+  burn__report_put(object, name, clean ? cJSON_CreateString(burn_text_clean_name(clean)) : NULL, status);
   free(clean);
 }
 

@@ -24,6 +24,9 @@ BURN_API bool burn_text_is_clean(const char *text);
 /* Makes a text so, in place: every byte that does not belong there becomes '?'. Returns `text`. */
 BURN_API char *burn_text_clean(char *text);
 
+/* The same for a name, which stands on one line: tabs and line feeds become '?', too. Returns `text`. */
+BURN_API char *burn_text_clean_name(char *text);
+
 BURN_EXTERN_C_END
 
 #endif

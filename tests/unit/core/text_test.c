@@ -35,6 +35,13 @@ static void test_texts_become_utf8(void **state) {
   }
 }
 
+/* A name with a line feed would be two rows of a table. */
+static void test_names_have_one_line(void **state) {
+  (void)state;
+  char name[] = "a\nb\tc\x1b\xc3\xa9\n";
+  assert_string_equal(burn_text_clean_name(name), "a?b?c?\xc3\xa9?");
+}
+
 /* The bounds of Unicode 15, table 3-7. */
 static void test_utf8_ends_at_the_first_byte_that_is_none(void **state) {
   (void)state;
@@ -68,8 +75,8 @@ static void test_shapes_have_one_spelling(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes_have_one_spelling),
-                                     cmocka_unit_test(test_texts_become_utf8),
-                                     cmocka_unit_test(test_utf8_ends_at_the_first_byte_that_is_none)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_shapes_have_one_spelling), cmocka_unit_test(test_texts_become_utf8),
+      cmocka_unit_test(test_names_have_one_line), cmocka_unit_test(test_utf8_ends_at_the_first_byte_that_is_none)};
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

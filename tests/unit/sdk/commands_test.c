@@ -672,6 +672,14 @@ static void test_onnx_run_tells_what_it_cannot_print(void **state) {
   expect_run(command, 1, "burn onnx: output 'y': print: no memory for 18014398509481984 values\n");
 }
 
+/* A graph that calls its output like a row of the table. */
+static void test_names_stay_in_their_rows(void **state) {
+  (void)state;
+  char command[600];
+  snprintf(command, sizeof command, "burn onnx info %s/tests/fuzz/corpus/onnx/forged", BURN_SOURCE_DIR);
+  expect_run(command, 0, "outputs     y?outputs     z  float32");
+}
+
 /* Of a template or a model that cannot be written whole nothing stays, so that the next try finds no files in its way.
  * Files of more than 512 bytes cannot be written here. */
 static void test_nothing_is_half_written(void **state) {
@@ -742,6 +750,11 @@ static void test_report(void **state) {
   expect_run(command, 0, "");
   snprintf(command, sizeof command, "burn report %s/e", folder);
   expect_run(command, 1, "line 1: '?[2J,1' is no value of a metric\n");
+  /* A metric of others that is called like two rows. */
+  snprintf(command, sizeof command,
+           "cd %s && mkdir -p n/train/epoch-1 && echo 1,1 >n/train/epoch-1/'a\n%s'.log && burn report --summary n",
+           folder, "Loss");
+  expect_run(command, 0, "a?Loss");
   snprintf(command, sizeof command, "rm -r %s", folder);
   expect_run(command, 0, "");
 }
@@ -810,6 +823,7 @@ int main(void) {
       cmocka_unit_test(test_report),
       cmocka_unit_test(test_onnx_run_keeps_files),
       cmocka_unit_test(test_onnx_run_tells_what_it_cannot_print),
+      cmocka_unit_test(test_names_stay_in_their_rows),
       cmocka_unit_test(test_nothing_is_half_written),
       cmocka_unit_test(test_typos_in_variables),
       cmocka_unit_test(test_quantize_loses_little),

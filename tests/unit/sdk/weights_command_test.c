@@ -43,6 +43,20 @@ static void test_list(void **state) {
              "burn weights: FILE, convert A B or diff A B is expected; 'burn weights --help' tells more\n");
 }
 
+/* A name that would be two rows. */
+static void test_names_stay_in_their_rows(void **state) {
+  const Fixture *fixture = *state;
+  static const char header[] = "{\"a\\nforged\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+  char file[8 + sizeof header - 1 + 4] = {(char)(sizeof header - 1)};
+  memcpy(file + 8, header, sizeof header - 1);
+  assert_int_equal(burn_file_write(path_in(fixture, "forged").text, file, sizeof file), BURN_OK);
+  assert_run(fixture, "forged", 0,
+             "forged: safetensors\n"
+             "tensor    shape              dtype                 bytes\n"
+             "a?forged  [1]                F32                       4\n"
+             "1 tensors, 1 elements in 4 bytes\n");
+}
+
 static void test_convert_and_diff(void **state) {
   const Fixture *fixture = *state;
   need_patterns();
@@ -130,7 +144,9 @@ static int open_files(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_convert_and_diff),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_list),
+                                     cmocka_unit_test(test_names_stay_in_their_rows),
+                                     cmocka_unit_test(test_convert_and_diff),
                                      cmocka_unit_test(test_json_of_convert_and_diff),
                                      cmocka_unit_test(test_what_is_left_out_is_told),
                                      cmocka_unit_test(test_options_that_do_nothing_are_refused)};
