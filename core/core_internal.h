@@ -90,6 +90,9 @@ static inline const char *burn__shape_of(BurnShapeText *buffer, const BurnPrimit
 }
 
 void burn__log(uint32_t level, const char *component, const char *format, ...) BURN_PRINTF(3, 4);
+/* A variable of the environment that is 1 or 0. Empty, or not set, is `otherwise`; so is any other text, with a warning
+ * whenever it is asked for, which its users do once. */
+bool burn__switch_variable(const char *name, bool otherwise);
 
 /* -- host (host.c, parallel.c) ---------------------------------------------------------------- */
 

@@ -47,6 +47,14 @@ void burn__log(uint32_t level, const char *component, const char *format, ...) {
   host_log(level, component, text);
 }
 
+bool burn__switch_variable(const char *name, bool otherwise) {
+  const char *text = getenv(name);
+  if (!text || !*text) return otherwise;
+  if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0) return *text == '1';
+  burn__log(BURN_LOG_WARN, "environment", "%s='%.32s' is neither 0 nor 1; ignored", name, text);
+  return otherwise;
+}
+
 static BurnStatus BURN_API_CALL host_fail(uint32_t code, const char *file, int32_t line, const char *message) {
   return file ? burn__status_make(code, file, line, "%s", message) : burn__status_again(code, message);
 }

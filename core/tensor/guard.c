@@ -30,15 +30,10 @@ static struct {
   bool decided, asked, on;
 } choice = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static bool from_environment(const char *name, bool otherwise) {
-  const char *text = getenv(name);
-  return text && text[0] ? strcmp(text, "0") != 0 : otherwise;
-}
-
 void burn__guards_decide(void) {
   pthread_mutex_lock(&choice.mutex);
   if (!choice.decided) {
-    if (!choice.asked) choice.on = from_environment("BURN_GUARDS", BURN_GUARDS);
+    if (!choice.asked) choice.on = burn__switch_variable("BURN_GUARDS", BURN_GUARDS);
     choice.decided = true;
     if (choice.on) atomic_fetch_or(&burn__watch, BURN__WATCH_GUARDS);
   }
@@ -259,7 +254,7 @@ void burn__guard_report_live(BurnDevice *device) {
 
 static bool backtraces;
 static void look_for_backtraces(void) {
-  backtraces = from_environment("BURN_BACKTRACE", false) && !burn__process_is_privileged();
+  backtraces = !burn__process_is_privileged() && burn__switch_variable("BURN_BACKTRACE", false);
 }
 
 static void frame_text(const BurnPlace *place, char *text, size_t bytes) {

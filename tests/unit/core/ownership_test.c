@@ -188,12 +188,30 @@ static void by_function(void *on) {
   burn_device_close(own);
 }
 
+/* What is neither 0 nor 1 is told once. */
+static void by_no_switch(void *unused) {
+  char line[160] = "", more[8] = "";
+  FILE *heard = tmpfile();
+  (void)unused;
+  CHECK(heard && dup2(fileno(heard), 2) == 2, "stderr stays");
+  setenv("BURN_GUARDS", "nan", 1);
+  unsetenv("BURN_LOG");
+  BurnDevice *own = burn_device_open("ndarray"), *other = burn_device_open("ndarray");
+  burn_device_close(own);
+  burn_device_close(other);
+  rewind(heard);
+  CHECK(fgets(line, sizeof line, heard) != NULL, "nothing is told");
+  CHECK(strcmp(line, "burn: warning: environment: BURN_GUARDS='nan' is neither 0 nor 1; ignored\n") == 0, "%s", line);
+  CHECK(fgets(more, sizeof more, heard) == NULL, "it is told twice");
+}
+
 static void test_the_choice(void **state) {
   (void)state;
   bool on = true, off = false;
   forked(by_environment, &on);
   forked(by_environment, &off);
   forked(by_function, &on);
+  forked(by_no_switch, NULL);
 }
 
 static void test_failed_ops_take_too(void **state) {
