@@ -20,6 +20,13 @@ if grep -q '^epoch' "$folder/out"; then fail "lines of epochs belong on stderr";
 "$mnist" --artifact "$folder/none" "$@" --epochs 1 --resume >"$folder/out" 2>"$folder/err" || fail "$(cat "$folder/err")"
 grep -qx "there is no $folder/none/config.json to go on from: a new run begins" "$folder/err" || fail "$(cat "$folder/err")"
 
+# Without its config a run goes on with the options; with fewer epochs than it has, there is nothing to do and the config stays.
+rm "$folder/none/config.json"
+"$mnist" --artifact "$folder/none" "$@" --epochs 2 --resume >"$folder/out" 2>"$folder/err" || fail "$(cat "$folder/err")"
+grep -qx "there is no $folder/none/config.json to go on from: the options count, with the last checkpoint" "$folder/err" || fail "$(cat "$folder/err")"
+"$mnist" --artifact "$folder/none" --epochs 1 --resume --show 0 >"$folder/out" 2>"$folder/err" || fail "$(cat "$folder/err")"
+grep -q '"num_epochs": 2,' "$folder/none/config.json" || fail "$(cat "$folder/none/config.json")"
+
 # Ctrl-C and TERM: an exit status of its own, how to go on, and then the same run. It ends in its first epoch, or in a later one.
 for case in INT:130 TERM:143; do
   signal=${case%:*}

@@ -473,10 +473,12 @@ static BurnStatus sweep(const char *artifact_dir) {
   return first_of(status, burn_file_sweep(folder));
 }
 
-static BurnStatus save_config(const BurnLearnerConfig *config) {
+/* Of a run that has all its epochs the config stays as it is: nothing is trained by the new one. */
+static BurnStatus save_config(const BurnLearnerConfig *config, size_t epochs_done) {
   char path[BURN_PATH_BYTES];
   if (!config->config.type) return BURN_OK;
   snprintf(path, sizeof path, "%.*s/config.json", BURN_ARTIFACT_BYTES, config->artifact_dir);
+  if (epochs_done >= config->epochs && burn_file_check_new(path, false) != BURN_OK) return BURN_OK; /* it is there */
   return burn_config_save(config->config, path);
 }
 
@@ -495,7 +497,7 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   if (status != BURN_OK) return status;
   const size_t next = run->history.count + 1;
   status = burn__file_log_clear(folder, run->partial.batches ? next + 1 : next, next);
-  if (status == BURN_OK) status = save_config(config);
+  if (status == BURN_OK) status = save_config(config, run->history.count);
   return status == BURN_OK ? burn__experiment_log_open(&learner->log, folder, "experiment.log", config->resume)
                            : status;
 }

@@ -209,6 +209,19 @@ static BurnStatus take_up(const Options *options, const char *path,
   return status;
 }
 
+/* What --resume does without a config to read the settings from. */
+static BurnStatus tell_absent(const Options *options, const char *path) {
+  char *checkpoints = path_in(options->artifact, "checkpoint");
+  struct stat info;
+  if (!checkpoints) return no_path();
+  const bool any = stat(checkpoints, &info) == 0;
+  fprintf(
+      stderr, "there is no %s to go on from: %s\n", path,
+      any ? "the options count, with the last checkpoint" : "a new run begins");
+  free(checkpoints);
+  return BURN_OK;
+}
+
 /* The config of this run: from the options, or with --resume from the artifact
  * folder (only --epochs may then differ). */
 static BurnStatus choose_config(const Options *options,
@@ -237,7 +250,7 @@ static BurnStatus choose_config(const Options *options,
   if (path && options->resume && stat(path, &info) == 0) {
     status = take_up(options, path, config);
   } else if (path && options->resume) {
-    fprintf(stderr, "there is no %s to go on from: a new run begins\n", path);
+    status = tell_absent(options, path);
   }
   free(path);
   return status;

@@ -287,6 +287,12 @@ static void what_may_differ_does(void **state) {
   SettingsConfig saved = {0};
   check_status(burn_config_load(burn_config(SettingsConfig, &saved), file_in(&folder, "config.json")));
   assert_int_equal(saved.num_epochs, 3);
+  settings.num_epochs = 1; /* of epochs that there are already: nothing is trained, and the config stays */
+  plan.config.epochs = 1;
+  check_status(train(&plan).status);
+  check_status(burn_config_load(burn_config(SettingsConfig, &saved), file_in(&folder, "config.json")));
+  assert_int_equal(saved.num_epochs, 3);
+  settings.num_epochs = 3;
   settings.dropout = 0.5; /* which nobody reads here */
   plan.config.epochs = 3;
   plan.config.accept_changes = true;
