@@ -149,7 +149,7 @@ class Tensors(unittest.TestCase):
         self.assertEqual(burn.full([1], 2**62, dtype=burn.i64).clamp(min=0, max=far).tolist(), [far])
         self.assertEqual(burn.full([1], -(2**62), dtype=burn.i64).clamp_min(below).tolist(), [below])
         self.assertEqual(zeros.full_like(far).tolist(), [far, far])
-        self.assertEqual(zeros.pad([1, 0], 1, _c.BURN_PAD_CONSTANT, far).tolist(), [far, 0, 0])
+        self.assertEqual(zeros.pad([1, 0], 1, 0, far).tolist(), [far, 0, 0])
         self.assertEqual((zeros + far).tolist(), [far, far])
         self.assertEqual((far - zeros).tolist(), [far, far])
         self.assertEqual(burn.tensor([1.0, 5.0]).clamp(0.5, 2**60).tolist(), [1.0, 5.0])
