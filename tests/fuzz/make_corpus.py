@@ -582,6 +582,9 @@ def onnx_far():
     yield resize("axis_below", 3, attributes=[linear, onnx_attribute("axes", 2**64 - 100)])
     yield resize("axes", 3, 5, attributes=[linear, onnx_attribute("axes", 1, 1)])
     yield resize("aspect", 2**62, 2**62, attributes=[linear, onnx_attribute("axes", 0, 1), onnx_attribute("keep_aspect_ratio_policy", "not_smaller")])
+    yield resize("larger", 4, 6)
+    yield resize("linear", 3, 6, attributes=[linear, narrow])
+    yield resize("named", 3, attributes=[linear, onnx_attribute("axes", 1)])
     yield "resize_few", onnx_model([onnx_node("Resize", ["x", "", "", "s"], "y", linear, narrow)], [onnx_ints("s", 2, 1)])
     scaled = [onnx_node("Resize", ["x", "", "s"], "y", linear)]
     yield "resize_nan", onnx_model(scaled, [onnx_floats("s", [2], 1, math.nan)])
@@ -594,7 +597,7 @@ def onnx_far():
         yield "blocks_" + op.lower(), onnx_model(blocks, [pairs, rank], opset=21)
         row = [onnx_node(op, "xp", "z", onnx_attribute("axis", 10**6, of=3), onnx_attribute("block_size", 2, of=3)), *blocks[2:]]
         yield "blocks_axis_" + op.lower(), onnx_model(row, [onnx_floats("p", [2], 1, 1)], opset=21)
-    for name, block in ("none", 0 - 2), ("most", most):
+    for name, block in ("fine", 2), ("none", 0 - 2), ("most", most):
         yield "blocks_" + name, onnx_model([onnx_node("DequantizeLinear", "xp", "y", onnx_attribute("axis", 1, of=3), onnx_attribute("block_size", block, of=3))], [onnx_floats("p", [2, 1], 1, 1)], opset=21)
     yield "far_unsqueeze", onnx_model([onnx_node("Unsqueeze", "xa", "y")], [onnx_ints("a", most, least, 0)])
     yield "far_squeeze", onnx_model([onnx_node("Squeeze", "xa", "y")], [onnx_ints("a", 2**32)])
