@@ -162,11 +162,6 @@ static void add_path_list(const char *list) {
   }
 }
 
-static bool is_set(const char *name) {
-  const char *value = getenv(name);
-  return value && *value && strcmp(value, "0") != 0;
-}
-
 /* The plugin of an entry becomes usable, or the entry says why not; `status` is what came before. */
 static void settle(BurnPluginEntry *entry, const BurnPlugin *plugin, BurnStatus status, BurnRefusal refusal) {
   const BurnPlugin *copy = NULL;
@@ -237,7 +232,7 @@ static void scan(void) {
   for (size_t i = 0; i < registry.added_count; i++) add_file(registry.added[i]);
   const bool trust_environment = !burn__process_is_privileged();
   if (trust_environment) add_path_list(getenv("BURN_PLUGIN_PATH"));
-  if (!trust_environment || !is_set("BURN_PLUGIN_PATH_ONLY")) add_standard_folders();
+  if (!trust_environment || !burn__switch_variable("BURN_PLUGIN_PATH_ONLY", false)) add_standard_folders();
 }
 
 /* The plugin exists but is none of `kind`. */
