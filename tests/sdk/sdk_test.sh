@@ -178,9 +178,9 @@ program_part() {
   grep -q 'version: 0\.1' other.log || { cat other.log; fail "no word about the version"; }
   # Components are targets, in either spelling; one that is missing is named, with those that there are.
   for package in Burn burn; do
-    find_components $package nn plugin_api || { cat components.log; fail "find_package($package COMPONENTS nn plugin_api)"; }
-    find_components $package nn OPTIONAL_COMPONENTS nosuch || { cat components.log; fail "$package: an optional component is missed"; }
-    if find_components $package nn nosuch; then fail "find_package($package COMPONENTS nosuch) was satisfied"; fi
+    find_components "$package" nn plugin_api || { cat components.log; fail "find_package($package COMPONENTS nn plugin_api)"; }
+    find_components "$package" nn OPTIONAL_COMPONENTS nosuch || { cat components.log; fail "$package: an optional component is missed"; }
+    if find_components "$package" nn nosuch; then fail "find_package($package COMPONENTS nosuch) was satisfied"; fi
     tr -s ' \n' ' ' <components.log | grep -q "has no component 'nosuch'; it has: .*burn, .*nn, .*train" ||
       { cat components.log; fail "no word about the component"; }
   done
