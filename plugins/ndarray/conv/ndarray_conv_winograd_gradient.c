@@ -154,21 +154,29 @@ static void BURN_API_CALL weights_body(void *context, int64_t begin, int64_t end
   }
 }
 
-/* Cuts tiles into items and slices, and input channels into shares. */
+/* So many input channels are a share. */
+static void cut_channels(Gradient *g, int64_t share) {
+  NdConvTiling *t = &g->tiling;
+  g->share = share;
+  g->shares = nd_ceil_div(t->channels_in, share);
+  g->channels = nd_round_up(share, t->loops->tile_taps);
+  t->plane = g->channels * t->row + ND_TILING_LINE;
+  g->sums_plane = g->channels * g->width + ND_TILING_LINE;
+  g->sums = ND_CONV_PLACES * g->sums_plane;
+}
+
+/* Cuts tiles into items and slices, and input channels into shares, in which alone threads have a say. */
 static void cut(Gradient *g) {
   NdConvTiling *t = &g->tiling;
   nd_conv_tiling_cut(t, ND_CONV_CHUNK);
   nd_conv_tiling_settle(t, ND_CONV_COLUMN);
-  g->share = nd_min(SHARE, t->channels_in);
-  g->shares = nd_ceil_div(t->channels_in, g->share);
-  g->channels = nd_round_up(g->share, t->loops->tile_taps);
   for (g->width = 0; g->width < t->channels_out;) g->width += nd_conv_panel_width(t->loops, t->channels_out - g->width);
-  t->plane = g->channels * t->row + ND_TILING_LINE;
   g->grad_plane = t->channels_out * t->row + ND_TILING_LINE;
-  g->sums_plane = g->channels * g->width + ND_TILING_LINE;
-  g->sums = ND_CONV_PLACES * g->sums_plane;
+  cut_channels(g, nd_min(SHARE, t->channels_in));
   const int64_t most = PARTIAL_BYTES / (g->shares * g->sums * (int64_t)sizeof(float));
   g->slices = nd_min(nd_max(1, nd_min(nd_ceil_div(SLICES, g->shares), most)), t->items);
+  cut_channels(
+      g, nd_conv_share(g->share, ND_TILING_CHUNK, t->channels_in, g->slices, (int64_t)g->nd->host->thread_count()));
 }
 
 /* False when out of memory. */
