@@ -81,8 +81,11 @@ static BurnStatus read_suppression(Suppression *s, OnnxNode *node) {
   s->batches = onnx_input_dim(node, 0, 0);
   s->count = onnx_input_dim(node, 0, 1);
   s->classes = onnx_input_dim(node, 1, 1);
-  const size_t boxes = (size_t)(s->batches * s->count), scores = (size_t)(s->batches * s->classes * s->count);
-  if (onnx_input_size(node, 0) != (int64_t)boxes * 4 || onnx_input_size(node, 1) != (int64_t)scores) {
+  const size_t boxes = (size_t)onnx_input_size(node, 0) / 4, scores = (size_t)onnx_input_size(node, 1);
+  const bool is_fitting = onnx_input_rank(node, 0) == 3 && onnx_input_rank(node, 1) == 3 &&
+                          onnx_input_dim(node, 0, 2) == 4 && onnx_input_dim(node, 1, 0) == s->batches &&
+                          onnx_input_dim(node, 1, 2) == s->count;
+  if (!is_fitting) { /* sizes are not multiplied: those of nothing may be any */
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "NonMaxSuppression: boxes %s do not go with scores %s",
                             burn_shape_text(burn_shape(node->inputs[0])).text,
                             burn_shape_text(burn_shape(node->inputs[1])).text);
