@@ -87,9 +87,7 @@ static BurnStatus run(AutocastDecorator *decorator, const BurnOpCall *call, Burn
   below.donate = donate;
   if (!as_described) below.output_descs = NULL; /* the host works them out again */
   BurnStatus status = decorator->host->invoke(decorator->next, &below);
-  if (status == BURN_OK)
-    status =
-        burn_common_check_results(decorator->host, decorator->next, decorator->host->op_info(call->op)->name, &below);
+  if (status == BURN_OK) status = burn_common_check_results(decorator->host, decorator->next, &below);
   return status == BURN_OK ? wrap_outputs(decorator, call, outputs) : status;
 }
 

@@ -64,16 +64,15 @@ static BurnStatus run_again(const Walk *walk, AutodiffNode *node) {
                            .output_descs = node->output_descs,
                            .donate = give_away(walk, node)};
   const BurnHost *host = walk->decorator->host;
-  const char *name = burn__autodiff_op_name(walk->decorator, node->op);
   BurnStatus status = host->invoke(walk->decorator->next, &call);
-  if (status == BURN_OK) status = burn_common_check_results(host, walk->decorator->next, name, &call);
+  if (status == BURN_OK) status = burn_common_check_results(host, walk->decorator->next, &call);
   drop_unread_inputs(walk, node);
   if (status == BURN_OK) {
     for (uint32_t i = 0; i < node->output_count; i++) node->saved_outputs[i] = outputs[i];
     return BURN_OK;
   }
   char where[96] = "checkpoint, computing again ";
-  strncat(where, name, sizeof where - strlen(where) - 1);
+  strncat(where, burn__autodiff_op_name(walk->decorator, node->op), sizeof where - strlen(where) - 1);
   return host->annotate(status, where);
 }
 

@@ -126,9 +126,8 @@ static BurnStatus run(AutodiffDecorator *decorator, const BurnOpCall *call, Burn
   below.inputs = inputs;
   below.outputs = outputs;
   below.donate = call->donate ? donations(call, &record) : 0;
-  const char *name = burn__autodiff_op_name(decorator, call->op);
   BurnStatus status = decorator->host->invoke(decorator->next, &below);
-  if (status == BURN_OK) status = burn_common_check_results(decorator->host, decorator->next, name, &below);
+  if (status == BURN_OK) status = burn_common_check_results(decorator->host, decorator->next, &below);
   return status == BURN_OK ? finish(decorator, call, inputs, outputs, row, &record) : status;
 }
 

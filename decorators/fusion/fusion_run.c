@@ -112,9 +112,8 @@ static BurnStatus call_below(FusionQueue *queue, const FusionOp *op, BurnPrimiti
   BurnPrimitive *outputs[BURN_MAX_OUTPUTS];
   BurnTensorDesc descs[BURN_MAX_OUTPUTS];
   const BurnOpCall call = call_of(queue, op, inputs, outputs, descs, donate);
-  const char *name = burn__fusion_op_name(decorator, op->op);
   BurnStatus status = decorator->host->invoke(decorator->next, &call);
-  if (status == BURN_OK) status = burn_common_check_results(decorator->host, decorator->next, name, &call);
+  if (status == BURN_OK) status = burn_common_check_results(decorator->host, decorator->next, &call);
   if (status == BURN_OK) take_outputs(queue, op, outputs);
   return status;
 }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 enum {
-  MOST_PIXELS = 1 << 26,     /* of an axis, for each of which there is an index on the host, */
-  MOST_WEIGHTS = 1 << 28,    /* and of the matrix of a product */
-  MOST_COMPARED = 1 << 20,   /* pixels of an axis that are compared with those of our interpolate */
+  MAX_PIXELS = 1 << 26,      /* of an axis, for each of which there is an index on the host, */
+  MAX_WEIGHTS = 1 << 28,     /* and of the matrix of a product */
+  MAX_COMPARED = 1 << 20,    /* pixels of an axis that are compared with those of our interpolate */
   FARTHEST_REGION = 1 << 20, /* in sizes of the input */
 };
 
@@ -130,7 +130,7 @@ static bool same_places(const Resize *r, const Axis *a, bool corners) {
 static bool find_mode(const Resize *r, BurnInterpolateOptions *options) {
   const Axis *h = &r->axes[2], *w = &r->axes[3];
   const bool image = r->rank == 4 && !changes(r, 0) && !changes(r, 1) && h->out > 0 && w->out > 0;
-  if (!image || h->out > MOST_COMPARED || w->out > MOST_COMPARED || r->antialias || r->exclude_outside || r->crops ||
+  if (!image || h->out > MAX_COMPARED || w->out > MAX_COMPARED || r->antialias || r->exclude_outside || r->crops ||
       (r->kernel == CUBIC && r->cubic != -0.75))
     return false;
   const bool floats = burn_dtype_kind(burn_dtype(r->node->inputs[0])) == BURN_KIND_FLOAT;
@@ -180,7 +180,7 @@ static void fill_column(const Resize *r, const Axis *a, int64_t i, float *matrix
 
 static BurnTensor *along(const Resize *r, BurnTensor *x, uint32_t axis) {
   const Axis *a = &r->axes[axis];
-  const bool fits = a->out == 0 || a->in <= MOST_WEIGHTS / a->out;
+  const bool fits = a->out == 0 || a->in <= MAX_WEIGHTS / a->out;
   float *matrix = fits ? calloc((size_t)(a->in * a->out) + 1, sizeof *matrix) : NULL;
   if (!matrix) {
     burn_drop(x);
@@ -240,7 +240,7 @@ static BurnTensor *resized(const Resize *r, BurnTensor *x) {
 /* -- sizes and scales --------------------------------------------------------------------------- */
 
 /* The pixels that a product with a scale comes to: less than 0, or INT64_MAX, where they are no size. */
-static int64_t pixels_of(double x) { return x >= 0 ? x <= MOST_PIXELS ? (int64_t)x : INT64_MAX : -1; }
+static int64_t pixels_of(double x) { return x >= 0 ? x <= MAX_PIXELS ? (int64_t)x : INT64_MAX : -1; }
 
 /* With a policy for the aspect ratio, all named axes have the smallest or largest of their scales. */
 static void share_scale(Resize *r, const int *dims, size_t count) {
@@ -274,7 +274,7 @@ static size_t scales_of(OnnxNode *node, size_t input, double *scales, size_t roo
 static bool can_be_resized(const Resize *r, uint32_t axis) {
   const Axis *a = &r->axes[axis];
   if (!changes(r, axis)) return true;
-  const bool sizes = a->out >= 0 && a->out <= MOST_PIXELS && a->in <= MOST_PIXELS && (a->in > 0 || a->out == 0);
+  const bool sizes = a->out >= 0 && a->out <= MAX_PIXELS && a->in <= MAX_PIXELS && (a->in > 0 || a->out == 0);
   const bool scaled = a->scale > 0 && (!r->antialias || a->out == 0 || a->scale >= 0.25 / (double)a->in);
   return sizes && scaled && fabs(a->start) <= FARTHEST_REGION && fabs(a->end) <= FARTHEST_REGION;
 }

@@ -180,8 +180,8 @@ bool nd_conv_gathers_all(const NdConvPlan *plan);
 bool nd_conv_make_grids(NdConvPlan *plan);
 /* Item `number` of all groups: those of a group follow each other. */
 NdConvItem nd_conv_item(const NdConvPlan *plan, int64_t number);
-/* Channels of a share, of which there are to be `share`, where each of `items` items is cut into shares: fewer, in
- * whole units, where so few items leave threads without work. For sums that no share cuts. */
+/* The channels of a share where each of `items` items is cut into shares of the channels: `share`, or where that leaves
+ * threads without work as many whole units as end first. Threads have a say, so no sum may be cut by it. */
 int64_t nd_conv_share(int64_t share, int64_t unit, int64_t channels, int64_t items, int64_t threads);
 
 /* Elements of the copy of `channels` planes for one item, room for reading beyond its end included; 0 for no copy. */

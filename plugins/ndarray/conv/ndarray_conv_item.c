@@ -19,7 +19,7 @@ enum {
   ITEMS_PER_THREAD = 4,
   POINTS_DEPTH = 64, /* least planes that are seen at once where windows are one number */
   FIRST_WAYS = 8,    /* lines at distances of whole pages that the first-level cache has room for */
-  MOST_ANEW = 4,  /* rows of a copy that the next item copies, too, for each row of results: kernels may be very tall */
+  MAX_ANEW = 4,   /* rows of a copy that the next item copies, too, for each row of results: kernels may be very tall */
   SHARE_COST = 8, /* channels that take as long as what each share does anew */
 };
 
@@ -38,7 +38,7 @@ static bool needs_no_copy(const NdConvPlan *plan) {
 
 /* The size of an item is known: bands of equal height, and how the copy lies. */
 static void settle(NdConvPlan *plan, int64_t images, int64_t band) {
-  if (!plan->in_place) band = nd_max(band, nd_min(plan->y.grid, plan->y.span / MOST_ANEW));
+  if (!plan->in_place) band = nd_max(band, nd_min(plan->y.grid, plan->y.span / MAX_ANEW));
   plan->images = images;
   plan->blocks = nd_ceil_div(plan->batch, images);
   plan->bands = nd_ceil_div(plan->y.grid, band);

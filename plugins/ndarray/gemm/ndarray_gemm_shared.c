@@ -11,7 +11,7 @@ enum {
   NARROW_GROUP = 4,
   WIDE_GROUP = 16,
   PACK_TERMS = 256, /* terms of a piece of packing */
-  LEAST_PACK_TERMS = ND_AMX_STEP,
+  MIN_PACK_TERMS = ND_AMX_STEP,
   CACHED_BYTES =
       9 << 17,     /* panels of A of a piece: half of a second-level cache and a bit, for 256 rows in tiles of 14 */
   MAX_SIDE = 4096, /* rows and columns of C whose panels are packed at once ... */
@@ -60,7 +60,7 @@ static void cut_packing(Shared *s, int64_t panels) {
   s->group = panels >= 4 * WIDE_GROUP ? WIDE_GROUP : NARROW_GROUP;
   s->terms = PACK_TERMS;
   while (s->group > 1 && packing_pieces(s, panels) < s->threads) s->group /= 2;
-  while (s->terms > LEAST_PACK_TERMS && packing_pieces(s, panels) < s->threads) s->terms /= 2;
+  while (s->terms > MIN_PACK_TERMS && packing_pieces(s, panels) < s->threads) s->terms /= 2;
 }
 
 static void pack_a_piece(const Shared *s, int64_t piece, NdGemmOwn *own) {

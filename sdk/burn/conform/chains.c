@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS_PER_OP = 3, LEAST_ELEMENTS = 6 };
+enum { CHAINS_PER_OP = 3, MIN_ELEMENTS = 6 };
 
 /* What fusion is put on: the stack without autodiff on top, where fusion lies below. False if that is a backend
  * alone. */
@@ -98,7 +98,7 @@ void check_chains(Conform *run, const BurnOpInfo *op) {
   Sample sample;
   samples_begin(&iterator, op, &plan);
   for (uint32_t taken = 0; taken < CHAINS_PER_OP && conform_next(run, CHECK_CHAINS, &iterator, &sample);) {
-    if (burn_desc_count(&sample.outputs[0]) < LEAST_ELEMENTS || sample.tolerance == SAMPLE_SHAPE_ONLY) continue;
+    if (burn_desc_count(&sample.outputs[0]) < MIN_ELEMENTS || sample.tolerance == SAMPLE_SHAPE_ONLY) continue;
     check_sample(run, &sample);
     taken++;
   }

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 160, MOST_OUTPUT = 16384 };
+enum { LINE = 160, MAX_OUTPUT = 16384 };
 
 static const char *program;
 
@@ -109,15 +109,15 @@ static void run_on(const char *threads, const char *stack, char *output) {
   setenv("BURN_THREADS", threads, 1);
   FILE *pipe = popen(command, "r");
   assert_non_null(pipe);
-  const size_t got = fread(output, 1, MOST_OUTPUT - 1, pipe);
+  const size_t got = fread(output, 1, MAX_OUTPUT - 1, pipe);
   output[got] = '\0';
   assert_int_equal(pclose(pipe), 0);
-  assert_true(got > LINE && got < MOST_OUTPUT - 1);
+  assert_true(got > LINE && got < MAX_OUTPUT - 1);
 }
 
 static void test_bits_do_not_depend_on_the_number_of_threads(void **state) {
   static const char *const stacks[] = {"ndarray", "ndarray:isa=avx2"}, *const threads[] = {"2", "7", "16", "64"};
-  static char expected[MOST_OUTPUT], found[MOST_OUTPUT];
+  static char expected[MAX_OUTPUT], found[MAX_OUTPUT];
   (void)state;
   for (size_t s = 0; s < sizeof stacks / sizeof *stacks; s++) {
     BurnDevice *device = burn_device_open(stacks[s]);

@@ -33,16 +33,27 @@ static inline BurnStatus burn_common_check_given(const BurnHost *host, const Bur
                           from->name);
 }
 
-/* BURN_OK if the results of a call that `from` has run with success are as its output_descs say. Else INTERNAL, which
- * names the op (`asked`), and all of them are released and NULL. */
-static inline BurnStatus burn_common_check_results(const BurnHost *host, const BurnBackend *from, const char *asked,
+/* True if the results of a call that `from` has run with success are as its output_descs say. */
+static inline bool burn_common_are_as_described(const BurnOpCall *call) {
+  uint32_t i;
+  for (i = 0; i < call->output_count; i++) {
+    const BurnPrimitive *x = call->outputs[i];
+    if (!x || !(call->output_descs ? burn_common_is_as(x, &call->output_descs[i]) : burn_common_has_shape(x)))
+      return false;
+  }
+  return true;
+}
+
+/* BURN_OK for these. Else INTERNAL, which names the op, and all of them are released and NULL. */
+static inline BurnStatus burn_common_check_results(const BurnHost *host, const BurnBackend *from,
                                                    const BurnOpCall *call) {
   BurnStatus status = BURN_STATUS_OK;
   uint32_t i;
+  if (burn_common_are_as_described(call)) return BURN_STATUS_OK;
   for (i = 0; i < call->output_count && status == BURN_STATUS_OK; i++)
-    status = burn_common_check_given(host, from, asked, call->output_descs ? &call->output_descs[i] : NULL,
-                                     &call->outputs[i]);
-  for (i = 0; i < call->output_count && status != BURN_STATUS_OK; i++) {
+    status = burn_common_check_given(host, from, host->op_info(call->op)->name,
+                                     call->output_descs ? &call->output_descs[i] : NULL, &call->outputs[i]);
+  for (i = 0; i < call->output_count; i++) {
     if (call->outputs[i]) from->release(from->self, call->outputs[i]);
     call->outputs[i] = NULL;
   }
