@@ -19,6 +19,7 @@ enum {
   LINE_BYTES = 64,
   FIRST_WAYS = 8,         /* lines at distances of whole pages that the first-level cache has room for */
   STREAM_BYTES = 1 << 20, /* size of a B that is not in the second-level cache */
+  RUN_BYTES = 1024,       /* of a row of B, at least, that a thread reads of those that others read, too */
   OUTER_BYTES = 1 << 15,  /* size of a C of one term that is in the first-level cache */
 };
 
@@ -27,6 +28,7 @@ enum {
 #define SHARED_FLOPS 4e6
 #define SHARED_BATCH_FLOPS 5e8
 #define SHARED_AMX_FLOPS 1.6e7
+#define SHARED_STREAM_FLOPS 1e6
 #define PACK_FLOPS 1e9
 
 /* Pieces per thread: several, so that a thread that comes late, or is slow, gets less; few where every piece copies
@@ -61,7 +63,7 @@ static NdGemmKind choose_kind(const NdGemm *g, BurnDType dtype) {
   if (dtype == BURN_DTYPE_BF16) return g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS ? ND_GEMM_STREAM : ND_GEMM_AMX;
   if (g->k == 1 && g->b_column == 1 && g->m * g->n * bytes <= OUTER_BYTES) return ND_GEMM_OUTER;
   const bool rereads = g->m > 1 && g->k * g->n * bytes <= STREAM_BYTES; /* B, which is near */
-  if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && !rereads) return ND_GEMM_STREAM;
+  if (g->b_column == 1 && g->m <= ND_GEMM_MAX_DOT_ROWS && g->n >= 64 && g->k > 0 && !rereads) return ND_GEMM_STREAM;
   return ND_GEMM_TILES;
 }
 
@@ -96,6 +98,21 @@ static void choose_amx(NdGemmPlan *plan, const NdGemm *g) {
   const int64_t row_bytes = nd_ceil_div(g->k + 1, ND_AMX_STEP) * ND_AMX_STEP * 2, most = BLOCK_BYTES / row_bytes;
   plan->rows = nd_min(plan->rows, most < ND_AMX_SIDE ? ND_AMX_SIDE : most);
   plan->rows = nd_min(g->m, nd_ceil_div(plan->rows, ND_AMX_SIDE) * ND_AMX_SIDE);
+}
+
+/* One row or two, by chains along k: memory is what counts, and too few columns for each thread to read whole pages. */
+static bool has_chains(const NdGemm *g, int64_t threads, int64_t bytes) {
+  const double flops = 2 * (double)g->m * (double)g->n * (double)g->k;
+  return g->m <= ND_GEMM_MEMORY_ROWS && g->k > ND_GEMM_CHAIN && g->n * bytes < threads * PAGE_BYTES &&
+         flops >= SHARED_STREAM_FLOPS;
+}
+
+/* A piece is a chain of as many columns as leave pieces for all threads. */
+static void choose_chains(NdGemmPlan *plan, const NdGemm *g, int64_t threads, int64_t bytes) {
+  const int64_t chains = nd_ceil_div(g->k, ND_GEMM_CHAIN);
+  plan->shared = true;
+  plan->columns = PAGE_BYTES / bytes;
+  while (plan->columns * bytes > RUN_BYTES && chains * nd_ceil_div(g->n, plan->columns) < threads) plan->columns /= 2;
 }
 
 /* Many products keep all threads busy one each; a small one is done before threads have met. */
@@ -137,7 +154,10 @@ void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, 
                most = (double)(threads * pieces_per_thread[plan->kind]);
   if (threads > 1 && flops * (double)batch > min) {
     const double wanted = flops * (double)batch / min;
-    choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
+    if (plan->kind == ND_GEMM_STREAM && dtype != BURN_DTYPE_BF16 && batch == 1 && has_chains(g, threads, bytes))
+      choose_chains(plan, g, threads, bytes);
+    else
+      choose_rectangle(plan, g, loops, (wanted < most ? wanted : most) / (double)batch);
   }
   if (plan->kind == ND_GEMM_AMX) choose_amx(plan, g);
   if (plan->kind != ND_GEMM_AMX && plan->rows * depth * bytes > BLOCK_BYTES) {
@@ -149,6 +169,7 @@ void nd_gemm_choose(const NdGemm *g, BurnDType dtype, const NdGemmLoops *loops, 
   plan->pack_b = plan->rows >= PACK_TILES * loops->rows && is_long_walk(depth, g->b_step, bytes);
   plan->pack_a = g->a_row == 1 ? plan->columns >= PACK_TILES * loops->columns && is_long_walk(depth, g->a_step, bytes)
                                : g->a_step != 1 && g->m > 1;
+  if (plan->kind == ND_GEMM_STREAM) return;
   plan->shared = is_shared(g, plan, batch);
   if (plan->shared) choose_shared_packing(plan, g, loops, bytes);
 }

@@ -3,8 +3,9 @@
  * ndarray_gemm_type.inc is compiled by ndarray_gemm_{baseline,avx2,avx512}.c, each with its own compiler flags and
  * each for f32 and f64. Every element of a result is summed along k in an order that the shape of the product and the
  * layout of its operands fix: blocks of nd_gemm_depth(k, ..) terms, each one chain of multiply-adds, added one after
- * the other; or, where vectors run along k, one chain per lane. So its bits depend neither on where it lies nor on who
- * computes it. What is added to the product follows the first block. */
+ * the other; or, where rows are few, blocks of ND_GEMM_CHAIN terms; or, where vectors run along k, one chain per lane.
+ * So its bits depend neither on where it lies nor on who computes it. What is added to the product follows the first
+ * block; where rows are few, the last. */
 #ifndef BURN_NDARRAY_GEMM_H
 #define BURN_NDARRAY_GEMM_H
 
@@ -24,7 +25,11 @@ typedef struct NdGemm {
   const NdAfter *after; /* what is done to a rectangle of C when it is complete; NULL: nothing */
 } NdGemm;
 
-enum { ND_GEMM_MAX_DOT_ROWS = 8 }; /* up to which vectors run along k, or B is streamed */
+enum {
+  ND_GEMM_MAX_DOT_ROWS = 8, /* up to which vectors run along k, or B is streamed */
+  ND_GEMM_CHAIN = 64,       /* terms of a chain of multiply-adds where B is streamed */
+  ND_GEMM_MEMORY_ROWS = 2,  /* up to which such a product waits for memory and nothing else */
+};
 
 typedef enum NdGemmKind {
   ND_GEMM_TILES,  /* tiles of C in registers */
@@ -66,6 +71,8 @@ typedef struct NdGemmLoops {
   void (*dots)(const NdGemm *gemm);
   void (*outer)(const NdGemm *gemm);
   void (*stream)(const NdGemm *gemm);
+  /* C from the sums of `count` chains, as stream would have joined them: matrices with rows of `row` elements. */
+  void (*join)(const NdGemm *gemm, const void *chains, int64_t count, int64_t row, int64_t chain_elements);
   /* Terms p .. p + count - 1 of a block: panels first .. stop - 1 of A or B are packed. */
   void (*pack_a)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
   void (*pack_b)(const NdGemm *gemm, const NdGemmBlock *block, int64_t first, int64_t stop, int64_t p, int64_t count);
@@ -107,6 +114,9 @@ void nd_gemm_run(const Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const N
  * large enough to be worth a meeting of the threads per block (ndarray_gemm_shared.c). False, and nothing done, without
  * memory for panels. */
 bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
+
+/* The same of the kind ND_GEMM_STREAM: chains along k are handed out, and then joined. */
+bool nd_gemm_stream_shared(Ndarray *nd, BurnDType dtype, const NdGemm *gemm, const NdGemmPlan *plan);
 
 /* -- halves (ndarray_gemm_halves.c) ----------------------------------------------------------- */
 

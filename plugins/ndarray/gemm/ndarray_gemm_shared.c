@@ -4,7 +4,12 @@
  * C, a run of panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of
  * the pieces, one after the other, so that neighbours find their panels of A, and what was theirs the last time, in its
  * cache; when it is done it takes from the ends of the others' shares, so that threads of unequal speed finish
- * together. */
+ * together.
+ *
+ * Where rows of A are few, what counts is how B is read. Threads that have some columns each read a bit of every page of
+ * it, and processors fetch what follows that bit, which another thread wants. So pieces are rows of B: a chain of
+ * ND_GEMM_CHAIN terms of many columns, whose sums lie apart until the threads join them, in the order in which one thread
+ * would have added them. */
 #include "ndarray_gemm_amx.h"
 
 enum {
@@ -19,6 +24,8 @@ enum {
   PIECES_PER_THREAD = 16,
   MIN_PIECES_PER_THREAD = 4, /* from which on a panel of B is rather read once */
   MAX_SHARES = 64,
+  JOIN_BYTES = 1 << 15, /* of sums of chains that one thread joins, at least */
+  LINE_BYTES = 64,
 };
 
 /* Floating-point operations of a piece that are worth handing out; tile registers do more at a time, and each piece
@@ -47,6 +54,17 @@ typedef struct Shared {
   int64_t share_count;
   Share shares[MAX_SHARES];
 } Shared;
+
+/* The product of few rows. */
+typedef struct Chains {
+  Shared shared; /* first: a piece is asked for by it */
+  int64_t count, columns, column_pieces;
+  int64_t join_columns;
+  char *sums; /* of all chains, one after the other */
+  int64_t row,
+      elements; /* of C's rows there, with a line between them so that they do not share the first cache's sets;
+                          * of a chain */
+} Chains;
 
 /* -- pieces ----------------------------------------------------------------------------------- */
 
@@ -213,5 +231,63 @@ bool nd_gemm_run_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdG
     }
   }
   nd_pool_free(nd->pool, room, (uint64_t)(room_a + room_b));
+  return true;
+}
+
+/* -- few rows --------------------------------------------------------------------------------- */
+
+/* Columns j .. of a product whose C is at c. */
+static NdGemm columns_of(const Chains *s, int64_t j, int64_t columns, char *c, int64_t c_row) {
+  const int64_t bytes = s->shared.element_bytes;
+  NdGemm part = s->shared.gemm;
+  part.n = nd_min(columns, part.n - j);
+  part.b = (const char *)part.b + j * bytes;
+  part.c = c + j * bytes;
+  part.c_row = c_row;
+  if (part.add) part.add = (const char *)part.add + j * bytes;
+  return part;
+}
+
+static void sum_piece(const Shared *shared, int64_t piece, NdGemmOwn *own) {
+  const Chains *s = (const Chains *)(const void *)shared;
+  const int64_t chain = piece / s->column_pieces, p = chain * ND_GEMM_CHAIN, bytes = shared->element_bytes;
+  NdGemm part =
+      columns_of(s, piece % s->column_pieces * s->columns, s->columns, s->sums + chain * s->elements * bytes, s->row);
+  (void)own;
+  part.k = nd_min(ND_GEMM_CHAIN, shared->gemm.k - p);
+  part.a = (const char *)part.a + p * part.a_step * bytes;
+  part.b = (const char *)part.b + p * part.b_step * bytes;
+  part.add = NULL;
+  shared->loops->stream(&part);
+}
+
+static void join_piece(const Shared *shared, int64_t piece, NdGemmOwn *own) {
+  const Chains *s = (const Chains *)(const void *)shared;
+  const int64_t j = piece * s->join_columns;
+  const NdGemm part = columns_of(s, j, s->join_columns, (char *)shared->gemm.c, shared->gemm.c_row);
+  (void)own;
+  shared->loops->join(&part, s->sums + j * shared->element_bytes, s->count, s->row, s->elements);
+  if (part.after) nd_run_after(part.after, part.c, part.m, part.n, part.c_row);
+}
+
+bool nd_gemm_stream_shared(Ndarray *nd, BurnDType dtype, const NdGemm *g, const NdGemmPlan *plan) {
+  const int64_t bytes = burn_dtype_bytes(dtype), line = LINE_BYTES / bytes;
+  Chains s = {.shared = {.loops = nd_gemm_loops(nd, dtype),
+                         .gemm = *g,
+                         .threads = nd->host->thread_count(),
+                         .element_bytes = bytes},
+              .count = nd_ceil_div(g->k, ND_GEMM_CHAIN),
+              .columns = plan->columns,
+              .column_pieces = nd_ceil_div(g->n, plan->columns),
+              .row = g->n + line};
+  s.elements = g->m * s.row;
+  const uint64_t room = (uint64_t)(s.count * s.elements * bytes);
+  s.sums = nd_pool_allocate(nd->pool, room);
+  if (!s.sums) return false;
+  s.join_columns = nd_ceil_div(JOIN_BYTES / (s.count * g->m * bytes), line) * line;
+  if (s.join_columns < line) s.join_columns = line;
+  run_phase(nd, &s.shared, s.count * s.column_pieces, sum_piece);
+  run_phase(nd, &s.shared, nd_ceil_div(g->n, s.join_columns), join_piece);
+  nd_pool_free(nd->pool, s.sums, room);
   return true;
 }

@@ -154,9 +154,13 @@ static void plan(Matmul *work) {
 
 /* The products one after the other, each by all threads. */
 static bool run_shared(Matmul *work) {
+  const bool streams = work->plan.kind == ND_GEMM_STREAM;
   for (int64_t batch = 0; batch < work->batches; batch++) {
     const NdGemm gemm = product(work, batch);
-    if (!nd_gemm_run_shared(work->nd, work->out->header.dtype, &gemm, &work->plan)) return false;
+    const BurnDType dtype = work->out->header.dtype;
+    const bool done = streams ? nd_gemm_stream_shared(work->nd, dtype, &gemm, &work->plan)
+                              : nd_gemm_run_shared(work->nd, dtype, &gemm, &work->plan);
+    if (!done) return false;
   }
   return true;
 }
