@@ -30,7 +30,10 @@ STATELESS(BurnRelu6, burn_relu6, burn_hardtanh(x, 0, 6))
     config = burn_nn_config(config, Name##Config_type(), #op, NULL); \
     return (Name){__VA_ARGS__};                                      \
   }                                                                  \
-  BurnTensor *op##_forward(const Name *m, BurnTensor *x) { return call; }
+  BurnTensor *op##_forward(const Name *m, BurnTensor *x) {           \
+    if (!m) return BURN_NN_NO_MODULE(x);                             \
+    return call;                                                     \
+  }
 CONFIGURED(BurnLeakyRelu, burn_leaky_relu, burn_leaky_relu(x, m->negative_slope), config->negative_slope)
 CONFIGURED(BurnSoftplus, burn_softplus, burn_softplus(x, m->beta), config->beta)
 CONFIGURED(BurnElu, burn_elu, burn_elu(x, m->alpha), config->alpha)
@@ -47,6 +50,7 @@ BurnGelu burn_gelu_init(void) { return (BurnGelu){false}; }
 BurnGelu burn_gelu_init_approximate(void) { return (BurnGelu){true}; }
 
 BurnTensor *burn_gelu_forward(const BurnGelu *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   return m->approximate ? burn_gelu_approximate(x) : burn_gelu(x);
 }
 
@@ -57,6 +61,7 @@ BurnThreshold burn_threshold_init(const BurnThresholdConfig *config, BurnDevice 
 }
 
 BurnTensor *burn_threshold_forward(const BurnThreshold *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->threshold == BURN_NN_NO_NUMBER) return burn_nn_no_config(x, BurnThresholdConfig_type(), "threshold");
   return burn_threshold(x, m->threshold, m->value);
 }
@@ -68,6 +73,7 @@ BurnRRelu burn_rrelu_init(const BurnRReluConfig *config, BurnDevice *device) {
 }
 
 BurnTensor *burn_rrelu_forward(const BurnRRelu *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (!(m->lower <= m->upper)) {
     burn_drop(x);
     return burn_tensor_failed(
@@ -82,6 +88,7 @@ BurnTensor *burn_rrelu_forward(const BurnRRelu *m, BurnTensor *x) {
 BurnGLU burn_glu_init(int64_t dim) { return (BurnGLU){dim}; }
 
 BurnTensor *burn_glu_forward(const BurnGLU *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const int dim = m->dim < INT_MIN || m->dim > INT_MAX ? INT_MAX : (int)m->dim;
   return burn_glu(x, dim);
 }

@@ -119,6 +119,7 @@ BurnActivation burn_activation_init(const BurnActivationConfig *config, BurnDevi
     return burn_##name##_forward(&m->as.Case, x);
 
 BurnTensor *burn_activation_forward(const BurnActivation *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   switch (m->kind) {
     CASES(FORWARD)
     default:

@@ -13,6 +13,7 @@ BurnPRelu burn_prelu_init(const BurnPReluConfig *config, BurnDevice *device) {
 }
 
 BurnTensor *burn_prelu_forward(const BurnPRelu *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   return burn_nn_placed(sound, &m->alpha, "prelu", burn_prelu(x, burn_param_value(&m->alpha)));
 }
@@ -29,6 +30,7 @@ BurnSwiGlu burn_swiglu_init(const BurnSwiGluConfig *config, BurnDevice *device) 
 }
 
 BurnTensor *burn_swiglu_forward(const BurnSwiGlu *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   BurnTensor *gate = burn_silu(burn_linear_forward(&m->linear_inner, burn_clone(x)));
   return burn_mul(gate, burn_linear_forward(&m->linear_outer, x));
 }

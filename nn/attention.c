@@ -48,10 +48,13 @@ static void drop_input(const BurnMhaInput *input) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) burn_drop(all[i]);
 }
 
-static BurnMhaOutput refused(const BurnMultiHeadAttention *m, const BurnMhaInput *input, BurnStatus status) {
-  status = burn_nn_at(status, &m->query.weight, 2);
+static BurnMhaOutput failed(const BurnMhaInput *input, BurnStatus status) {
   drop_input(input);
   return (BurnMhaOutput){burn_tensor_failed(status), input->with_weights ? burn_tensor_failed(status) : NULL};
+}
+
+static BurnMhaOutput refused(const BurnMultiHeadAttention *m, const BurnMhaInput *input, BurnStatus status) {
+  return failed(input, burn_nn_at(status, &m->query.weight, 2));
 }
 
 /* BURN_OK if x is [batch, steps, d_model], absent or failed. */
@@ -120,6 +123,7 @@ static BurnTensor *values_of(const BurnMultiHeadAttention *m, BurnTensor *x) {
 }
 
 BurnMhaOutput burn_multi_head_attention_forward(const BurnMultiHeadAttention *m, BurnMhaInput input) {
+  if (!m) return failed(&input, burn_nn_no_module_status(__func__));
   const BurnStatus status = check_input(m, &input, burn_dim(input.key, 1));
   if (status != BURN_OK) return refused(m, &input, status);
   BurnTensor *key = keys_of(m, input.key), *value = values_of(m, input.value);
@@ -138,6 +142,7 @@ BurnMhaCache burn_mha_cache_autoregressive(void) { return (BurnMhaCache){.is_cro
 BurnMhaCache burn_mha_cache_autoregressive_cross_attention(void) { return (BurnMhaCache){.is_cross = true}; }
 
 void burn_mha_cache_release(BurnMhaCache *cache) {
+  if (!cache) return;
   burn_drop(cache->key);
   burn_drop(cache->value);
   burn_drop(cache->output);
@@ -159,6 +164,11 @@ BurnMhaOutput burn_nn_attend_step(const BurnMultiHeadAttention *m, BurnMhaInput 
   return attend(m, &input, key, value);
 }
 
+static BurnStatus no_cache(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "%s: the cache is NULL; burn_mha_cache_autoregressive makes one", layer);
+}
+
 /* x from `start` on along dim, if there is an x that has `steps` there. Takes x. */
 static BurnTensor *rest(BurnTensor *x, int dim, int64_t start, int64_t steps) {
   return x && start > 0 && burn_dim(x, dim) == steps ? burn_narrow(x, dim, start, steps - start) : x;
@@ -166,6 +176,8 @@ static BurnTensor *rest(BurnTensor *x, int dim, int64_t start, int64_t steps) {
 
 BurnMhaOutput burn_multi_head_attention_forward_cache(const BurnMultiHeadAttention *m, BurnMhaInput input,
                                                       BurnMhaCache *cache) {
+  if (!m) return failed(&input, burn_nn_no_module_status(__func__));
+  if (!cache) return refused(m, &input, no_cache());
   const int64_t steps = burn_dim(input.query, 1), before = cache->output ? burn_dim(cache->output, 1) : 0;
   if (burn_rank(input.query) == 3 && before >= steps) {
     return refused(m, &input,

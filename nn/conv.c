@@ -83,6 +83,7 @@ BurnConv1d burn_conv1d_init(const BurnConv1dConfig *config, BurnDevice *device) 
 }
 
 BurnTensor *burn_conv1d_forward(const BurnConv1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = burn_nn_window(1, &m->kernel_size, &m->stride, &m->dilation);
   const BurnNnPadding padding = burn_nn_padding_1d(&m->padding);
@@ -131,6 +132,7 @@ static BurnTensor *quantized_2d(const BurnConv2d *m, BurnTensor *x, BurnConv2dOp
 }
 
 BurnTensor *burn_conv2d_forward(const BurnConv2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at);
   const BurnNnPadding padding = burn_nn_padding_2d(&m->padding);
@@ -172,6 +174,7 @@ static BurnConv3dOptions options_3d(const size_t *stride, const size_t *dilation
 }
 
 BurnTensor *burn_conv3d_forward(const BurnConv3d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const BurnNnWindow window = burn_nn_window(3, m->kernel_size.at, m->stride.at, m->dilation.at);
   const BurnNnPadding padding = burn_nn_padding_3d(&m->padding);
@@ -213,6 +216,7 @@ BurnDeformConv2d burn_deform_conv2d_init(const BurnDeformConv2dConfig *config, B
 }
 
 BurnTensor *burn_deform_conv2d_forward(const BurnDeformConv2d *m, BurnTensor *x, BurnTensor *offset, BurnTensor *mask) {
+  if (!m) return BURN_NN_NO_MODULE(x, offset, mask);
   const bool sound = burn_nn_sound(x) && burn_nn_sound(offset) && burn_nn_sound(mask);
   const BurnNnWindow window = burn_nn_window(2, m->kernel_size.at, m->stride.at, m->dilation.at);
   const BurnNnPadding padding = burn_nn_padding_2d(&m->padding);
@@ -248,6 +252,7 @@ BurnConvTranspose1d burn_conv_transpose1d_init(const BurnConvTranspose1dConfig *
 }
 
 BurnTensor *burn_conv_transpose1d_forward(const BurnConvTranspose1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   BurnConv1dOptions options = BURN_CONV1D_OPTIONS;
   burn_nn_to_options(1, &m->stride, &options.stride);
@@ -279,6 +284,7 @@ BurnConvTranspose2d burn_conv_transpose2d_init(const BurnConvTranspose2dConfig *
 }
 
 BurnTensor *burn_conv_transpose2d_forward(const BurnConvTranspose2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   BurnConv2dOptions options = options_2d(m->stride.at, m->dilation.at, m->groups);
   burn_nn_to_options(2, m->padding.at, options.padding);
@@ -307,6 +313,7 @@ BurnConvTranspose3d burn_conv_transpose3d_init(const BurnConvTranspose3dConfig *
 }
 
 BurnTensor *burn_conv_transpose3d_forward(const BurnConvTranspose3d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   BurnConv3dOptions options = options_3d(m->stride.at, m->dilation.at, m->groups);
   burn_nn_to_options(3, m->padding.at, options.padding);

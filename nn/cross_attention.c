@@ -104,6 +104,7 @@ static BurnTensor *refused(BurnTensor *query, BurnTensor *context, BurnTensor *m
 
 BurnTensor *burn_cross_attention_forward(const BurnCrossAttention *m, BurnTensor *query, BurnTensor *context,
                                          BurnTensor *mask) {
+  if (!m) return BURN_NN_NO_MODULE(query, context, mask);
   const BurnStatus status = check_input(m, query, context, mask);
   if (status != BURN_OK) return refused(query, context, mask, status);
   BurnTensor *key = keys_of(m, burn_clone(context)), *value = values_of(m, context);
@@ -111,13 +112,21 @@ BurnTensor *burn_cross_attention_forward(const BurnCrossAttention *m, BurnTensor
 }
 
 void burn_cross_attention_cache_release(BurnCrossAttentionCache *cache) {
+  if (!cache) return;
   burn_drop(cache->key);
   burn_drop(cache->value);
   *cache = (BurnCrossAttentionCache){NULL, NULL};
 }
 
+static BurnStatus no_cache(void) {
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                          "%s: the cache is NULL; a BurnCrossAttentionCache of zeros is one", layer);
+}
+
 BurnTensor *burn_cross_attention_forward_cache(const BurnCrossAttention *m, BurnTensor *query, BurnTensor *context,
                                                BurnTensor *mask, BurnCrossAttentionCache *cache) {
+  if (!m) return BURN_NN_NO_MODULE(query, context, mask);
+  if (!cache) return refused(query, context, mask, no_cache());
   const BurnStatus status = check_input(m, query, cache->key ? NULL : context, mask);
   if (status != BURN_OK) return refused(query, context, mask, status);
   if (cache->key) {

@@ -19,6 +19,7 @@ static BurnStatus check_pair(const char *layer, const BurnNnOperand *operands) {
 }
 
 BurnTensor *burn_pairwise_distance_forward(const BurnPairwiseDistance *m, BurnTensor *x1, BurnTensor *x2) {
+  if (!m) return BURN_NN_NO_MODULE(x1, x2);
   const BurnNnOperand operands[] = {{"x1", x1}, {"x2", x2}};
   const BurnStatus status = check_pair("pairwise_distance", operands);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
@@ -32,6 +33,7 @@ BurnCosineSimilarity burn_cosine_similarity_init(const BurnCosineSimilarityConfi
 }
 
 BurnTensor *burn_cosine_similarity_forward(const BurnCosineSimilarity *m, BurnTensor *x1, BurnTensor *x2) {
+  if (!m) return BURN_NN_NO_MODULE(x1, x2);
   const BurnNnOperand operands[] = {{"x1", x1}, {"x2", x2}};
   BurnStatus status = check_pair("cosine_similarity", operands);
   if (status == BURN_OK && (m->dim < -2 || m->dim > 1)) {

@@ -9,6 +9,7 @@ BurnDropout burn_dropout_init(const BurnDropoutConfig *config, BurnDevice *devic
 }
 
 BurnTensor *burn_dropout_forward(const BurnDropout *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (!(m->prob >= 0 && m->prob <= 1)) {
     if (m->prob == BURN_NN_NO_NUMBER) return burn_nn_no_config(x, BurnDropoutConfig_type(), "dropout");
     burn_drop(x);

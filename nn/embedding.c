@@ -13,6 +13,7 @@ BurnEmbedding burn_embedding_init(const BurnEmbeddingConfig *config, BurnDevice 
 }
 
 BurnTensor *burn_embedding_forward(const BurnEmbedding *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   return burn_nn_placed(sound, &m->weight, "embedding", burn_embedding(burn_param_value(&m->weight), x));
 }

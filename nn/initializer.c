@@ -94,6 +94,10 @@ static BurnTensor *orthogonal(const BurnInitializer *initializer, BurnShape shap
 
 BurnTensor *burn_initializer_tensor(const BurnInitializer *initializer, BurnShape shape, int64_t fan_in,
                                     int64_t fan_out, BurnDevice *device) {
+  if (!initializer) {
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                               "initializer: it is NULL; BURN_XAVIER_UNIFORM and its like are some"));
+  }
   switch (initializer->kind) {
     case BURN_INITIALIZER_CONSTANT:
       return burn_full(device, shape, BURN_DTYPE_DEFAULT, initializer->value);

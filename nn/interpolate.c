@@ -47,6 +47,7 @@ BurnInterpolate1d burn_interpolate1d_init(const BurnInterpolate1dConfig *config,
 }
 
 BurnTensor *burn_interpolate1d_forward(const BurnInterpolate1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   const char *layer = "interpolate1d";
   int64_t size[2] = {1, 0};
@@ -65,6 +66,7 @@ BurnInterpolate2d burn_interpolate2d_init(const BurnInterpolate2dConfig *config,
 }
 
 BurnTensor *burn_interpolate2d_forward(const BurnInterpolate2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   const char *layer = "interpolate2d";
   int64_t size[2] = {0, 0};

@@ -70,6 +70,7 @@ static BurnTensor *quantized(const BurnLinear *m, BurnTensor *x) {
 }
 
 BurnTensor *burn_linear_forward(const BurnLinear *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   burn_param_observe(&m->weight, x);
   if (sound && burn_param_quantizes_input(&m->weight))

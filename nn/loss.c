@@ -15,10 +15,18 @@ BurnCrossEntropyLoss burn_cross_entropy_loss_init(const BurnCrossEntropyLossConf
 }
 
 void burn_cross_entropy_loss_set_weights(BurnCrossEntropyLoss *m, BurnTensor *weights) {
+  if (!m) {
+    burn_drop(weights);
+    return;
+  }
   burn_nn_set_weights(&m->weights, "cross_entropy_loss", weights);
 }
 
 void burn_cross_entropy_loss_set_pad_tokens(BurnCrossEntropyLoss *m, BurnTensor *pad_tokens) {
+  if (!m) {
+    burn_drop(pad_tokens);
+    return;
+  }
   burn_nn_set_buffer(&m->pad_tokens, burn_nn_require_vector("cross_entropy_loss", "pad_tokens", pad_tokens));
 }
 
@@ -73,6 +81,7 @@ static BurnTensor *without_pads(BurnTensor *losses, BurnTensor *targets, BurnTen
 
 BurnTensor *burn_cross_entropy_loss_forward_no_reduction(const BurnCrossEntropyLoss *m, BurnTensor *logits,
                                                          BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(logits, targets);
   const BurnStatus status = check_inputs(m, logits, targets);
   BurnDevice *device = burn_tensor_device(logits);
   BurnTensor *weights, *pads, *losses;
@@ -90,6 +99,7 @@ BurnTensor *burn_cross_entropy_loss_forward_no_reduction(const BurnCrossEntropyL
 }
 
 BurnTensor *burn_cross_entropy_loss_forward(const BurnCrossEntropyLoss *m, BurnTensor *logits, BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(logits, targets);
   const bool smoothed = m->smoothing.present && m->smoothing.value != 0;
   BurnTensor *weights, *losses;
   if (m->logits && !smoothed && !m->weights.cell && !m->pad_tokens.cell) return burn_cross_entropy(logits, targets);
@@ -109,6 +119,10 @@ BurnBinaryCrossEntropyLoss burn_binary_cross_entropy_loss_init(const BurnBinaryC
 }
 
 void burn_binary_cross_entropy_loss_set_weights(BurnBinaryCrossEntropyLoss *m, BurnTensor *weights) {
+  if (!m) {
+    burn_drop(weights);
+    return;
+  }
   burn_nn_set_weights(&m->weights, "binary_cross_entropy_loss", weights);
 }
 
@@ -157,6 +171,7 @@ static BurnTensor *binary_losses(bool logits, BurnTensor *x, BurnTensor *t) {
 
 BurnTensor *burn_binary_cross_entropy_loss_forward(const BurnBinaryCrossEntropyLoss *m, BurnTensor *predictions,
                                                    BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   const BurnStatus status = check_binary(m, operands);
   const BurnDType dtype = burn_dtype(predictions);
@@ -177,6 +192,7 @@ BurnKLDivLoss burn_kl_div_loss_init(const BurnKLDivLossConfig *config, BurnDevic
 
 BurnTensor *burn_kl_div_loss_forward_no_reduction(const BurnKLDivLoss *m, BurnTensor *predictions,
                                                   BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   const BurnStatus status = burn_nn_check_alike("kl_div_loss", operands, 2);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 2);

@@ -119,6 +119,7 @@ static BurnStatus check_images(const BurnNnOperand operands[2]) {
 
 BurnTensor *burn_gram_matrix_loss_forward_no_reduction(const BurnGramMatrixLoss *m, BurnTensor *predictions,
                                                        BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   const double weights[] = {m->conv1_1, m->conv2_1, m->conv3_1, m->conv4_1, m->conv5_1};
   BurnTensor *of_predictions[FEATURES], *of_targets[FEATURES], *sum = NULL;

@@ -34,6 +34,7 @@ static BurnStatus check_batch(const char *layer, const BurnNnOperand *operands, 
 
 BurnTensor *burn_cosine_embedding_loss_forward_no_reduction(const BurnCosineEmbeddingLoss *m, BurnTensor *input1,
                                                             BurnTensor *input2, BurnTensor *target) {
+  if (!m) return BURN_NN_NO_MODULE(input1, input2, target);
   const BurnNnOperand operands[] = {{"input1", input1}, {"input2", input2}, {"target", target}};
   const BurnStatus status = check_batch("cosine_embedding_loss", operands, 2, 3);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 3);
@@ -47,6 +48,7 @@ BurnTensor *burn_cosine_embedding_loss_forward_no_reduction(const BurnCosineEmbe
 
 BurnTensor *burn_cosine_embedding_loss_forward(const BurnCosineEmbeddingLoss *m, BurnTensor *input1, BurnTensor *input2,
                                                BurnTensor *target) {
+  if (!m) return BURN_NN_NO_MODULE(input1, input2, target);
   BurnTensor *losses = burn_cosine_embedding_loss_forward_no_reduction(m, input1, input2, target);
   return burn_nn_reduced("cosine_embedding_loss", losses, m->reduction);
 }
@@ -61,6 +63,7 @@ BurnHingeEmbeddingLoss burn_hinge_embedding_loss_init(const BurnHingeEmbeddingLo
 
 BurnTensor *burn_hinge_embedding_loss_forward_no_reduction(const BurnHingeEmbeddingLoss *m, BurnTensor *input,
                                                            BurnTensor *target) {
+  if (!m) return BURN_NN_NO_MODULE(input, target);
   const BurnNnOperand operands[] = {{"input", input}, {"target", target}};
   const BurnStatus status = burn_nn_check_alike("hinge_embedding_loss", operands, 2);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
@@ -84,6 +87,7 @@ BurnMarginRankingLoss burn_margin_ranking_loss_init(const BurnMarginRankingLossC
 
 BurnTensor *burn_margin_ranking_loss_forward_no_reduction(const BurnMarginRankingLoss *m, BurnTensor *first,
                                                           BurnTensor *second, BurnTensor *target) {
+  if (!m) return BURN_NN_NO_MODULE(first, second, target);
   const BurnNnOperand operands[] = {{"first", first}, {"second", second}, {"target", target}};
   BurnStatus status = burn_nn_check_not_negative("margin_ranking_loss", "margin", m->margin);
   if (status == BURN_OK) status = burn_nn_check_alike("margin_ranking_loss", operands, 3);
@@ -135,6 +139,7 @@ static BurnStatus check_multi_margin(const BurnMultiMarginLoss *m, const BurnNnO
 
 BurnTensor *burn_multi_margin_loss_forward_no_reduction(const BurnMultiMarginLoss *m, BurnTensor *input,
                                                         BurnTensor *target) {
+  if (!m) return BURN_NN_NO_MODULE(input, target);
   const BurnNnOperand operands[] = {{"input", input}, {"target", target}};
   const BurnStatus status = check_multi_margin(m, operands);
   const double classes = (double)burn_dim(input, 1);
@@ -162,6 +167,7 @@ BurnTripletMarginLoss burn_triplet_margin_loss_init(const BurnTripletMarginLossC
 
 BurnTensor *burn_triplet_margin_loss_forward_no_reduction(const BurnTripletMarginLoss *m, BurnTensor *anchor,
                                                           BurnTensor *positive, BurnTensor *negative) {
+  if (!m) return BURN_NN_NO_MODULE(anchor, positive, negative);
   const BurnNnOperand operands[] = {{"anchor", anchor}, {"positive", positive}, {"negative", negative}};
   const BurnStatus status = check_batch("triplet_margin_loss", operands, 3, 3);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 3);

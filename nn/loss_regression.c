@@ -21,6 +21,7 @@ static BurnStatus check_delta(const BurnHuberLoss *m) {
 }
 
 BurnTensor *burn_huber_loss_forward_residuals(const BurnHuberLoss *m, BurnTensor *residuals) {
+  if (!m) return BURN_NN_NO_MODULE(residuals);
   const BurnNnOperand operand = {"residuals", residuals};
   const BurnStatus status = check_delta(m);
   if (status != BURN_OK) return burn_nn_refused(status, &operand, 1);
@@ -52,6 +53,7 @@ BurnSmoothL1Loss burn_smooth_l1_loss_init(const BurnSmoothL1LossConfig *config, 
 }
 
 BurnTensor *burn_smooth_l1_loss_forward(const BurnSmoothL1Loss *m, BurnTensor *predictions, BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   BurnStatus status = burn_nn_check_above_0("smooth_l1_loss", "beta", m->beta);
   if (status == BURN_OK) status = burn_nn_check_alike("smooth_l1_loss", operands, 2);
@@ -89,6 +91,7 @@ static BurnStatus check_power(const BurnLpLoss *m) {
 }
 
 BurnTensor *burn_lp_loss_forward_no_reduction(const BurnLpLoss *m, BurnTensor *predictions, BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   BurnStatus status = check_power(m);
   if (status == BURN_OK) status = burn_nn_check_alike("lp_loss", operands, 2);
@@ -146,6 +149,7 @@ static BurnTensor *stirling(BurnTensor *t) {
 
 BurnTensor *burn_poisson_nll_loss_forward_no_reduction(const BurnPoissonNllLoss *m, BurnTensor *predictions,
                                                        BurnTensor *targets) {
+  if (!m) return BURN_NN_NO_MODULE(predictions, targets);
   const BurnNnOperand operands[] = {{"predictions", predictions}, {"targets", targets}};
   const BurnStatus status = check_poisson(m, operands);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 2);
@@ -177,6 +181,7 @@ BurnGaussianNLLLoss burn_gaussian_nll_loss_init(const BurnGaussianNLLLossConfig 
 
 BurnTensor *burn_gaussian_nll_loss_forward_no_reduction(const BurnGaussianNLLLoss *m, BurnTensor *input,
                                                         BurnTensor *targets, BurnTensor *var) {
+  if (!m) return BURN_NN_NO_MODULE(input, targets, var);
   const BurnNnOperand operands[] = {{"input", input}, {"targets", targets}, {"var", var}};
   const BurnStatus status = burn_nn_check_alike("gaussian_nll_loss", operands, 3);
   if (status != BURN_OK) return burn_nn_refused(status, operands, 3);

@@ -23,6 +23,7 @@ BurnCTCLoss burn_ctc_loss_init(const BurnCTCLossConfig *config, BurnDevice *devi
 
 BurnTensor *burn_ctc_loss_forward(const BurnCTCLoss *m, BurnTensor *log_probs, BurnTensor *targets,
                                   BurnTensor *input_lengths, BurnTensor *target_lengths) {
+  if (!m) return BURN_NN_NO_MODULE(log_probs, targets, input_lengths, target_lengths);
   const int64_t blank = m->blank > INT64_MAX ? INT64_MAX : (int64_t)m->blank;
   BurnTensor *losses = burn_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank);
   if (!m->zero_infinity) return losses;
@@ -184,6 +185,7 @@ static BurnTensor *rnnt(const BurnRNNTLoss *m, BurnTensor *logits, BurnTensor *t
 
 BurnTensor *burn_rnnt_loss_forward(const BurnRNNTLoss *m, BurnTensor *logits, BurnTensor *targets,
                                    BurnTensor *logit_lengths, BurnTensor *target_lengths) {
+  if (!m) return BURN_NN_NO_MODULE(logits, targets, logit_lengths, target_lengths);
   const BurnNnOperand operands[] = {
       {"logits", logits}, {"targets", targets}, {"lengths", logit_lengths}, {"lengths", target_lengths}};
   BurnStatus status = check_rnnt(m, operands);

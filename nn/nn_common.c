@@ -1,4 +1,5 @@
-/* nn_common.c - checks of configs, parameters from initializers, and the place in messages of forward passes.
+/* nn_common.c - checks of configs, parameters from initializers, NULL for a module, and the place in messages of
+ * forward passes.
  *
  * A check gives a status instead of a message on the screen: burn_nn_param turns a failed one into a failed parameter,
  * so that a bad config is reported where the module is checked or first used. */
@@ -36,6 +37,27 @@ const void *burn_nn_config(const void *config, const BurnType *type, const char 
     break;
   }
   return type->defaults;
+}
+
+/* -- NULL for a module ------------------------------------------------------------------------ */
+
+/* The last of: a word of a layer's name may be "forward", too. */
+static const char *end_of_layer(const char *function) {
+  const char *end = strrchr(function, '_');
+  for (const char *at = strstr(function, "_forward"); at; at = strstr(at + 1, "_forward")) end = at;
+  return end;
+}
+
+BurnStatus burn_nn_no_module_status(const char *function) {
+  const char *layer = function + strlen("burn_");
+  const int length = (int)(end_of_layer(function) - layer);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%.*s: the module is NULL; burn_%.*s_init makes one", length,
+                          layer, length, layer);
+}
+
+BurnTensor *burn_nn_no_module(const char *function, BurnTensor *const taken[BURN_NN_MAX_TAKEN]) {
+  for (int i = 0; i < BURN_NN_MAX_TAKEN; i++) burn_drop(taken[i]);
+  return burn_tensor_failed(burn_nn_no_module_status(function));
 }
 
 /* -- where a forward pass failed -------------------------------------------------------------- */

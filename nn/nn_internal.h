@@ -25,6 +25,13 @@ BURN_GIVES BURN_TAKES(1) BurnTensor *burn_nn_no_config(BurnTensor *x, const Burn
 #define BURN_NN_NO_NUMBER (-DBL_MAX)
 BurnStatus burn_nn_no_config_status(const BurnType *config_type, const char *layer);
 
+/* What a function gives that got NULL for its module: "linear: the module is NULL; burn_linear_init makes one", of
+ * which the layer is that of `function`, __func__. As a tensor; those given are taken. */
+enum { BURN_NN_MAX_TAKEN = 4 };
+#define BURN_NN_NO_MODULE(...) burn_nn_no_module(__func__, (BurnTensor *const[BURN_NN_MAX_TAKEN]){__VA_ARGS__})
+BURN_GIVES BurnTensor *burn_nn_no_module(const char *function, BurnTensor *const taken[BURN_NN_MAX_TAKEN]);
+BurnStatus burn_nn_no_module_status(const char *function);
+
 /* Where a forward pass failed: burn_nn_sound is asked before the layer's ops take x, burn_nn_placed gives their result
  * (taken), a failure with the path of the layer and its kind in front. The path is that of its first parameter. A
  * failure that x brought stays as it is. */

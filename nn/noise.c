@@ -9,6 +9,7 @@ BurnGaussianNoise burn_gaussian_noise_init(const BurnGaussianNoiseConfig *config
 }
 
 BurnTensor *burn_gaussian_noise_forward(const BurnGaussianNoise *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   if (m->std == BURN_NN_NO_NUMBER) return burn_nn_no_config(x, BurnGaussianNoiseConfig_type(), "gaussian_noise");
   const BurnStatus status = burn_nn_check_not_negative("gaussian_noise", "std", m->std);

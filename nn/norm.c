@@ -157,14 +157,22 @@ static BurnTensor *batch_norm(const BurnBatchNorm *m, BurnTensor *x, const Membe
 }
 
 BurnTensor *burn_batch_norm_forward(const BurnBatchNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   return burn_nn_placed(sound, &m->gamma, "batch_norm", batch_norm(m, x, NULL));
 }
 
 BurnTensor *burn_batch_norm_forward_sync(const BurnBatchNorm *m, BurnTensor *x, const BurnSyncGroup *group,
                                          size_t rank) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const Member member = {group, rank};
+  const BurnNnOperand operand = {"x", x};
+  if (!group) {
+    return burn_nn_refused(
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "batch_norm: the group is NULL; burn_sync_group makes one"),
+        &operand, 1);
+  }
   x = batch_norm(m, x, &member);
   if (burn_tensor_status(x) != BURN_OK && burn_nn_is_training(m->gamma.value)) give_up(&member, m->gamma.value);
   return burn_nn_placed(sound, &m->gamma, "batch_norm", x);
@@ -183,6 +191,7 @@ BurnLayerNorm burn_layer_norm_init(const BurnLayerNormConfig *config, BurnDevice
 }
 
 BurnTensor *burn_layer_norm_forward(const BurnLayerNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   x = burn_layer_norm(x, burn_param_value(&m->gamma), burn_param_value(&m->beta), m->epsilon);
   return burn_nn_placed(sound, &m->gamma, "layer_norm", x);

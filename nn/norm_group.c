@@ -89,6 +89,7 @@ static BurnTensor *by_groups(BurnTensor *x, const Groups *with) {
 }
 
 BurnTensor *burn_group_norm_forward(const BurnGroupNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const Groups with = {"group_norm", &m->gamma, &m->beta, m->num_groups, m->num_channels, m->epsilon};
   return burn_nn_placed(sound, &m->gamma, "group_norm", by_groups(x, &with));
@@ -105,6 +106,7 @@ BurnInstanceNorm burn_instance_norm_init(const BurnInstanceNormConfig *config, B
 }
 
 BurnTensor *burn_instance_norm_forward(const BurnInstanceNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   const Groups with = {"instance_norm", &m->gamma, &m->beta, m->num_channels, m->num_channels, m->epsilon};
   return burn_nn_placed(sound, &m->gamma, "instance_norm", by_groups(x, &with));
@@ -140,6 +142,7 @@ static BurnTensor *rms_norm(const BurnRmsNorm *m, BurnTensor *x) {
 }
 
 BurnTensor *burn_rms_norm_forward(const BurnRmsNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const bool sound = burn_nn_sound(x);
   return burn_nn_placed(sound, &m->gamma, "rms_norm", rms_norm(m, x));
 }
@@ -174,6 +177,7 @@ static BurnTensor *mean_of_channels(BurnTensor *x, size_t size) {
 }
 
 BurnTensor *burn_local_response_norm_forward(const BurnLocalResponseNorm *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   const BurnDType dtype = burn_dtype(x);
   if (m->size == BURN_NN_NO_CONFIG) {

@@ -95,6 +95,7 @@ BurnNormalization burn_normalization_init(const BurnNormalizationConfig *config,
 }
 
 BurnTensor *burn_normalization_forward(const BurnNormalization *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   switch (m->kind) {
     case BurnNormalization_KIND_Identity:
       return burn_identity_forward(&m->as.Identity, x);

@@ -22,6 +22,7 @@ static BurnStatus check_factor(const char *layer, const char *name, size_t facto
 }
 
 BurnTensor *burn_pixel_shuffle_forward(const BurnPixelShuffle *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   const char *layer = "pixel_shuffle";
   const int64_t r = (int64_t)m->upscale_factor;
@@ -39,6 +40,7 @@ BurnTensor *burn_pixel_shuffle_forward(const BurnPixelShuffle *m, BurnTensor *x)
 }
 
 BurnTensor *burn_pixel_unshuffle_forward(const BurnPixelUnshuffle *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnNnOperand operand = {"x", x};
   const char *layer = "pixel_unshuffle";
   const int64_t r = (int64_t)m->downscale_factor;

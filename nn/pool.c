@@ -58,6 +58,7 @@ BurnMaxPool1d burn_max_pool1d_init(const BurnMaxPool1dConfig *config, BurnDevice
 }
 
 BurnTensor *burn_max_pool1d_forward(const BurnMaxPool1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->kernel_size == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnMaxPool1dConfig_type(), "max_pool1d");
   const Pooling with = {.layer = "max_pool1d",
                         .op = burn_max_pool2d,
@@ -79,6 +80,7 @@ BurnMaxPool2d burn_max_pool2d_init(const BurnMaxPool2dConfig *config, BurnDevice
 }
 
 BurnTensor *burn_max_pool2d_forward(const BurnMaxPool2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnMaxPool2dConfig_type(), "max_pool2d");
   const Pooling with = {.layer = "max_pool2d",
                         .op = burn_max_pool2d,
@@ -102,6 +104,7 @@ BurnAvgPool1d burn_avg_pool1d_init(const BurnAvgPool1dConfig *config, BurnDevice
 }
 
 BurnTensor *burn_avg_pool1d_forward(const BurnAvgPool1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->kernel_size == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAvgPool1dConfig_type(), "avg_pool1d");
   const Pooling with = {.layer = "avg_pool1d",
                         .op = burn_avg_pool2d,
@@ -123,6 +126,7 @@ BurnAvgPool2d burn_avg_pool2d_init(const BurnAvgPool2dConfig *config, BurnDevice
 }
 
 BurnTensor *burn_avg_pool2d_forward(const BurnAvgPool2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnAvgPool2dConfig_type(), "avg_pool2d");
   const Pooling with = {.layer = "avg_pool2d",
                         .op = burn_avg_pool2d,
@@ -140,6 +144,7 @@ BurnAdaptiveAvgPool1d burn_adaptive_avg_pool1d_init(const BurnAdaptiveAvgPool1dC
 }
 
 BurnTensor *burn_adaptive_avg_pool1d_forward(const BurnAdaptiveAvgPool1d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->output_size == BURN_NN_NO_CONFIG)
     return burn_nn_no_config(x, BurnAdaptiveAvgPool1dConfig_type(), "adaptive_avg_pool1d");
   const int64_t output_size[2] = {1, (int64_t)m->output_size};
@@ -153,6 +158,7 @@ BurnAdaptiveAvgPool2d burn_adaptive_avg_pool2d_init(const BurnAdaptiveAvgPool2dC
 }
 
 BurnTensor *burn_adaptive_avg_pool2d_forward(const BurnAdaptiveAvgPool2d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->output_size.at[0] == BURN_NN_NO_CONFIG)
     return burn_nn_no_config(x, BurnAdaptiveAvgPool2dConfig_type(), "adaptive_avg_pool2d");
   const int64_t output_size[2] = {(int64_t)m->output_size.at[0], (int64_t)m->output_size.at[1]};
@@ -166,6 +172,7 @@ BurnAdaptiveAvgPool3d burn_adaptive_avg_pool3d_init(const BurnAdaptiveAvgPool3dC
 }
 
 BurnTensor *burn_adaptive_avg_pool3d_forward(const BurnAdaptiveAvgPool3d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->output_size.at[0] == BURN_NN_NO_CONFIG)
     return burn_nn_no_config(x, BurnAdaptiveAvgPool3dConfig_type(), "adaptive_avg_pool3d");
   int64_t output_size[3];

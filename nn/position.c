@@ -93,6 +93,7 @@ static BurnTensor *rows_for(const BurnPositionalEncoding *m, const BurnTensor *x
 }
 
 BurnTensor *burn_positional_encoding_forward(const BurnPositionalEncoding *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   if (m->d_model == BURN_NN_NO_CONFIG) {
     return burn_nn_no_config(x, BurnPositionalEncodingConfig_type(), "positional_encoding");
   }
@@ -139,6 +140,7 @@ static BurnStatus check_turned(const BurnRotaryEncoding *m, const BurnTensor *x,
 }
 
 BurnTensor *burn_rotary_encoding_frequencies(const BurnRotaryEncoding *m, BurnDevice *device) {
+  if (!m) return BURN_NN_NO_MODULE(NULL);
   const BurnStatus status = check_rotary(m);
   BurnTensor *theta = burn_constant_value(&m->theta);
   if (status != BURN_OK) return refused(theta, status);
@@ -147,6 +149,10 @@ BurnTensor *burn_rotary_encoding_frequencies(const BurnRotaryEncoding *m, BurnDe
 }
 
 void burn_rotary_encoding_set_frequencies(BurnRotaryEncoding *m, BurnTensor *theta) {
+  if (!m) {
+    burn_drop(theta);
+    return;
+  }
   const BurnShape shape = burn_shape(theta);
   if (shape.rank != 0 && (shape.rank != 1 || shape.dims[0] != (int64_t)(m->d_model / 2))) {
     theta = REFUSE(theta, INVALID_SHAPE, "rotary_encoding: frequencies %s, expected [%zu]", burn_shape_text(shape).text,
@@ -176,6 +182,7 @@ static BurnTensor *turned(BurnTensor *x, BurnTensor *angle) {
 }
 
 BurnTensor *burn_rotary_encoding_apply(const BurnRotaryEncoding *m, BurnTensor *x, size_t start) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   const BurnShape shape = burn_shape(x);
   const int64_t width = (int64_t)m->d_model;
   if (m->d_model == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnRotaryEncodingConfig_type(), "rotary_encoding");
@@ -194,6 +201,7 @@ BurnTensor *burn_rotary_encoding_forward(const BurnRotaryEncoding *m, BurnTensor
 }
 
 BurnStatus burn_rotary_encoding_shift(BurnRotaryEncoding *m, size_t start) {
+  if (!m) return burn_nn_no_module_status(__func__);
   if (start <= m->start_offset || start > INT32_MAX) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                             "rotary_encoding: cannot shift to %zu: positions start at %zu and only move on, to %ld",
@@ -203,7 +211,9 @@ BurnStatus burn_rotary_encoding_shift(BurnRotaryEncoding *m, size_t start) {
   return BURN_OK;
 }
 
-void burn_rotary_encoding_reset(BurnRotaryEncoding *m) { m->start_offset = 0; }
+void burn_rotary_encoding_reset(BurnRotaryEncoding *m) {
+  if (m) m->start_offset = 0;
+}
 
 /* -- as a bias -------------------------------------------------------------------------------- */
 
@@ -225,6 +235,7 @@ static BurnTensor *slopes(BurnDevice *device, int64_t heads, BurnDType dtype) {
 }
 
 BurnTensor *burn_alibi_bias(const BurnAlibi *m, int64_t queries, int64_t keys, BurnDType dtype, BurnDevice *device) {
+  if (!m) return BURN_NN_NO_MODULE(NULL);
   const BurnNnSize sizes[] = {{"n_heads", m->n_heads}};
   if (m->n_heads == BURN_NN_NO_CONFIG) return burn_nn_no_config(NULL, BurnAlibiConfig_type(), "alibi");
   const BurnStatus status = burn_nn_check_sizes("alibi", sizes, 1);
@@ -238,6 +249,7 @@ BurnTensor *burn_alibi_bias(const BurnAlibi *m, int64_t queries, int64_t keys, B
 }
 
 BurnTensor *burn_alibi_forward(const BurnAlibi *m, BurnTensor *scores) {
+  if (!m) return BURN_NN_NO_MODULE(scores);
   const BurnShape shape = burn_shape(scores);
   if (shape.rank == 0) return scores;
   if (shape.rank != 4) {

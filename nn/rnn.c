@@ -52,6 +52,7 @@ static BurnTensor *refused(BurnTensor *x, BurnTensor *state, BurnStatus status, 
 }
 
 BurnTensor *burn_rnn_forward(const BurnRnn *m, BurnTensor *x, BurnTensor *state, BurnTensor **last) {
+  if (!m) return refused(x, state, burn_nn_no_module_status(__func__), last);
   BurnTensor *const states[BURN_NN_STATES] = {state, NULL};
   const BurnStatus status =
       burn_nn_check_sequence("rnn", &m->gate, x, m->batch_first ? 0 : 1, states, BURN_SHAPE(0, (int64_t)m->d_hidden));
@@ -74,6 +75,7 @@ BurnBiRnn burn_bi_rnn_init(const BurnBiRnnConfig *config, BurnDevice *device) {
 }
 
 BurnTensor *burn_bi_rnn_forward(const BurnBiRnn *m, BurnTensor *x, BurnTensor *state, BurnTensor **last) {
+  if (!m) return refused(x, state, burn_nn_no_module_status(__func__), last);
   BurnTensor *const states[BURN_NN_STATES] = {state, NULL};
   const BurnParam *first = &m->forward.gate.input_transform.weight;
   const BurnStatus status = burn_nn_check_sequence("bi_rnn", &m->forward.gate, x, m->batch_first ? 0 : 1, states,

@@ -23,6 +23,7 @@ BurnGateController burn_gate_controller_init(const BurnGateControllerConfig *con
 }
 
 BurnTensor *burn_gate_controller_forward(const BurnGateController *m, BurnTensor *input, BurnTensor *hidden) {
+  if (!m) return BURN_NN_NO_MODULE(input, hidden);
   input = burn_linear_forward(&m->input_transform, input);
   return burn_add(input, burn_linear_forward(&m->hidden_transform, hidden));
 }

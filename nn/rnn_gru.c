@@ -75,6 +75,7 @@ static BurnTensor *refused(BurnTensor *x, BurnTensor *state, BurnStatus status, 
 }
 
 BurnTensor *burn_gru_forward(const BurnGru *m, BurnTensor *x, BurnTensor *state, BurnTensor **last) {
+  if (!m) return refused(x, state, burn_nn_no_module_status(__func__), last);
   BurnTensor *const states[BURN_NN_STATES] = {state, NULL};
   const BurnStatus status =
       burn_nn_check_sequence("gru", &m->update_gate, x, 0, states, BURN_SHAPE(0, (int64_t)m->d_hidden));
@@ -98,6 +99,7 @@ BurnBiGru burn_bi_gru_init(const BurnBiGruConfig *config, BurnDevice *device) {
 }
 
 BurnTensor *burn_bi_gru_forward(const BurnBiGru *m, BurnTensor *x, BurnTensor *state, BurnTensor **last) {
+  if (!m) return refused(x, state, burn_nn_no_module_status(__func__), last);
   BurnTensor *const states[BURN_NN_STATES] = {state, NULL};
   const BurnGateController *gate = &m->forward.update_gate;
   const BurnStatus status =

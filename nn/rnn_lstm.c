@@ -120,6 +120,7 @@ static BurnTensor *refused(BurnTensor *x, BurnTensor **states, BurnStatus status
 BurnTensor *burn_lstm_forward(const BurnLstm *m, BurnTensor *x, const BurnLstmState *state, BurnLstmState *last) {
   BurnTensor *states[BURN_NN_STATES];
   take_state(state, states);
+  if (!m) return refused(x, states, burn_nn_no_module_status(__func__), last);
   const BurnStatus status = burn_nn_check_sequence("lstm", &m->input_gate, x, m->batch_first ? 0 : 1, states,
                                                    BURN_SHAPE(0, (int64_t)m->d_hidden));
   if (status != BURN_OK) return refused(x, states, burn_nn_at(status, &m->input_gate.input_transform.weight, 3), last);
@@ -152,9 +153,10 @@ static BurnTensor *run_direction(const BurnLstm *m, const BurnTensor *x, int64_t
 }
 
 BurnTensor *burn_bi_lstm_forward(const BurnBiLstm *m, BurnTensor *x, const BurnLstmState *state, BurnLstmState *last) {
-  const BurnGateController *first = &m->forward.input_gate;
   BurnTensor *states[BURN_NN_STATES], *there_ends[BURN_NN_STATES], *back_ends[BURN_NN_STATES];
   take_state(state, states);
+  if (!m) return refused(x, states, burn_nn_no_module_status(__func__), last);
+  const BurnGateController *first = &m->forward.input_gate;
   const BurnStatus status = burn_nn_check_sequence("bi_lstm", first, x, m->batch_first ? 0 : 1, states,
                                                    BURN_SHAPE(2, 0, (int64_t)m->d_hidden));
   if (status != BURN_OK) return refused(x, states, burn_nn_at(status, &first->input_transform.weight, 4), last);

@@ -24,6 +24,7 @@ BurnPositionWiseFeedForward burn_position_wise_feed_forward_init(const BurnPosit
 }
 
 BurnTensor *burn_position_wise_feed_forward_forward(const BurnPositionWiseFeedForward *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   x = burn_activation_forward(&m->activation, burn_linear_forward(&m->linear_inner, x));
   return burn_linear_forward(&m->linear_outer, burn_dropout_forward(&m->dropout, x));
 }

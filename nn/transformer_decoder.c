@@ -82,17 +82,18 @@ static void drop_others(const BurnTransformerDecoderInput *input) {
   burn_drop(input->memory_mask_attn);
 }
 
-BurnTensor *burn_transformer_decoder_layer_forward(const BurnTransformerDecoderLayer *m,
-                                                   BurnTransformerDecoderInput input) {
-  BurnTensor *x = forward_layer(m, input.target, &input, NULL);
-  drop_others(&input);
-  return x;
-}
-
 static BurnTensor *refused(BurnTransformerDecoderInput input, BurnStatus status) {
   burn_drop(input.target);
   drop_others(&input);
   return burn_tensor_failed(status);
+}
+
+BurnTensor *burn_transformer_decoder_layer_forward(const BurnTransformerDecoderLayer *m,
+                                                   BurnTransformerDecoderInput input) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
+  BurnTensor *x = forward_layer(m, input.target, &input, NULL);
+  drop_others(&input);
+  return x;
 }
 
 /* Takes the input. */
@@ -115,11 +116,13 @@ static BurnStatus check_memory(const BurnTransformerDecoderInput *input) {
 }
 
 BurnTensor *burn_transformer_decoder_forward(const BurnTransformerDecoder *m, BurnTransformerDecoderInput input) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
   const BurnStatus status = check_memory(&input);
   return status == BURN_OK ? forward_layers(m, input, NULL) : refused(input, status);
 }
 
 BurnTransformerCache *burn_transformer_decoder_new_autoregressive_cache(const BurnTransformerDecoder *m) {
+  if (!m) return NULL;
   BurnTransformerCache *cache = burn_nn_transformer_cache(2 * m->layers.count);
   for (size_t i = 0; cache && i < m->layers.count; i++) {
     cache->attention[2 * i + 1] = burn_mha_cache_autoregressive_cross_attention();
@@ -130,6 +133,7 @@ BurnTransformerCache *burn_transformer_decoder_new_autoregressive_cache(const Bu
 BurnTensor *burn_transformer_decoder_forward_autoregressive_inference(const BurnTransformerDecoder *m,
                                                                       BurnTransformerDecoderInput input,
                                                                       BurnTransformerCache *cache) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
   BurnStatus status = burn_nn_check_cache(layer_name, cache, 2 * m->layers.count, input.target);
   if (status == BURN_OK) status = check_memory(&input);
   if (status != BURN_OK) return refused(input, status);

@@ -57,17 +57,18 @@ static void drop_masks(const BurnTransformerEncoderInput *input) {
   burn_drop(input->mask_attn);
 }
 
-BurnTensor *burn_transformer_encoder_layer_forward(const BurnTransformerEncoderLayer *m,
-                                                   BurnTransformerEncoderInput input) {
-  BurnTensor *x = forward_layer(m, input.tensor, &input, NULL);
-  drop_masks(&input);
-  return x;
-}
-
 static BurnTensor *refused(BurnTransformerEncoderInput input, BurnStatus status) {
   burn_drop(input.tensor);
   drop_masks(&input);
   return burn_tensor_failed(status);
+}
+
+BurnTensor *burn_transformer_encoder_layer_forward(const BurnTransformerEncoderLayer *m,
+                                                   BurnTransformerEncoderInput input) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
+  BurnTensor *x = forward_layer(m, input.tensor, &input, NULL);
+  drop_masks(&input);
+  return x;
 }
 
 /* Takes the input. */
@@ -84,16 +85,19 @@ static BurnTensor *forward_layers(const BurnTransformerEncoder *m, BurnTransform
 }
 
 BurnTensor *burn_transformer_encoder_forward(const BurnTransformerEncoder *m, BurnTransformerEncoderInput input) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
   return forward_layers(m, input, NULL);
 }
 
 BurnTransformerCache *burn_transformer_encoder_new_autoregressive_cache(const BurnTransformerEncoder *m) {
+  if (!m) return NULL;
   return burn_nn_transformer_cache(m->layers.count);
 }
 
 BurnTensor *burn_transformer_encoder_forward_autoregressive_inference(const BurnTransformerEncoder *m,
                                                                       BurnTransformerEncoderInput input,
                                                                       BurnTransformerCache *cache) {
+  if (!m) return refused(input, burn_nn_no_module_status(__func__));
   const BurnStatus status = burn_nn_check_cache(layer_name, cache, m->layers.count, input.tensor);
   if (status != BURN_OK) return refused(input, status);
   input.tensor = burn_nn_new_steps(cache, input.tensor);

@@ -24,6 +24,7 @@ static BurnUnfold4dOptions options_of(const BurnSize2 *stride, const BurnSize2 *
 }
 
 BurnTensor *burn_unfold4d_forward(const BurnUnfold4d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   int64_t kernel_size[2];
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnUnfold4dConfig_type(), "unfold4d");
   burn_nn_to_options(2, m->kernel_size.at, kernel_size);
@@ -31,6 +32,7 @@ BurnTensor *burn_unfold4d_forward(const BurnUnfold4d *m, BurnTensor *x) {
 }
 
 BurnTensor *burn_fold4d_forward(const BurnFold4d *m, BurnTensor *x) {
+  if (!m) return BURN_NN_NO_MODULE(x);
   int64_t output_size[2], kernel_size[2];
   if (m->kernel_size.at[0] == BURN_NN_NO_CONFIG) return burn_nn_no_config(x, BurnFold4dConfig_type(), "fold4d");
   burn_nn_to_options(2, m->output_size.at, output_size);
