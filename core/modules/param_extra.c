@@ -54,6 +54,7 @@ void burn__param_extra_release(BurnParam *param) {
 }
 
 void burn_param_release(BurnParam *param) {
+  if (!param) return;
   burn_drop(param->value);
   burn__param_extra_release(param);
   *param = (BurnParam){.value = NULL};

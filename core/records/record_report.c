@@ -56,6 +56,7 @@ static BurnStatus note(BurnRecordReport *report, uint32_t what, const char *path
 }
 
 void burn_record_report_release(BurnRecordReport *report) {
+  if (!report) return;
   for (size_t i = 0; i < report->count; i++) {
     free(report->entries[i].path);
     free(report->entries[i].detail);

@@ -19,9 +19,14 @@ static size_t bytes_of(const BurnTensor *x) {
   return (size_t)burn_primitive_count(x->primitive) * burn_dtype_bytes(x->primitive->dtype);
 }
 
-static BurnStatus check_room(const BurnTensor *x, size_t bytes, const char *user) {
+BurnStatus burn__check_target(const void *data, size_t size, const char *user) {
+  return data || size == 0 ? BURN_OK : BURN_FAIL(INVALID_ARGUMENT, "%s: the buffer is NULL", user);
+}
+
+static BurnStatus check_room(const BurnTensor *x, const void *data, size_t bytes, const char *user) {
   const BurnStatus status = burn__tensor_check(x, user);
-  if (status != BURN_OK || bytes == bytes_of(x)) return status;
+  if (status == BURN_OK && bytes == bytes_of(x)) return burn__check_target(data, bytes, user);
+  if (status != BURN_OK) return status;
   BurnShapeText text;
   return BURN_FAIL(INVALID_ARGUMENT, "%s: the buffer holds %zu bytes, a %s tensor of shape %s has %zu", user, bytes,
                    burn_dtype_name(x->primitive->dtype),
@@ -29,7 +34,7 @@ static BurnStatus check_room(const BurnTensor *x, size_t bytes, const char *user
 }
 
 BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes) {
-  BurnStatus status = check_room(x, bytes, "read");
+  BurnStatus status = check_room(x, data, bytes, "read");
   if (status == BURN_OK) status = read_raw(x, data, bytes);
   burn__tensor_take(x, "read");
   return status;
@@ -37,7 +42,8 @@ BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes) {
 
 BurnStatus burn_read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes, size_t count) {
   BurnStatus status = BURN_OK;
-  for (size_t i = 0; i < count && status == BURN_OK; i++) status = check_room(tensors[i], bytes[i], "read_all");
+  for (size_t i = 0; i < count && status == BURN_OK; i++)
+    status = check_room(tensors[i], data[i], bytes[i], "read_all");
   if (status == BURN_OK && count == 1) {
     status = read_raw(tensors[0], data[0], bytes[0]);
   } else if (status == BURN_OK) {
@@ -67,6 +73,7 @@ static BurnStatus read_as(const BurnTensor *x, void *data, BurnDType dtype, size
 
 static BurnStatus take_as(BurnTensor *x, void *data, BurnDType dtype, size_t count) {
   BurnStatus status = burn__tensor_check(x, "read");
+  if (status == BURN_OK) status = burn__check_target(data, count, "read");
   if (status == BURN_OK) status = read_as(x, data, dtype, count);
   burn__tensor_take(x, "read");
   return status;
@@ -78,7 +85,7 @@ BurnStatus burn_read_i64(BurnTensor *x, int64_t *data, size_t count) { return ta
 BurnStatus burn_read_scalar(BurnTensor *x, double *value) { return take_as(x, value, BURN_DTYPE_F64, 1); }
 
 BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes) {
-  BurnStatus status = burn__tensor_check(*x, "write");
+  BurnStatus status = burn__tensor_check(x ? *x : NULL, "write");
   if (status != BURN_OK) return status;
   if (bytes != bytes_of(*x)) {
     return BURN_FAIL(INVALID_ARGUMENT, "write: %zu bytes given, the tensor has %zu", bytes, bytes_of(*x));

@@ -232,6 +232,7 @@ static BurnStatus finish(BurnPendingRead *read, void *data, BurnDType dtype, siz
   BurnStatus status = read_wait(read);
   if (status == BURN_OK)
     status = check_size(read, size, in_bytes ? read->bytes : read->count, in_bytes ? "bytes" : "elements");
+  if (status == BURN_OK) status = burn__check_target(data, size, "read");
   if (status == BURN_OK) status = read_converted(read, data, in_bytes ? read->dtype : dtype);
   read_free(read);
   burn__work_leave();

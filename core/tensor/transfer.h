@@ -16,6 +16,8 @@ BurnStatus burn__raised(BurnInstance *instance, BurnPrimitive *bottom, BurnPrimi
 /* The backend's interface and the first argument of its functions; NULL if it has none. */
 const BurnDeviceInterface *burn__device_interface(const BurnDevice *device, void **self);
 
+/* BURN_OK, or "<user>: the buffer is NULL" for elements or bytes that have nowhere to go. */
+BurnStatus burn__check_target(const void *data, size_t size, const char *user);
 /* As burn_read_all, of tensors and sizes that were checked and stay: all copies are started, then waited for once. */
 BurnStatus burn__read_all(BurnTensor *const *tensors, void *const *data, const size_t *bytes, size_t count);
 /* A copy on `device` without host memory, of a tensor that stays; NULL where that is not possible. */

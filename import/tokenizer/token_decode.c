@@ -91,6 +91,7 @@ BurnStatus burn_decode_stream_next(const BurnTextTokenizer *tokenizer, BurnDecod
 }
 
 void burn_decode_stream_release(BurnDecodeStream *stream) {
+  if (!stream) return;
   burn_token_list_release(&stream->tokens);
   *stream = (BurnDecodeStream){.first = 0};
 }

@@ -45,6 +45,7 @@ BurnStatus burn__encoding_add(BurnEncoding *out, int64_t id, const TokenSlice *p
 }
 
 void burn_encoding_release(BurnEncoding *encoding) {
+  if (!encoding) return;
   free(encoding->ids);
   free(encoding->type_ids);
   free(encoding->begins);
@@ -269,6 +270,7 @@ BurnStatus burn_text_tokenizer_encode_batch(const BurnTextTokenizer *tokenizer, 
 }
 
 void burn_encoded_batch_release(BurnEncodedBatch *batch) {
+  if (!batch) return;
   free(batch->ids);
   free(batch->mask);
   free(batch->type_ids);

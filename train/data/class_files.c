@@ -171,6 +171,7 @@ static BurnStatus scan_check(const char *folder, const Scan *scan) {
 }
 
 void burn_class_files_release(BurnClassFiles *files) {
+  if (!files) return;
   Scan *scan = files->internal;
   if (scan != NULL) {
     names_release(&scan->classes);

@@ -200,6 +200,7 @@ BurnStatus burn_wav_read(const char *path, BurnWav *sound) {
 }
 
 void burn_wav_release(BurnWav *sound) {
+  if (!sound) return;
   free(sound->samples);
   *sound = (BurnWav){0};
 }

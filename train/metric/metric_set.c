@@ -88,7 +88,7 @@ void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_
 }
 
 double burn_epoch_metric(const BurnEpochResult *result, const char *name, BurnSplit split) {
-  for (size_t i = 0; i < result->metric_count; i++) {
+  for (size_t i = 0; result && name && i < result->metric_count; i++) {
     if (strcmp(result->metrics[i].name, name) == 0) return result->metrics[i].values[split];
   }
   return (double)NAN;

@@ -35,6 +35,7 @@ BurnTensor *burn_step_take(BurnStepOutput *output, const char *name) {
 }
 
 void burn_step_drop(BurnStepOutput *output) {
+  if (!output) return;
   for (size_t i = 0; i < output->count && i < BURN_MAX_STEP_TENSORS; i++) burn_drop(output->tensors[i]);
   output->count = 0;
 }

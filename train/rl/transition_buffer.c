@@ -18,6 +18,7 @@ struct BurnTransitionBuffer {
 };
 
 void burn_transitions_drop(BurnTransitions *transitions) {
+  if (!transitions) return;
   BurnTensor *const tensors[] = {transitions->states, transitions->actions, transitions->rewards,
                                  transitions->next_states, transitions->terminated};
   for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) burn_drop(tensors[i]);

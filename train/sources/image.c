@@ -29,6 +29,7 @@ BurnStatus burn_image_init(BurnImage *image, uint32_t width, uint32_t height, ui
 }
 
 void burn_image_release(BurnImage *image) {
+  if (!image) return;
   free(image->pixels);
   *image = (BurnImage){NULL, 0, 0, 0};
 }

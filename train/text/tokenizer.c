@@ -24,6 +24,7 @@ BurnStatus burn_token_list_add(BurnTokenList *tokens, int64_t id) {
 }
 
 void burn_token_list_release(BurnTokenList *tokens) {
+  if (!tokens) return;
   free(tokens->ids);
   *tokens = (BurnTokenList){NULL, 0, 0};
 }

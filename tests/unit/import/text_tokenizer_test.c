@@ -107,6 +107,14 @@ static void batches_are_padded(void **state) {
   burn_text_tokenizer_destroy(tokenizer);
 }
 
+static void nothing_is_ended(void **state) {
+  (void)state;
+  burn_encoding_release(NULL);
+  burn_encoded_batch_release(NULL);
+  burn_decode_stream_release(NULL);
+  burn_text_tokenizer_destroy(NULL);
+}
+
 /* What a stream gives, one after the other, is the text; a character of several tokens comes when it is complete. */
 static void streams_give_whole_characters(void **state) {
   (void)state;
@@ -374,6 +382,7 @@ int main(void) {
       cmocka_unit_test(cut_files_are_refused),
       cmocka_unit_test(long_words_end),
       cmocka_unit_test(no_tokenizer_is_told),
+      cmocka_unit_test(nothing_is_ended),
   };
   return cmocka_run_group_tests_name("text_tokenizer", tests, NULL, NULL);
 }

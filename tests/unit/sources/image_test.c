@@ -159,6 +159,7 @@ static void no_path_and_no_picture_are_told(void **state) {
   assert_string_equal(burn_status_message(burn_image_write_png(NULL, &image)), "image: no path");
   assert_string_equal(burn_status_message(burn_image_write_png("a.png", NULL)), "image: a.png: no image");
   assert_string_equal(burn_status_message(burn_image_write_jpeg("a.jpg", &image, 90)), "image: a.jpg: no image");
+  burn_image_release(NULL);
 }
 
 /* Cut or damaged anywhere a file is refused, or still a picture of that size. */

@@ -14,6 +14,7 @@
 #include <burn/transfer.h>
 #include <burn/zip.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,41 @@ static void layers(void **state) {
   burn_device_close(device);
 }
 
+/* Every function that ends something takes nothing, too. */
+static void enders(void **state) {
+  (void)state;
+  burn_param_release(NULL);
+  burn_record_report_release(NULL);
+  burn_token_list_release(NULL);
+  burn_class_files_release(NULL);
+  burn_wav_release(NULL);
+  burn_step_drop(NULL);
+  burn_transitions_drop(NULL);
+}
+
+/* Each takes its tensor. */
+static void values(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_F32),
+             *one = burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32);
+  void *nowhere[] = {NULL};
+  const size_t bytes[] = {8};
+  expect(burn_read(burn_clone(x), NULL, 8), "read: the buffer is NULL");
+  expect(burn_read_f32(burn_clone(x), NULL, 2), "read: the buffer is NULL");
+  expect(burn_read_f64(burn_clone(x), NULL, 2), "read: the buffer is NULL");
+  expect(burn_read_i64(burn_clone(x), NULL, 2), "read: the buffer is NULL");
+  expect(burn_read_scalar(one, NULL), "read: the buffer is NULL");
+  expect(burn_read_finish(burn_read_start(burn_clone(x)), NULL, 8), "read: the buffer is NULL");
+  expect(burn_read_finish_f64(burn_read_start(burn_clone(x)), NULL, 2), "read: the buffer is NULL");
+  expect(burn_read_all((BurnTensor *const[]){burn_clone(x)}, nowhere, bytes, 1), "read_all: the buffer is NULL");
+  expect(burn_read_f32(burn_zeros(device, BURN_SHAPE(0), BURN_DTYPE_F32), NULL, 0), "ok");
+  expect(burn_write(NULL, bytes, 8), "write: a tensor is NULL");
+  burn_drop(x);
+  assert_int_equal(burn_device_memory(device).live_tensors, 0);
+  burn_device_close(device);
+}
+
 static void training(void **state) {
   (void)state;
   BurnStagingSlot *slot = NULL;
@@ -128,6 +164,9 @@ static void training(void **state) {
   burn_drop(x);
   assert_false(burn_batches_next(NULL, &batch));
   expect(burn_batches_stop(NULL), "loader: the batches are NULL");
+  assert_true(isnan(burn_epoch_metric(NULL, "Loss", BURN_SPLIT_VALID)));
+  const BurnEpochResult epoch = {.metric_count = 1, .metrics = {{.name = "Loss"}}};
+  assert_true(isnan(burn_epoch_metric(&epoch, NULL, BURN_SPLIT_VALID)));
   expect(burn_calibration_end(NULL), "calibration: it is NULL");
   expect(burn_tensorboard_text(NULL, "a", 0, "b"), "tensorboard: the board is NULL");
   expect(burn_tensorboard_histogram(NULL, "a", 0, NULL), "tensorboard: the board is NULL");
@@ -254,9 +293,10 @@ static void measuring(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(modules),        cmocka_unit_test(configs),  cmocka_unit_test(archives),
-      cmocka_unit_test(layers),         cmocka_unit_test(training), cmocka_unit_test(paths_of_core),
-      cmocka_unit_test(paths_of_train), cmocka_unit_test(datasets), cmocka_unit_test(measuring),
+      cmocka_unit_test(modules),  cmocka_unit_test(configs),       cmocka_unit_test(archives),
+      cmocka_unit_test(layers),   cmocka_unit_test(enders),        cmocka_unit_test(values),
+      cmocka_unit_test(training), cmocka_unit_test(paths_of_core), cmocka_unit_test(paths_of_train),
+      cmocka_unit_test(datasets), cmocka_unit_test(measuring),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
