@@ -165,7 +165,7 @@ void burn__vulkan_cache_save(Vulkan *vulkan) {
   const BurnHost *host = vulkan->gpu.host;
   const VulkanCalls *calls = &vulkan->calls;
   size_t bytes = 0;
-  if (atomic_load(&vulkan->broken) || !vulkan->pipelines || !vulkan->settings.cache ||
+  if (vulkan_broken(vulkan) != VK_SUCCESS || !vulkan->pipelines || !vulkan->settings.cache ||
       atomic_exchange(&vulkan->new_pipelines, 0u) == 0)
     return;
   vulkan->save_after *= 2u;

@@ -27,10 +27,11 @@ BurnStatus burn__vulkan_check(Vulkan *vulkan, VkResult result, const char *what)
 
 BurnStatus burn__vulkan_works(Vulkan *vulkan) {
   char text[32];
-  const uint32_t broken = atomic_load_explicit(&vulkan->broken, memory_order_relaxed);
-  if (broken == 0) return BURN_OK;
+  const VkResult broken = vulkan_broken(vulkan);
+  if (broken == VK_SUCCESS) return BURN_OK;
+  if (broken == VULKAN_FORKED) return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "%s", burn__vulkan_forked);
   return VULKAN_FAIL(vulkan, FAILED_PRECONDITION, "the device has failed before: %s; open it anew",
-                     burn__vulkan_result_text((VkResult)broken, text));
+                     burn__vulkan_result_text(broken, text));
 }
 
 BurnStatus burn__vulkan_enter(Gpu *gpu) {
@@ -100,10 +101,9 @@ BurnStatus burn__vulkan_device_open(Vulkan *vulkan) {
   return status;
 }
 
-/* A device that does not answer may still be at work: what it works with stays. */
 void burn__vulkan_device_close(Vulkan *vulkan) {
   const VulkanCalls *calls = &vulkan->calls;
-  if (!vulkan->device || (VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
+  if (!vulkan->device || vulkan_is_beyond_reach(vulkan)) return;
   if (calls->DeviceWaitIdle(vulkan->device) == VK_SUCCESS) burn__vulkan_cache_save(vulkan);
   if (vulkan->pipelines) calls->DestroyPipelineCache(vulkan->device, vulkan->pipelines, NULL);
   if (vulkan->layout) calls->DestroyPipelineLayout(vulkan->device, vulkan->layout, NULL);

@@ -61,7 +61,8 @@ BurnStatus burn__vulkan_event_wait(Gpu *gpu, BurnEvent *event) {
 /* A clock that the queue has yet to write stays until it has. */
 void burn__vulkan_event_release(Gpu *gpu, BurnEvent *event) {
   Vulkan *vulkan = vulkan_of(gpu);
-  if (event_of(event)->clock && !atomic_load(&vulkan->broken))
+  if (event_of(event)->clock && vulkan_is_beyond_reach(vulkan)) return;
+  if (event_of(event)->clock && vulkan_broken(vulkan) == VK_SUCCESS)
     (void)burn__vulkan_wait_for(vulkan, event_of(event)->value);
   drop_event(vulkan, event_of(event));
 }

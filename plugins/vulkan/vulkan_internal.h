@@ -86,6 +86,20 @@ typedef struct Vulkan {
 
 static inline Vulkan *vulkan_of(Gpu *gpu) { return (Vulkan *)(void *)gpu; }
 
+/* Why the device cannot be asked any more: the VkResult that ended this instance, or VULKAN_FORKED; 0: it works. */
+#define VULKAN_FORKED VK_RESULT_MAX_ENUM
+static inline VkResult vulkan_broken(const Vulkan *vulkan) {
+  if (vulkan->instance->is_forked) return VULKAN_FORKED;
+  return (VkResult)atomic_load_explicit(&vulkan->broken, memory_order_relaxed);
+}
+
+/* True if it may still be at work: it does not answer, or works for the process that forked. What it works with stays,
+ * and no call may wait for it. */
+static inline bool vulkan_is_beyond_reach(const Vulkan *vulkan) {
+  const VkResult broken = vulkan_broken(vulkan);
+  return broken == VK_TIMEOUT || broken == VULKAN_FORKED;
+}
+
 #define VULKAN_FAIL(vulkan, CODE, ...) GPU_FAIL(&(vulkan)->gpu, CODE, __VA_ARGS__)
 
 /* -- vulkan_device.c -------------------------------------------------------------------------- */

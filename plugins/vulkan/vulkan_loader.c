@@ -20,10 +20,16 @@ static const char default_name[] = "libvulkan.so.1";
 static VulkanInstance instance;
 static char problem[240]; /* "" where the instance is there */
 
+const char burn__vulkan_forked[] =
+    "this process was forked when Vulkan was in use, whose drivers do not work in such a child: fork before the first "
+    "device is opened, or exec";
+
 /* -- the loader ------------------------------------------------------------------------------- */
 
 /* ISO C has no cast between pointers to objects and to functions; all systems here have them of one size. */
 #if defined(_WIN32)
+static void watch_forks(void) {} /* there are none */
+
 static bool open_loader(const char *name) {
   const HMODULE library = LoadLibraryA(name);
   const FARPROC found = library ? GetProcAddress(library, "vkGetInstanceProcAddr") : NULL;
@@ -32,6 +38,10 @@ static bool open_loader(const char *name) {
   return library != NULL;
 }
 #else
+static void child_of_fork(void) { instance.is_forked = true; }
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, child_of_fork); }
+
 static bool open_loader(const char *name) {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   void *found = library ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
@@ -126,14 +136,16 @@ static void make_instance(void) {
     (void)snprintf(problem, sizeof problem, "the Vulkan loader has no %s", missing);
     return;
   }
+  watch_forks();
   list_devices();
 }
 
 const VulkanInstance *burn__vulkan_instance(char *why, size_t why_bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, make_instance);
-  if (why_bytes > 0) (void)snprintf(why, why_bytes, "%s", problem);
-  return problem[0] ? NULL : &instance;
+  const char *reason = instance.is_forked ? burn__vulkan_forked : problem;
+  if (why_bytes > 0) (void)snprintf(why, why_bytes, "%s", reason);
+  return reason[0] ? NULL : &instance;
 }
 
 /* -- results ---------------------------------------------------------------------------------- */

@@ -37,11 +37,15 @@ typedef struct VulkanInstance {
   VkInstance handle;
   VkPhysicalDevice devices[VULKAN_MAX_DEVICES];
   uint32_t device_count;
+  bool is_forked; /* this process is a child of the one that made it: drivers have threads, which it has not */
 } VulkanInstance;
 
 /* Opens the loader and makes an instance, once per process, which keeps both: making one takes up to half a second.
- * NULL with the reason in `why`, at once where there is no loader. */
+ * NULL with the reason in `why`, at once where there is no loader, and in a child of the process that made it. */
 const VulkanInstance *burn__vulkan_instance(char *why, size_t why_bytes);
+
+/* What such a child is told. */
+extern const char burn__vulkan_forked[];
 
 /* The functions of a device; false with the name of one that is missing in `why`. */
 bool burn__vulkan_load_calls(const VulkanInstance *instance, VkDevice device, VulkanCalls *calls, char *why,

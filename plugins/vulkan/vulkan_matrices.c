@@ -185,7 +185,7 @@ static void tell(const Vulkan *vulkan, uint32_t level, Number number, const Vulk
 /* Whether opening fails by what a trial met: a device that is broken, or want of memory, which says nothing about
  * matrices. Without them all else goes on. */
 static bool ends_opening(const Vulkan *vulkan, BurnStatus status) {
-  return atomic_load(&vulkan->broken) != 0 || burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY;
+  return vulkan_broken(vulkan) != VK_SUCCESS || burn_status_code(status) == BURN_STATUS_OUT_OF_MEMORY;
 }
 
 static BurnStatus try_number(Vulkan *vulkan, Number number, const VulkanMatrix *shape, GpuMatrixShape *out) {

@@ -136,7 +136,7 @@ static void give_back(Gpu *gpu, GpuAddress address, void *memory) {
   VulkanChunk *chunk = memory;
   const uint32_t first = (uint32_t)((address - chunk->buffer.address) / unit_bytes);
   if (first < chunk->unit_count) memset(chunk->taken + first, 0, chunk->taken[first]);
-  if (find_units(chunk, chunk->unit_count) == 0 && !atomic_load(&vulkan_of(gpu)->broken))
+  if (find_units(chunk, chunk->unit_count) == 0 && vulkan_broken(vulkan_of(gpu)) == VK_SUCCESS)
     drop_chunk(vulkan_of(gpu), chunk);
 }
 

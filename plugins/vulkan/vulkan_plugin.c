@@ -149,11 +149,10 @@ static int32_t BURN_API_CALL get_interface(void *self, const char *name, uint32_
   return burn_common_offer(rows, count, name, min_version, self, out);
 }
 
-/* Ends what open has made, as far as it got. A device that does not answer may still be at work: what it works with
- * stays. */
+/* Ends what open has made, as far as it got. */
 static void BURN_API_CALL close_device(void *self) {
   Vulkan *vulkan = self;
-  if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
+  if (vulkan_is_beyond_reach(vulkan)) return;
   if (vulkan->device) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
   burn__vulkan_warm_close(vulkan);
   burn__vulkan_profile_close(vulkan);

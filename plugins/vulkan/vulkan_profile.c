@@ -140,7 +140,7 @@ void burn__vulkan_profile_close(Vulkan *vulkan) {
   VulkanProfile *profile = vulkan->profile;
   if (!profile) return;
   for (uint32_t i = 0; i < VULKAN_BATCHES; i++) {
-    if (!atomic_load(&vulkan->broken)) collect(vulkan, &profile->batches[i]);
+    if (vulkan_broken(vulkan) == VK_SUCCESS) collect(vulkan, &profile->batches[i]);
     if (profile->batches[i].clock) vulkan->calls.DestroyQueryPool(vulkan->device, profile->batches[i].clock, NULL);
   }
   if (profile->entry_count > 0) report(vulkan, profile);

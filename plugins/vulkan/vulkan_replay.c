@@ -154,12 +154,10 @@ static BurnStatus write_anew(Vulkan *vulkan, GpuWork *work) {
 
 /* -- begin and end ---------------------------------------------------------------------------- */
 
-/* A device that has failed could not be waited for before. One that does not answer may still be at work: what it works
- * with stays. */
+/* A device that has failed could not be waited for before. */
 static void end_objects(Vulkan *vulkan, GpuWork *work) {
-  const uint32_t broken = atomic_load(&vulkan->broken);
-  if ((VkResult)broken == VK_TIMEOUT) return;
-  if (broken) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
+  if (vulkan_is_beyond_reach(vulkan)) return;
+  if (vulkan_broken(vulkan) != VK_SUCCESS) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
   for (uint32_t i = 0; i < WRITTEN; i++)
     if (work->written[i].pool) vulkan->calls.DestroyCommandPool(vulkan->device, work->written[i].pool, NULL);
   burn__vulkan_buffer_end(vulkan, &work->buffer);

@@ -268,7 +268,7 @@ static void tell(const Vulkan *vulkan, const Findings *found) {
 }
 
 void burn__vulkan_end_trial(Vulkan *vulkan, BurnStatus status, VulkanBuffer *buffer, GpuModule *module) {
-  if ((VkResult)atomic_load(&vulkan->broken) == VK_TIMEOUT) return;
+  if (vulkan_is_beyond_reach(vulkan)) return;
   if (status != BURN_OK) (void)vulkan->calls.DeviceWaitIdle(vulkan->device);
   burn__gpu_unload(&vulkan->gpu, module);
   burn__vulkan_buffer_end(vulkan, buffer);

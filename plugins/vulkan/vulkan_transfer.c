@@ -28,7 +28,7 @@ BurnStatus burn__vulkan_transfers_create(Vulkan *vulkan) {
 }
 
 static void end_staging(Vulkan *vulkan, Staging *staging) {
-  burn__vulkan_buffer_end(vulkan, &staging->buffer);
+  if (!vulkan_is_beyond_reach(vulkan)) burn__vulkan_buffer_end(vulkan, &staging->buffer);
   vulkan->gpu.host->free(staging, sizeof *staging);
 }
 

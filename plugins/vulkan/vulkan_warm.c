@@ -42,7 +42,7 @@ static void *make_pipelines(void *context) {
   (void)pthread_mutex_lock(&warm->mutex);
   for (size_t i = 0; i < warm->from_file && !warm->stops; i++) {
     VkPipeline made = VK_NULL_HANDLE;
-    if (atomic_load(&vulkan->broken) || warm->kernels[i].state != WAITING) continue;
+    if (vulkan_broken(vulkan) != VK_SUCCESS || warm->kernels[i].state != WAITING) continue;
     warm->kernels[i].state = MAKING;
     (void)pthread_mutex_unlock(&warm->mutex);
     const bool is_made = burn__vulkan_try_pipeline(vulkan, &warm->rows[i].module, &made);
@@ -158,7 +158,7 @@ static void save(Vulkan *vulkan) {
   const BurnHost *host = vulkan->gpu.host;
   VulkanWarmKernel kept[VULKAN_WARM_MOST];
   size_t count = 0;
-  if (warm->count == warm->from_file || atomic_load(&vulkan->broken)) return;
+  if (warm->count == warm->from_file || vulkan_broken(vulkan) != VK_SUCCESS) return;
   for (size_t i = 0; i < warm->count; i++) {
     kept[count] = warm->rows[i];
     kept[count].unused = warm->kernels[i].is_used ? 0 : kept[count].unused + 1;
