@@ -33,12 +33,31 @@ static void print_plugin(const BurnPluginInfo *info) {
            command_quarantine_text(info, since));
 }
 
-/* The stack that a program without any choice of its own would get, for inference and for training. */
-static void print_choice(const char *what, bool train) {
-  const Need need = {.train = train};
-  const Opened opened = command_try_open(NULL, &need);
-  printf("  %-10s %s\n", what, opened.problem[0] ? opened.problem : opened.name);
-  if (opened.passed_over[0]) printf("             passed over, as they did not open: %s\n", opened.passed_over);
+/* True if what is chosen names no decorator, so that training puts the one that computes gradients on top. */
+static bool is_backend_alone(void) {
+  char stack[1024];
+  const char *source;
+  return burn_stack_choice(NULL, stack, sizeof stack, &source) == BURN_OK && !strpbrk(stack, "<+");
+}
+
+static void print_choice(const char *what, const Opened *opened) {
+  printf("  %-10s %s\n", what, opened->problem[0] ? opened->problem : opened->name);
+  if (opened->passed_over[0]) printf("             passed over, as they did not open: %s\n", opened->passed_over);
+}
+
+/* The stack that a program without any choice of its own would get, for inference and for training. Opening one may
+ * take seconds, and warns of what is passed over: where it tells both, one is opened. */
+static void print_choices(void) {
+  const Need train = {.train = true}, infer = {.train = false};
+  const Opened training = command_try_open(NULL, &train);
+  Opened inference = training;
+  if (training.name[0] && is_backend_alone()) {
+    memcpy(inference.name, training.inner, sizeof inference.name);
+  } else {
+    inference = command_try_open(NULL, &infer);
+  }
+  print_choice("inference", &inference);
+  print_choice("training", &training);
 }
 
 static int backends_text(void) {
@@ -53,8 +72,7 @@ static int backends_text(void) {
   for (const char *const *folder = burn_plugin_search_path(); *folder; folder++) printf("  %s\n", *folder);
   printf("chosen when the program does not say (BURN_BACKEND=%s):\n",
          getenv("BURN_BACKEND") ? getenv("BURN_BACKEND") : "");
-  print_choice("inference", false);
-  print_choice("training", true);
+  print_choices();
   return 0;
 }
 

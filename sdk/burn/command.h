@@ -50,6 +50,7 @@ typedef struct Need {
 /* What a program with that need would get of a stack text (NULL: none). */
 typedef struct Opened {
   char name[1024];        /* of the device; "" if it did not open */
+  char inner[1024];       /* of that below autodiff; as `name` if it has none */
   char problem[1024];     /* what is in the way; "" if nothing is */
   char passed_over[1024]; /* burn_device_passed_over */
   char device[256];       /* what computes: "NVIDIA H200, sm_90, CUDA 13.0, driver 580.159" */

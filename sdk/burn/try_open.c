@@ -35,6 +35,7 @@ static void open_here(const void *context, void *result) {
   snprintf(out->name, sizeof out->name, "%s", status == BURN_OK ? burn_device_name(device) : "");
   snprintf(out->problem, sizeof out->problem, "%s", status == BURN_OK ? "" : burn_status_message(status));
   snprintf(out->passed_over, sizeof out->passed_over, "%s", burn_device_passed_over(device));
+  if (status == BURN_OK) snprintf(out->inner, sizeof out->inner, "%s", burn_device_name(burn_device_inner(device)));
   if (status == BURN_OK) describe(device, out->device, sizeof out->device);
   const BurnBackend *top = burn_device_backend(device);
   for (size_t i = 0; top && i < wish->need->dtype_count && !out->problem[0]; i++) {

@@ -211,6 +211,23 @@ static void test_doctor_survives_and_shows_who_was_passed_over(void **state) {
   assert_non_null(strstr(output, "PASSED OVER, as they did not open: closed_winner (score 99999)"));
 }
 
+/* Of the stack for training the one for inference is known, unless decorators are named. */
+static void test_backends_opens_what_is_chosen_once(void **state) {
+  (void)state;
+  static const char passed_over[] = "\n             passed over, as they did not open: closed_winner (score 99999)";
+  assert_int_equal(run("BURN_PLUGIN_PATH=" HOSTILE, "burn backends"), 0);
+  assert_int_equal(log_count("backend 'closed_winner' has the highest score (99999) but did not open"), 1);
+  const char *inference = strstr(output, "\n  inference  ndarray\n");
+  const char *training = strstr(output, "\n  training   autodiff<ndarray>\n");
+  assert_true(inference && training && inference < training);
+  assert_true(strncmp(strchr(inference + 1, '\n'), passed_over, strlen(passed_over)) == 0);
+  assert_true(strncmp(strchr(training + 1, '\n'), passed_over, strlen(passed_over)) == 0);
+  assert_int_equal(run("BURN_BACKEND='autodiff<ndarray>'", "burn backends"), 0);
+  assert_non_null(strstr(output, "\n  inference  autodiff<ndarray>\n  training   autodiff<ndarray>\n"));
+  assert_int_equal(run("BURN_BACKEND=trace+ndarray", "burn backends"), 0);
+  assert_non_null(strstr(output, "\n  inference  trace<ndarray>\n  training   autodiff<trace<ndarray>>\n"));
+}
+
 /* A backend whose open ends the process has no bad probe: doctor finds it out, opens it once, and programs are rid of
  * it. */
 static void test_what_crashes_when_it_is_opened_is_found_by_doctor(void **state) {
@@ -469,6 +486,7 @@ int main(void) {
       TEST(test_backends_names_every_offender),
       TEST(test_devices_that_were_not_filled_are_not_listed),
       TEST(test_doctor_survives_and_shows_who_was_passed_over),
+      TEST(test_backends_opens_what_is_chosen_once),
       TEST(test_what_crashes_when_it_is_opened_is_found_by_doctor),
       TEST(test_a_decorator_puts_no_backend_into_quarantine),
       TEST(test_quarantine_needs_a_reason_and_a_plugin),
