@@ -133,6 +133,8 @@ const GenerateOperator *generate_find(const char *name);
 const char *generate_text(Generator *g, const char *format, ...) BURN_PRINTF(2, 3);
 /* A number that C reads as the same double. */
 const char *generate_number(Generator *g, double value);
+/* The same of integers: a double lacks some from 2^53 on. */
+const char *generate_integer(Generator *g, int64_t value);
 /* An identifier made of any text; the first of `scopes` is 0 for the file, 1 for the forward pass. */
 const char *generate_name(Generator *g, int scope, const char *text, const char *otherwise);
 /* "Silero vad.onnx" as a type, SileroVad, a prefix, silero_vad, and a macro, SILERO_VAD. */
@@ -161,6 +163,14 @@ uint32_t generate_rank(const GenerateValue *value);
 size_t generate_ints(GenerateStep *s, uint32_t i, int64_t values[GENERATE_PROBES][ONNX_INTS]);
 /* One number that is the same in all probes; false if input i is no such number. */
 bool generate_constant_number(const GenerateStep *s, uint32_t i, double *value);
+/* The same as C writes it for tensors of a dtype, and what the names of functions that take it end in: _i64 for
+ * integers. */
+typedef struct GenerateExact {
+  const char *text, *suffix;
+} GenerateExact;
+bool generate_exact(const GenerateStep *s, uint32_t i, BurnDType dtype, GenerateExact *out);
+/* Of a number that is read off x (taken). */
+bool generate_exact_of(Generator *g, BurnTensor *x, BurnDType dtype, GenerateExact *out);
 
 /* -- statements -------------------------------------------------------------------------------- */
 

@@ -12,13 +12,14 @@ WRITE(Clip) {
   Generator *g = s->g;
   const char *names[] = {"min", "max"}, *text = generate_use(s, 0);
   for (uint32_t i = 0; i < 2; i++) {
-    double bound = onnx_float(&s->node, names[i], 0);
+    GenerateExact bound = {generate_number(g, onnx_float(&s->node, names[i], 0)), ""};
     bool given = onnx_attribute(&s->node, names[i]) != NULL;
     if (generate_has(s, i + 1)) {
       given = burn_element_count(s->inputs[i + 1]->probes[0].tensor) > 0;
-      if (given && !generate_constant_number(s, i + 1, &bound)) generate_refuse(s, "bounds that are not constant");
+      if (given && !generate_exact(s, i + 1, generate_dtype(s->inputs[0]), &bound))
+        generate_refuse(s, "bounds that are not constant");
     }
-    if (given) text = generate_text(g, "burn_clamp_%s(%s, %s)", names[i], text, generate_number(g, bound));
+    if (given) text = generate_text(g, "burn_clamp_%s%s(%s, %s)", names[i], bound.suffix, text, bound.text);
   }
   generate_give(s, 0, text);
 }

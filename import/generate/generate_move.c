@@ -286,9 +286,10 @@ WRITE(Pad) {
   const uint32_t rank = generate_rank(s->inputs[0]);
   const size_t count = numbers(s, "pads", 1, pads) / 2;
   const bool has_axes = generate_ints(s, 3, axes) >= count && count > 0;
-  double value = onnx_float(&s->node, "value", 0);
+  GenerateExact value = {generate_number(g, onnx_float(&s->node, "value", 0)), ""};
   if (!pad_mode(s)) generate_refuse(s, "a mode that is not constant, reflect or edge");
-  if (generate_has(s, 2) && !generate_constant_number(s, 2, &value)) generate_refuse(s, "a value that is not constant");
+  if (generate_has(s, 2) && !generate_exact(s, 2, generate_dtype(s->inputs[0]), &value))
+    generate_refuse(s, "a value that is not constant");
   for (uint32_t p = 0; p < g->probes; p++) {
     for (size_t i = 0; i < count && i < BURN_MAX_RANK; i++) {
       const int axis = onnx_axis(&s->node, "axis", has_axes ? axes[p][i] : (int64_t)i, rank);
@@ -301,8 +302,8 @@ WRITE(Pad) {
   if (s->reason[0]) return;
   generate_give(s, 0,
                 padded == 0 ? x
-                            : generate_text(g, "burn_pad(%s, (const int64_t[]){%s}, %u, %s, %s)", x, list, padded,
-                                            pad_mode(s), generate_number(g, value)));
+                            : generate_text(g, "burn_pad%s(%s, (const int64_t[]){%s}, %u, %s, %s)", value.suffix, x,
+                                            list, padded, pad_mode(s), value.text));
 }
 
 /* Whether nearest pixels are those that ours reads: integer factors, for all ways of counting but these. */
@@ -359,14 +360,14 @@ WRITE(Upsample) { resize(s); }
 
 WRITE(ConstantOfShape) {
   Generator *g = s->g;
-  double value = 0;
-  const BurnTensor *made = s->outputs[0]->probes[0].tensor;
-  if (!of_shapes(s, 0) ||
-      burn_read_scalar(burn_narrow(burn_reshape(burn_clone(made), BURN_SHAPE(-1)), 0, 0, 1), &value) != BURN_OK)
+  GenerateExact value = {"0", ""};
+  const BurnDType dtype = generate_dtype(s->outputs[0]);
+  BurnTensor *made = burn_reshape(burn_clone(s->outputs[0]->probes[0].tensor), BURN_SHAPE(-1));
+  if (!generate_exact_of(g, burn_narrow(made, 0, 0, 1), dtype, &value) || !of_shapes(s, 0))
     generate_refuse(s, "its value cannot be read");
   g->uses_device = true;
   const char *shape = generate_shape(s, s->outputs[0], false);
   generate_give(s, 0,
-                generate_text(g, "burn_full(device, %s, %s, %s)", shape,
-                              generate_dtype_text(g, generate_dtype(s->outputs[0])), generate_number(g, value)));
+                generate_text(g, "burn_full%s(device, %s, %s, %s)", value.suffix, shape, generate_dtype_text(g, dtype),
+                              value.text));
 }

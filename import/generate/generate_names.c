@@ -49,6 +49,11 @@ const char *generate_number(Generator *g, double value) {
   return whole ? generate_text(g, "%.*s", (int)length - 2, kept) : kept;
 }
 
+const char *generate_integer(Generator *g, int64_t value) {
+  /* The digits of the least one are no number of C: it has no literals below 0. */
+  return value == INT64_MIN ? "INT64_MIN" : generate_text(g, "%lld", (long long)value);
+}
+
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

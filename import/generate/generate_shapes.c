@@ -194,3 +194,19 @@ bool generate_constant_number(const GenerateStep *s, uint32_t i, double *value) 
   const BurnTensor *x = s->inputs[i]->probes[0].tensor;
   return burn_element_count(x) == 1 && burn_read_scalar(burn_clone(x), value) == BURN_OK;
 }
+
+bool generate_exact_of(Generator *g, BurnTensor *x, BurnDType dtype, GenerateExact *out) {
+  double number = 0;
+  int64_t integer = 0;
+  const bool integers = burn_dtype_kind(dtype) == BURN_KIND_INT && burn_dtype_kind(burn_dtype(x)) == BURN_KIND_INT;
+  const BurnStatus status = integers ? burn_read_i64(x, &integer, 1) : burn_read_scalar(x, &number);
+  if (status != BURN_OK) return false;
+  *out = (GenerateExact){integers ? generate_integer(g, integer) : generate_number(g, number), integers ? "_i64" : ""};
+  return true;
+}
+
+bool generate_exact(const GenerateStep *s, uint32_t i, BurnDType dtype, GenerateExact *out) {
+  if (!generate_is_constant(s, i)) return false;
+  const BurnTensor *x = s->inputs[i]->probes[0].tensor;
+  return burn_element_count(x) == 1 && generate_exact_of(s->g, burn_clone(x), dtype, out);
+}

@@ -171,6 +171,76 @@ static void statements_are_those_by_hand(void **state) {
   }
 }
 
+/* i64 of rank 1, or 0 without elements. */
+static Bytes integers(const char *name, const int64_t *values, size_t count) {
+  Bytes bytes = {NULL, 0, 0};
+  if (count != 1) put_int(&bytes, 1, count);
+  put_int(&bytes, 2, 7);
+  for (size_t i = 0; i < count; i++) put_int(&bytes, 7, (uint64_t)values[i]);
+  put_text(&bytes, 8, name);
+  return bytes;
+}
+
+static void add_integer(Bytes *graph, const char *name, int64_t value) {
+  put_message(graph, 5, integers(name, &value, 1));
+}
+
+static void add_cast(Bytes *graph, const char *from, const char *to, uint64_t dtype) {
+  Bytes cast = node("Cast", to, from, NULL, to), attribute = {NULL, 0, 0};
+  put_text(&attribute, 1, "to");
+  put_int(&attribute, 3, dtype);
+  put_int(&attribute, 20, 2);
+  put_message(&cast, 5, attribute);
+  put_message(graph, 1, cast);
+}
+
+/* A tensor of `value` with the shape of `like`. */
+static void add_filled(Bytes *graph, const char *like, int64_t value, const char *output) {
+  Bytes filled = node("ConstantOfShape", output, "shape", NULL, output), attribute = {NULL, 0, 0},
+        tensor = {NULL, 0, 0};
+  put_message(graph, 1, node("Shape", "shape", like, NULL, "shape"));
+  put_int(&tensor, 1, 1);
+  put_int(&tensor, 2, 7);
+  put_int(&tensor, 7, (uint64_t)value);
+  put_text(&attribute, 1, "value");
+  put_message(&attribute, 5, tensor);
+  put_int(&attribute, 20, 4);
+  put_message(&filled, 5, attribute);
+  put_message(graph, 1, filled);
+}
+
+/* Integers are written as they are: no double is 2^53 + 1, and 3000000000.0 is no bound of integers to a reader. */
+static void integers_are_no_doubles(void **state) {
+  (void)state;
+  char path[1024];
+  const int64_t margins[] = {0, 1, 0, 0};
+  Bytes graph = {NULL, 0, 0};
+  add_integer(&graph, "least", INT64_MIN);
+  add_integer(&graph, "low", INT64_C(-3000000000));
+  add_integer(&graph, "high", (INT64_C(1) << 53) + 1);
+  add_integer(&graph, "fill", (INT64_C(1) << 62) + 1);
+  put_message(&graph, 5, integers("margins", margins, 4));
+  add_cast(&graph, "x", "i", 7);
+  Bytes clip = node("Clip", "clip", "i", "low", "c"), pad = node("Pad", "pad", "a", "margins", "p");
+  put_text(&clip, 1, "high");
+  put_text(&pad, 1, "fill");
+  put_message(&graph, 1, clip);
+  put_message(&graph, 1, node("Clip", "above", "c", "least", "a"));
+  put_message(&graph, 1, pad);
+  add_filled(&graph, "p", -(INT64_C(1) << 53) - 1, "f");
+  put_message(&graph, 1, node("Add", "sum", "p", "f", "s"));
+  add_cast(&graph, "s", "y", 1);
+  snprintf(path, sizeof path, "%s/integers.onnx", folder);
+  write_model(path, graph, "x", "n", "y");
+  const BurnStatus status = generate(path, NULL, NULL);
+  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
+  compiles();
+  expect_text("net.c", "burn_clamp_max_i64(burn_clamp_min_i64(x_2, -3000000000), 9007199254740993)");
+  expect_text("net.c", "burn_clamp_min_i64(x_2, INT64_MIN)");
+  expect_text("net.c", "burn_pad_i64(x_2, (const int64_t[]){1, 0}, 1, BURN_PAD_CONSTANT, 4611686018427387905)");
+  expect_text("net.c", "burn_full_i64(device, BURN_SHAPE(n, 3), BURN_DTYPE_I64, -9007199254740993)");
+}
+
 /* -- names --------------------------------------------------------------------------------------- */
 
 static const char *const evil[] = {"*/ int injected; /*",
@@ -383,6 +453,7 @@ static int end(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statements_are_those_by_hand),
+      cmocka_unit_test(integers_are_no_doubles),
       cmocka_unit_test(hostile_names_become_identifiers),
       cmocka_unit_test(a_name_for_the_module_is_made_one),
       cmocka_unit_test(axes_stay_open_or_get_a_size),
