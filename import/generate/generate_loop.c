@@ -494,7 +494,7 @@ BurnStatus generate_loop(GenerateStep *s) {
 
 /* -- Scan -------------------------------------------------------------------------------------------------------- */
 
-static int64_t listed(const GenerateStep *s, const char *name, size_t i) {
+static int64_t listed(GenerateStep *s, const char *name, size_t i) {
   int64_t values[ONNX_INTS];
   return i < onnx_ints(&s->node, name, values) ? values[i] : 0;
 }

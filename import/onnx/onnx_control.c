@@ -205,7 +205,7 @@ static OnnxValue entry(BurnTensor *x, int axis, int64_t at) {
   return (OnnxValue){.tensor = scalar ? burn_narrow(x, 0, at, 1) : burn_select_dim(x, axis, at), .scalar = scalar};
 }
 
-static int64_t listed(const OnnxNode *node, const char *name, size_t i) {
+static int64_t listed(OnnxNode *node, const char *name, size_t i) {
   int64_t values[ONNX_INTS];
   return i < onnx_ints(node, name, values) ? values[i] : 0;
 }

@@ -155,9 +155,13 @@ bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, cons
   return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
 }
 
-size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values) {
+size_t onnx_ints(OnnxNode *node, const char *name, int64_t *values) {
   const Onnx__AttributeProto *attribute = onnx_attribute(node, name);
-  const size_t count = attribute && attribute->n_ints <= ONNX_INTS ? attribute->n_ints : 0;
+  const size_t count = attribute ? attribute->n_ints : 0;
+  if (count > ONNX_INTS) {
+    onnx_not_mapped(node, "attribute '%.40s' has %zu integers, at most %d are read", name, count, ONNX_INTS);
+    return 0;
+  }
   for (size_t i = 0; i < count; i++) values[i] = attribute->ints[i];
   return count;
 }
@@ -180,7 +184,11 @@ int64_t onnx_input_dim(const OnnxNode *node, size_t i, int dim) { return burn_di
 size_t onnx_input_ints(OnnxNode *node, size_t i, int64_t *values) {
   if (!onnx_has_input(node, i)) return 0;
   const int64_t count = burn_element_count(node->inputs[i]);
-  if (count > ONNX_INTS || burn_read_i64(onnx_input(node, i), values, (size_t)count) != BURN_OK) {
+  if (count > ONNX_INTS) {
+    onnx_not_mapped(node, "input %zu has %lld integers, at most %d are read", i, (long long)count, ONNX_INTS);
+    return 0;
+  }
+  if (burn_read_i64(onnx_input(node, i), values, (size_t)count) != BURN_OK) {
     onnx_not_mapped(node, "input %zu cannot be read as numbers", i);
     return 0;
   }

@@ -12,7 +12,7 @@
 
 #include "onnx.pb-c.h"
 
-enum { ONNX_MAX_VALUES = 256, ONNX_REASON = 160, ONNX_INTS = 64 };
+enum { ONNX_MAX_VALUES = 256, ONNX_REASON = 160, ONNX_INTS = ONNX_MAX_VALUES };
 
 /* Elements that are strings, which no tensor holds. They never change; several values may share them. */
 typedef struct OnnxStrings {
@@ -102,9 +102,10 @@ int64_t onnx_int(const OnnxNode *node, const char *name, int64_t otherwise);
 double onnx_float(const OnnxNode *node, const char *name, double otherwise);
 /* True if the attribute, or the default where it is absent, is `text`. */
 bool onnx_is(const OnnxNode *node, const char *name, const char *otherwise, const char *text);
-/* Fills values (room for ONNX_INTS) and returns their number; 0 if absent. Files list as many as they like: whoever has
- * an array of axes, or wants one number for each, asks onnx_counts_are next. */
-size_t onnx_ints(const OnnxNode *node, const char *name, int64_t *values);
+/* Fills values (room for ONNX_INTS) and returns their number; 0 if absent, or if there are more: then the node is not
+ * mapped. Files list as many as they like: whoever has an array of axes, or wants one number for each, asks
+ * onnx_counts_are next. */
+size_t onnx_ints(OnnxNode *node, const char *name, int64_t *values);
 
 /* -- inputs and outputs ----------------------------------------------------------------------- */
 

@@ -134,7 +134,7 @@ static void give_random(OnnxNode *node, BurnShape shape, BurnDType dtype, bool n
                         : burn_random_uniform(node->device, shape, dtype, low, high),
                  ONNX_RANK_OF_INPUTS);
 }
-static BurnShape listed_shape(const OnnxNode *node) {
+static BurnShape listed_shape(OnnxNode *node) {
   int64_t dims[ONNX_INTS];
   const size_t count = onnx_ints(node, "shape", dims);
   return onnx_shape(dims, count < BURN_MAX_RANK ? count : BURN_MAX_RANK);

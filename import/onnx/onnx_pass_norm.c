@@ -6,12 +6,12 @@
 
 /* Whether a ReduceMean is over the last axis, which stays with size 1. */
 static bool over_last(const OnnxGivers *givers, const OnnxStep *step) {
-  const OnnxNode node = {.proto = step->proto};
+  OnnxNode node = {.proto = step->proto};
   int64_t axes[ONNX_INTS];
   double axis = 0;
   if (!onnx_int(&node, "keepdims", 1)) return false;
   const size_t count = onnx_ints(&node, "axes", axes);
-  if (count > 0) return count == 1 && axes[0] == -1;
+  if (count > 0 || node.reason[0]) return count == 1 && axes[0] == -1;
   return step->input_count > 1 && onnx_is_number(givers, step->inputs[1], &axis) && axis == -1.0;
 }
 

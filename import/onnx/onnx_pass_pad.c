@@ -11,7 +11,7 @@ enum { SPATIAL = 3, AXES = SPATIAL + 2, MOST_ATTRIBUTES = 16 };
 /* How wide a Pad's zeros are, [count] of all axes before and then after; 0: it adds something else, or it is not known
  * when loading. Its opset may have them as an attribute. */
 static size_t zeros_of(const OnnxGivers *givers, const OnnxStep *pad, int64_t *widths) {
-  const OnnxNode node = {.proto = pad->proto};
+  OnnxNode node = {.proto = pad->proto};
   const BurnTensor *given = onnx_step_weight(givers->program, pad, 1);
   const bool with_axes = pad->input_count > 3 && pad->inputs[3] != ONNX_NONE;
   double value = onnx_float(&node, "value", 0);
@@ -31,10 +31,10 @@ static size_t zeros_of(const OnnxGivers *givers, const OnnxStep *pad, int64_t *w
 /* The margins of windows with those zeros added, [2 * rank]. A pool divides by the elements of the input only, unless
  * it is told to count margins; and a window must reach beyond its margin. */
 static bool widen(const OnnxStep *step, const int64_t *zeros, size_t rank, bool pool, int64_t *margins) {
-  const OnnxNode node = {.proto = step->proto};
+  OnnxNode node = {.proto = step->proto};
   int64_t own[ONNX_INTS] = {0}, kernel[ONNX_INTS];
   const size_t given = onnx_ints(&node, "pads", own), sizes = onnx_ints(&node, "kernel_shape", kernel);
-  if ((given != 0 && given != 2 * rank) || (sizes != rank && (pool || sizes != 0))) return false;
+  if ((given != 0 && given != 2 * rank) || (sizes != rank && (pool || sizes != 0)) || node.reason[0]) return false;
   for (size_t i = 0; i < rank; i++) {
     const int64_t before = zeros[i + 2], after = zeros[i + 2 + rank + 2];
     if (before != after || own[i] != own[i + rank] || before < 0 || before > INT16_MAX || own[i] < 0) return false;

@@ -7,11 +7,11 @@ enum { SPATIAL = 3 };
 /* Whether every window has an element of the input, so that no -infinity of a margin reaches the Relu, and the windows
  * are fewer than the elements. */
 static bool suits(const OnnxStep *step) {
-  const OnnxNode node = {.proto = step->proto};
+  OnnxNode node = {.proto = step->proto};
   int64_t kernel[ONNX_INTS], pads[ONNX_INTS] = {0}, strides[ONNX_INTS], dilations[ONNX_INTS] = {1, 1, 1}, most = 1;
   const size_t rank = onnx_ints(&node, "kernel_shape", kernel), margins = onnx_ints(&node, "pads", pads);
   const size_t dilated = onnx_ints(&node, "dilations", dilations);
-  if (rank == 0 || rank > SPATIAL || onnx_ints(&node, "strides", strides) != rank) return false;
+  if (rank == 0 || rank > SPATIAL || onnx_ints(&node, "strides", strides) != rank || node.reason[0]) return false;
   if ((margins != 0 && margins != 2 * rank) || (dilated != 0 && dilated != rank)) return false;
   for (size_t i = 0; i < rank; i++) {
     const bool within = pads[i] >= 0 && pads[i] < kernel[i] && pads[i + rank] >= 0 && pads[i + rank] < kernel[i];

@@ -614,6 +614,13 @@ def onnx_far():
     yield "far_lstm", onnx_model(lstm, [onnx_ints("a", 1), onnx_floats("w", [1, 4, 2], *[1] * 8), onnx_floats("r", [1, 4, 1], *[1] * 4), lengths])
     parts = [onnx_node("Split", "x", "yzw", onnx_attribute("axis", 1, of=3), onnx_attribute("num_outputs", 2**40, of=3))]
     yield "far_split", onnx_model(parts)
+    outputs = [f"part{i}" for i in range(99)]
+    wide = [onnx_node("Split", "c", outputs, onnx_attribute("axis", 1, of=3), onnx_attribute("split", *[1] * 98, 2)), onnx_node("Add", ["x", "part98"], "y")]
+    yield "wide_split", onnx_model(wide, [onnx_floats("c", [1, 100], *range(100))], opset=11)
+    yield "wider_split", onnx_model([onnx_node("Split", "x", "yz", onnx_attribute("split", *[1] * 300))], opset=11)
+    cube, margin = onnx_floats("k", [1, 1, 3], 1, 1, 1), onnx_ints("p", 0, 0, 1, 0, 0, 1)
+    conv = [onnx_node("Unsqueeze", "xa", "u"), onnx_node("Pad", "up", "v"), onnx_node("Conv", "vk", "c", onnx_attribute("pads", *[1] * 300)), onnx_node("Squeeze", "ca", "y")]
+    yield "wider_pads", onnx_model(conv, [onnx_ints("a", 1), margin, cube])
     boxes = [onnx_floats("b", [1, 0, 4]), onnx_floats("c", [1, 2**40, 0]), onnx_ints("m", 5)]
     found = [onnx_node("NonMaxSuppression", "bcm", "f"), onnx_node("Cast", "f", "g", onnx_attribute("to", 1, of=3)), onnx_node("ReduceSum", "g", "h"), onnx_node("Add", "xh", "y")]
     yield "classes", onnx_model(found, boxes)
