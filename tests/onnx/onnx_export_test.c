@@ -17,13 +17,10 @@
 #include <cmocka.h>
 
 #include "forked.h"
+#include "status_testing.h"
 
 static BurnDevice *device;
 static char folder[64];
-
-static void assert_ok(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* -- parts of the cases ------------------------------------------------------------------------ */
 
@@ -113,8 +110,8 @@ static void expect_equal(const char *name, BurnTensor *found, BurnTensor *wanted
   if (burn_dtype(found) != burn_dtype(wanted)) fail_msg("%s: another dtype", name);
   const BurnShapeText shape = burn_shape_text(burn_shape(found)), other = burn_shape_text(burn_shape(wanted));
   if (strcmp(shape.text, other.text) != 0) fail_msg("%s: %s for %s", name, shape.text, other.text);
-  assert_ok(burn_read_f64(burn_cast(found, BURN_DTYPE_F64), a, count));
-  assert_ok(burn_read_f64(burn_cast(wanted, BURN_DTYPE_F64), b, count));
+  check_status(burn_read_f64(burn_cast(found, BURN_DTYPE_F64), a, count));
+  check_status(burn_read_f64(burn_cast(wanted, BURN_DTYPE_F64), b, count));
   for (size_t i = 0; i < count; i++) {
     if (!(fabs(a[i] - b[i]) <= 1e-5 * (1 + fabs(b[i])))) fail_msg("%s: element %zu is %g for %g", name, i, a[i], b[i]);
   }
@@ -126,10 +123,10 @@ static void compare(const char *path, const struct Case *c, const void *module, 
   BurnTensor *x = c->input(items), *wanted = NULL, *found = NULL;
   BurnTensor *given = burn_clone(x);
   char arrays[600];
-  assert_ok(c->forward(NULL, module, &given, &wanted));
+  check_status(c->forward(NULL, module, &given, &wanted));
   (void)snprintf(arrays, sizeof arrays, "%.*snpz", (int)(strlen(path) - 4), path);
-  assert_ok(burn_npz_write(arrays, (const char *const[]){"input", "output"},
-                           (BurnTensor *[]){burn_clone(x), burn_clone(wanted)}, 2, false));
+  check_status(burn_npz_write(arrays, (const char *const[]){"input", "output"},
+                              (BurnTensor *[]){burn_clone(x), burn_clone(wanted)}, 2, false));
   BurnGraph *graph = burn_onnx_load(path, device, &status);
   if (!graph) fail_msg("%s: %s", path, burn_status_message(status));
   status = burn_graph_run(graph, &x, 1, &found, 1);
@@ -147,7 +144,7 @@ static void test_there_and_back(void **state) {
       const BurnOnnxSave options = {.dynamic_batch = dynamic, .overwrite = true};
       BurnTensor *x = cases[i].input(dynamic ? 1 : 2);
       (void)snprintf(path, sizeof path, "%s/%s_%s.onnx", folder, cases[i].name, dynamic ? "dynamic" : "fixed");
-      assert_ok(
+      check_status(
           burn_onnx_save(path, (BurnModule){cases[i].type(), module}, cases[i].forward, NULL, &x, 1, 1, &options));
       compare(path, &cases[i], module, dynamic ? 3 : 2);
     }
@@ -203,20 +200,20 @@ static void test_names(void **state) {
   const BurnOnnxSave options = {.input_names = (const char *const[]){"features"},
                                 .output_names = (const char *const[]){"scores", "raw"},
                                 .dynamic_batch = true};
-  assert_ok(burn_onnx_save(path, burn_module(Net, &net), net_forward, NULL, &x, 1, 2, &options));
+  check_status(burn_onnx_save(path, burn_module(Net, &net), net_forward, NULL, &x, 1, 2, &options));
   char *info = burn_onnx_info(path, false, &status);
-  assert_ok(status);
+  check_status(status);
   assert_non_null(strstr(info, "features"));
   assert_non_null(strstr(info, "batch"));
   assert_null(strstr(info, "Dropout"));
   free(info);
   BurnGraph *graph = burn_onnx_load_with(path, training, NULL, &status);
-  assert_ok(status);
+  check_status(status);
   assert_string_equal(burn_graph_output(graph, 0).name, "scores");
   assert_string_equal(burn_graph_output(graph, 1).name, "raw");
   assert_string_equal(burn_graph_input(graph, 0).axes[0], "batch");
-  assert_ok(burn_graph_set_tensor(graph, "fc.weight", burn_zeros(training, BURN_SHAPE(3, 2), BURN_DTYPE_F32)));
-  assert_ok(burn_graph_set_tensor(graph, "norm.running_mean", burn_zeros(training, BURN_SHAPE(2), BURN_DTYPE_F32)));
+  check_status(burn_graph_set_tensor(graph, "fc.weight", burn_zeros(training, BURN_SHAPE(3, 2), BURN_DTYPE_F32)));
+  check_status(burn_graph_set_tensor(graph, "norm.running_mean", burn_zeros(training, BURN_SHAPE(2), BURN_DTYPE_F32)));
   burn_graph_release(graph);
   Net_release(&net);
   burn_device_close(training);
@@ -300,7 +297,7 @@ static void test_overwrite(void **state) {
   BurnIdentity identity = burn_identity_init();
   char path[600];
   (void)snprintf(path, sizeof path, "%s/mine.onnx", folder);
-  assert_ok(burn_file_write(path, "mine", 4));
+  check_status(burn_file_write(path, "mine", 4));
   BurnTensor *x = random_f32(device, BURN_SHAPE(4));
   const BurnStatus status =
       burn_onnx_save(path, burn_module(BurnIdentity, &identity), handed_on_forward, NULL, &x, 1, 1, NULL);

@@ -7,6 +7,8 @@
 #ifndef BURN_TESTS_LEARNER_TESTING_H
 #define BURN_TESTS_LEARNER_TESTING_H
 
+#include "status_testing.h"
+
 #include <burn/train.h>
 
 #include <dirent.h>
@@ -72,10 +74,6 @@ typedef struct Run {
   float parameters[PARAMETERS];
   double seen;
 } Run;
-
-BURN_UNUSED static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 BURN_UNUSED static void check_refused(BurnStatus status, uint32_t code, const char *part) {
   assert_int_not_equal(status, BURN_OK);

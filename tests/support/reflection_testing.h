@@ -5,6 +5,8 @@
 #ifndef BURN_REFLECTION_TESTING_H
 #define BURN_REFLECTION_TESTING_H
 
+#include "status_testing.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +62,6 @@ typedef struct Fixture {
   char folder[64];
 } Fixture;
 
-BURN_UNUSED static void assert_ok(BurnStatus status) { assert_string_equal(burn_status_message(status), "ok"); }
-
 BURN_UNUSED static BurnTensor *ramp(BurnDevice *device, float start, BurnShape shape) {
   float values[64];
   for (int i = 0; i < 64; i++) values[i] = start + (float)i / 8;
@@ -90,7 +90,7 @@ BURN_UNUSED static Net net_make(BurnDevice *device, float start) {
     block->norm.running_mean = burn_buffer(ramp(device, start + 220 + 10 * (float)i, BURN_SHAPE(3)));
     block->norm.epsilon = 1e-5;
   }
-  assert_ok(burn_module_status(burn_module(Net, &net)));
+  check_status(burn_module_status(burn_module(Net, &net)));
   return net;
 }
 
@@ -116,7 +116,7 @@ BURN_UNUSED static BurnStatus dump_tensor(void *context, const BurnModuleTensor 
 BURN_UNUSED static NetDump net_dump(Net *net) {
   NetDump dump;
   memset(&dump, 0, sizeof dump);
-  assert_ok(burn_module_visit(burn_module(Net, net), dump_tensor, &dump));
+  check_status(burn_module_visit(burn_module(Net, net), dump_tensor, &dump));
   assert_int_equal(dump.tensors, NET_TENSORS);
   return dump;
 }
@@ -129,8 +129,8 @@ BURN_UNUSED static int fixture_setup(void **state) {
   static Fixture fixture;
   fixture.plain = burn_device_open("ndarray");
   fixture.training = burn_device_open_training("ndarray");
-  assert_ok(burn_device_status(fixture.plain));
-  assert_ok(burn_device_status(fixture.training));
+  check_status(burn_device_status(fixture.plain));
+  check_status(burn_device_status(fixture.training));
   (void)snprintf(fixture.folder, sizeof fixture.folder, "/tmp/burn-reflection-test-XXXXXX");
   *state = &fixture;
   return mkdtemp(fixture.folder) ? 0 : -1;

@@ -1,4 +1,6 @@
 /* autocast_test.c - what a program sees of autocast, and what is below: known answers, counts of casts, graphs. */
+#include "status_testing.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,10 +21,6 @@
 /* 1 + 2^-8 has one bit more than bf16, which f16 has; halves go to even: 1. */
 static const float NARROW = 1.00390625f;
 
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 static BurnDevice *open_stack(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
   if (burn_device_status(device) != BURN_OK) fail_msg("%s: %s", stack, burn_status_message(burn_device_status(device)));
@@ -40,7 +38,7 @@ static BurnTensor *one(BurnDevice *device, float value) { return burn_tensor_f32
 
 static float value_of(BurnTensor *x) {
   float value = NAN;
-  must(burn_read_f32(x, &value, 1));
+  check_status(burn_read_f32(x, &value, 1));
   return value;
 }
 
@@ -79,7 +77,7 @@ static void test_the_widest_input_decides(void **state) {
   expect(burn_add_scalar(wide, 1), 257);
   BurnTensor *list[2] = {burn_reshape(half, BURN_SHAPE(1)), burn_tensor_f32(device, &NARROW, BURN_SHAPE(1))};
   float both[2];
-  must(burn_read_f32(burn_cat(list, 2, 0), both, 2));
+  check_status(burn_read_f32(burn_cat(list, 2, 0), both, 2));
   assert_true(both[0] == 256 && both[1] == NARROW);
   close_empty(device);
 }
@@ -111,7 +109,7 @@ static void run_program(const char *stack, BurnDType dtype, char *out, size_t by
   if (is_float) y = burn_softmax(burn_exp(burn_mul_scalar(y, 0.01)), 1);
   y = burn_mul(y, burn_sum_dim(x, 1));
   assert_int_equal(burn_dtype(y), dtype);
-  must(burn_read(y, out, bytes));
+  check_status(burn_read(y, out, bytes));
   close_empty(device);
 }
 
@@ -176,7 +174,7 @@ static void tied_weight(BurnDevice *device) {
   for (int i = 0; i < 3; i++) {
     float out[2];
     BurnTensor *x = burn_tensor_f32(device, rows, BURN_SHAPE(1, 3));
-    must(burn_read_f32(burn_matmul(x, burn_transpose(burn_clone(weight))), out, 2));
+    check_status(burn_read_f32(burn_matmul(x, burn_transpose(burn_clone(weight))), out, 2));
     assert_true(out[0] == 321 - 1 && out[1] == 654 + 2); /* in bf16 */
   }
   burn_drop(burn_matmul(burn_transpose(weight), one(device, 1))); /* fails: [3,2] x [1,1] */
@@ -213,7 +211,7 @@ static void test_gradients_are_f32(void **state) {
     BurnGradients *gradients = NULL;
     BurnTensor *y = burn_matmul(one(device, NARROW), burn_clone(weight));
     assert_true(burn_is_tracked(y) && !burn_is_require_grad(y));
-    must(burn_backward(burn_sum(burn_mul(y, one(device, 5))), &gradients));
+    check_status(burn_backward(burn_sum(burn_mul(y, one(device, 5))), &gradients));
     BurnTensor *gradient = burn_grad(weight, gradients);
     assert_int_equal(burn_dtype(gradient), BURN_DTYPE_F32);
     expect(gradient, 5); /* 5 * NARROW, of whose factor the product sees 1 */
@@ -233,7 +231,7 @@ static void test_graphs_share_a_cast(void **state) {
     for (int k = 0; k < 2; k++) losses[k] = burn_sum(burn_matmul(one(device, (float)(2 + k)), burn_clone(weight)));
     for (int k = 0; k < 2; k++) {
       BurnGradients *gradients = NULL;
-      must(burn_backward(losses[k], &gradients));
+      check_status(burn_backward(losses[k], &gradients));
       expect(burn_grad(weight, gradients), 2 + k);
       burn_gradients_drop(gradients);
     }
@@ -248,10 +246,10 @@ static void test_gradients_of_gradients(void **state) {
   BurnTensor *x = burn_require_grad(one(device, 3));
   BurnGradients *first = NULL, *second = NULL;
   BurnTensor *cube = burn_matmul(burn_matmul(burn_clone(x), burn_clone(x)), burn_clone(x));
-  must(burn_backward_create_graph(burn_sum(cube), &first));
+  check_status(burn_backward_create_graph(burn_sum(cube), &first));
   BurnTensor *slope = burn_grad(x, first);
   expect(burn_clone(slope), 27);
-  must(burn_backward(burn_sum(slope), &second));
+  check_status(burn_backward(burn_sum(slope), &second));
   expect(burn_grad(x, second), 18);
   burn_gradients_drop(first);
   burn_gradients_drop(second);
@@ -279,10 +277,10 @@ static void test_checkpoints_pass_through(void **state) {
   BurnDevice *device = open_stack("autocast<autodiff<ndarray>>");
   BurnTensor *weight = burn_require_grad(one(device, 3));
   BurnGradients *gradients = NULL;
-  must(burn_checkpoint_begin(device));
+  check_status(burn_checkpoint_begin(device));
   BurnTensor *y = burn_exp(burn_mul_scalar(burn_matmul(one(device, 2), burn_clone(weight)), 0.5));
-  must(burn_checkpoint_end(device));
-  must(burn_backward(burn_sum(y), &gradients));
+  check_status(burn_checkpoint_end(device));
+  check_status(burn_backward(burn_sum(y), &gradients));
   const double slope = (double)value_of(burn_grad(weight, gradients));
   if (fabs(slope - exp(3)) > 0.1) fail_msg("%g, expected %g", slope, exp(3)); /* in bf16 on the way back */
   burn_gradients_drop(gradients);

@@ -17,10 +17,7 @@
 
 #include "gpt2_model.h"
 #include "model.h"
-
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
+#include "status_testing.h"
 
 /* -- data ------------------------------------------------------------------------------------- */
 
@@ -37,11 +34,11 @@ static const Digits *digits(void) {
   if (done) return &made;
   BurnStatus status = BURN_OK;
   BurnDataset *data = burn_dataset_digits(&(BurnDigitsConfig){DIGITS, 3}, &status);
-  must(status);
+  check_status(status);
   data = burn_dataset_mnist_normalize(data, &status);
-  must(status);
+  check_status(status);
   for (size_t i = 0; i < DIGITS; i++)
-    must(burn_dataset_get(data, i, (void *const[]){made.images + i * PIXELS, &made.labels[i]}));
+    check_status(burn_dataset_get(data, i, (void *const[]){made.images + i * PIXELS, &made.labels[i]}));
   burn_dataset_drop(data);
   done = true;
   return &made;
@@ -132,19 +129,19 @@ static void step(const Task *task, BurnModule module, BurnDevice *device, BurnOp
                  BurnGradScaler *scaler) {
   BurnTensor *loss = task->loss(module.data, device);
   if (!scaler) {
-    must(burn_train_step(optimizer, module, loss, task->rate));
+    check_status(burn_train_step(optimizer, module, loss, task->rate));
     return;
   }
   BurnGradients *gradients = NULL;
-  must(burn_backward(burn_grad_scaler_scale(scaler, loss), &gradients));
+  check_status(burn_backward(burn_grad_scaler_scale(scaler, loss), &gradients));
   BurnGradientsParams *linked = burn_gradients_params(gradients, module);
-  must(burn_grad_scaler_step(scaler, optimizer, module, linked, task->rate, NULL));
+  check_status(burn_grad_scaler_step(scaler, optimizer, module, linked, task->rate, NULL));
 }
 
 /* The loss of a trained model; *record, unless NULL, is what it is saved as. */
 static double train(const Task *task, const char *stack, bool scaled, uint8_t **record, size_t *record_bytes) {
   BurnDevice *device = burn_device_open(stack);
-  must(burn_device_status(device));
+  check_status(burn_device_status(device));
   burn_device_seed(device, 11);
   Room room;
   const BurnModule module = {task->type(), &room};
@@ -154,8 +151,8 @@ static double train(const Task *task, const char *stack, bool scaled, uint8_t **
   BurnGradScaler scaler = burn_grad_scaler(NULL);
   double loss = 0;
   for (int i = 0; i < task->steps; i++) step(task, module, device, optimizer, scaled ? &scaler : NULL);
-  must(burn_read_scalar(task->loss(&room, device), &loss));
-  if (record) must(burn_record_to_bytes(module, NULL, record, record_bytes));
+  check_status(burn_read_scalar(task->loss(&room, device), &loss));
+  if (record) check_status(burn_record_to_bytes(module, NULL, record, record_bytes));
   burn_optimizer_destroy(optimizer);
   burn_module_release(module);
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
@@ -212,15 +209,15 @@ static void test_records_need_no_decorator(void **state) {
     Mlp mlp;
     mlp_make(&mlp, device);
     const BurnModule module = burn_module(Mlp, &mlp);
-    must(burn_record_from_bytes(module, record, bytes, NULL));
-    must(burn_module_visit(module, expect_f32, NULL));
+    check_status(burn_record_from_bytes(module, record, bytes, NULL));
+    check_status(burn_module_visit(module, expect_f32, NULL));
     float weight = 0;
     BurnTensor *first = burn_reshape(burn_param_value(&mlp.fc1.weight), BURN_SHAPE(PIXELS * 64));
-    must(burn_read_f32(burn_narrow(first, 0, 5, 1), &weight, 1));
+    check_status(burn_read_f32(burn_narrow(first, 0, 5, 1), &weight, 1));
     uint32_t bits;
     memcpy(&bits, &weight, sizeof bits);
     assert_true((bits & 0xffff) != 0);
-    must(burn_read_scalar(mlp_loss(&mlp, device), &losses[i]));
+    check_status(burn_read_scalar(mlp_loss(&mlp, device), &losses[i]));
     Mlp_release(&mlp);
     burn_device_close(device);
   }

@@ -29,7 +29,7 @@ typedef struct Bytes {
 
 static Bytes file_bytes(const char *path) {
   Bytes bytes = {NULL, 0};
-  assert_ok(burn_file_read(path, SIZE_MAX - 1, &bytes.data, &bytes.count));
+  check_status(burn_file_read(path, SIZE_MAX - 1, &bytes.data, &bytes.count));
   return bytes;
 }
 
@@ -75,7 +75,7 @@ static BurnValue *flat_net(BurnDevice *device) {
   Net net = net_make(device, 1);
   Flat flat = {burn_value_map(), 0};
   burn_param_set(&net.lookup.table, burn_tensor_i32(device, table, BURN_SHAPE(4)));
-  assert_ok(burn_module_visit(burn_module(Net, &net), add_tensor, &flat));
+  check_status(burn_module_visit(burn_module(Net, &net), add_tensor, &flat));
   assert_int_equal(flat.count, NET_TENSORS);
   Net_release(&net);
   return flat.map;
@@ -106,9 +106,9 @@ static void test_bytes_are_those_of_the_format(void **state) {
       skip();
     }
     Net net = net_make(fixture->plain, 5);
-    assert_ok(burn_value_write(flat, made.text, &config));
-    assert_ok(burn_record_load(burn_module(Net, &net), made.text, &config));
-    assert_ok(burn_record_save(burn_module(Net, &net), saved.text, &config));
+    check_status(burn_value_write(flat, made.text, &config));
+    check_status(burn_record_load(burn_module(Net, &net), made.text, &config));
+    check_status(burn_record_save(burn_module(Net, &net), saved.text, &config));
     assert_same_file(path_in(fixture, "made.bpk").text, wanted.text);
     assert_same_file(saved.text, wanted.text);
     Net_release(&net);
@@ -137,16 +137,16 @@ static void test_bytes_of_scalars(void **state) {
   assert_true(burn_value_set(value, "b",
                              burn_value_tensor(burn_tensor_from(fixture->plain, on, BURN_DTYPE_BOOL, BURN_SHAPE(3)))));
   assert_true(burn_value_set(value, "a", with_id(5, burn_tensor_f32(fixture->plain, none, BURN_SHAPE(0)))));
-  assert_ok(burn_value_write(value, made.text, &burnpack));
+  check_status(burn_value_write(value, made.text, &burnpack));
   burn_value_destroy(value);
   assert_same_file(made.text, path_in(fixture, "wanted.scalars").text);
-  assert_ok(burn_value_read(made.text, &burnpack, &read));
+  check_status(burn_value_read(made.text, &burnpack, &read));
   assert_int_equal(burn_value_as_int(burn_value_get(read, "back"), 0), -25);
   assert_true(burn_value_as_float(burn_value_get(read, "rate"), 0) == 0.1);
   assert_true(burn_value_as_float(burn_value_get(read, "half"), 0) == 0.5);
   assert_true(burn_value_as_bool(burn_value_get(read, "on"), false));
   assert_int_equal(burn_value_kind(burn_value_get(read, "b")), BURN_VALUE_TENSOR);
-  assert_ok(burn_value_write(read, again.text, &burnpack));
+  check_status(burn_value_write(read, again.text, &burnpack));
   assert_same_file(again.text, made.text);
   burn_value_destroy(read);
 }
@@ -201,11 +201,11 @@ static BurnTensor *test_images(BurnDevice *device) {
   BurnDataset *raw = burn_dataset_mnist(data_path("mnist").text, BURN_MNIST_TEST, &status);
   if (burn_status_code(status) == BURN_STATUS_NOT_FOUND) return NULL;
   BurnDataset *images = burn_dataset_mnist_normalize(raw, &status);
-  assert_ok(status);
+  check_status(status);
   for (size_t i = 0; i < IMAGES; i++) {
     int64_t label;
     void *const item[] = {pixels + i * PIXELS, &label};
-    assert_ok(burn_dataset_get(images, i, item));
+    check_status(burn_dataset_get(images, i, item));
   }
   burn_dataset_drop(images);
   return burn_tensor_f32(device, pixels, BURN_SHAPE(IMAGES, 1, 28, 28));
@@ -222,9 +222,9 @@ static void test_file_of_burn(void **state) {
   Digits digits = {conv_block(1, fixture->plain), conv_block(64, fixture->plain),
                    burn_linear_new(1600, 128, fixture->plain), burn_linear_new(128, 128, fixture->plain),
                    burn_linear_new(128, 10, fixture->plain)};
-  assert_ok(burn_record_load(burn_module(Digits, &digits), file.text, &burnpack));
+  check_status(burn_record_load(burn_module(Digits, &digits), file.text, &burnpack));
   float logits[IMAGES * CLASSES], wanted[IMAGES * CLASSES];
-  assert_ok(burn_read_f32(digits_forward(&digits, images), logits, IMAGES * CLASSES));
+  check_status(burn_read_f32(digits_forward(&digits, images), logits, IMAGES * CLASSES));
   Bytes npy = file_bytes(data_path("models/burn/model_bpk_logits_test0-15.npy").text);
   assert_true(npy.count > sizeof wanted);
   memcpy(wanted, npy.data + npy.count - sizeof wanted, sizeof wanted);
@@ -235,7 +235,7 @@ static void test_file_of_burn(void **state) {
                (double)wanted[i]);
   }
   /* Ids, names and order are those of Burn: what we save is its file. */
-  assert_ok(burn_record_save(burn_module(Digits, &digits), saved.text, &burnpack));
+  check_status(burn_record_save(burn_module(Digits, &digits), saved.text, &burnpack));
   assert_same_file(path_in(fixture, "digits.bpk").text, file.text);
   Digits_release(&digits);
 }
@@ -263,7 +263,7 @@ static void write_changed(Fixture *fixture, const char *path, const char *name, 
     assert_true(burn_value_set(changed, key, with_id(net_ids[i], burn_value_as_tensor(param, fixture->plain))));
   }
   if (value) assert_true(burn_value_set(changed, name, value));
-  assert_ok(burn_value_write(changed, path, &burnpack));
+  check_status(burn_value_write(changed, path, &burnpack));
   burn_value_destroy(changed);
   burn_value_destroy(whole);
 }
@@ -296,7 +296,7 @@ static void test_tensor_without_id(void **state) {
   Net net = net_make(fixture->training, 3);
   const uint64_t tail = net.tail.weight.id;
   write_changed(fixture, path.text, "tail.weight", burn_value_tensor(ramp(fixture->plain, 7, BURN_SHAPE(2, 3))));
-  assert_ok(burn_record_load(burn_module(Net, &net), path.text, &burnpack));
+  check_status(burn_record_load(burn_module(Net, &net), path.text, &burnpack));
   assert_int_equal(net.tail.weight.id, tail);
   assert_int_equal(net.dense.weight.id, 1);
   assert_true(burn_is_require_grad(net.tail.weight.value));
@@ -331,9 +331,9 @@ static void test_extension_is_only_appended(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     Path given = path_in(fixture, names[i][0]), made = path_in(fixture, names[i][1]);
     (void)unlink(made.text);
-    assert_ok(burn_record_save(burn_module(Dense, &dense), given.text, &burnpack));
+    check_status(burn_record_save(burn_module(Dense, &dense), given.text, &burnpack));
     assert_int_equal(access(made.text, F_OK), 0);
-    assert_ok(burn_record_load(burn_module(Dense, &dense), given.text, &burnpack));
+    check_status(burn_record_load(burn_module(Dense, &dense), given.text, &burnpack));
   }
   Dense_release(&dense);
 }
@@ -351,14 +351,14 @@ static void test_bytes_in_memory(void **state) {
     size_t count = 0;
     uint32_t format = 99;
     BurnValue *metadata = NULL, *item = NULL;
-    assert_ok(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+    check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
     Net other = net_make(fixture->training, 30);
-    assert_ok(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
+    check_status(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
     NetDump found = net_dump(&other);
     assert_true(same_values(&wanted, &found)); /* they fit every precision */
     assert_memory_equal(wanted.ids, found.ids, sizeof wanted.ids);
-    assert_ok(burn_file_write(path.text, bytes, count));
-    assert_ok(burn_value_read_any(path.text, &format, &metadata, &item));
+    check_status(burn_file_write(path.text, bytes, count));
+    check_status(burn_value_read_any(path.text, &format, &metadata, &item));
     assert_int_equal(format, config.format);
     assert_true((metadata == NULL) == (format == BURN_RECORD_BPK));
     assert_int_equal(burn_value_count(item), format == BURN_RECORD_BPK ? NET_TENSORS : 7);
@@ -540,10 +540,10 @@ static void test_formats_are_told_apart(void **state) {
   Dense dense = dense_make(fixture->plain, 1, true);
   uint8_t *bytes = NULL;
   size_t count = 0;
-  assert_ok(burn_record_to_bytes(burn_module(Dense, &dense), NULL, &bytes, &count));
+  check_status(burn_record_to_bytes(burn_module(Dense, &dense), NULL, &bytes, &count));
   assert_bytes_refused(fixture, bytes, count, "byte 0: no Burnpack, which begins with \"NRUB\"");
   free(bytes);
-  assert_ok(burn_record_to_bytes(burn_module(Dense, &dense), &burnpack, &bytes, &count));
+  check_status(burn_record_to_bytes(burn_module(Dense, &dense), &burnpack, &bytes, &count));
   BurnStatus status = burn_record_from_bytes(burn_module(Dense, &dense), bytes, count, NULL);
   assert_string_equal(burn_status_message(status),
                       "load from bytes: byte 0: a Burnpack where MessagePack was expected");
@@ -557,7 +557,7 @@ static void test_truncated_anywhere(void **state) {
   Net net = net_make(fixture->plain, 3);
   Path path = path_in(fixture, "whole.bpk");
   BurnValue *flat = flat_net(fixture->plain);
-  assert_ok(burn_value_write(flat, path.text, &burnpack));
+  check_status(burn_value_write(flat, path.text, &burnpack));
   burn_value_destroy(flat);
   Bytes whole = file_bytes(path.text);
   NetDump before = net_dump(&net);

@@ -1,4 +1,6 @@
 /* config_test.c - configs by reflection: defaults, JSON out and in, every message of a refused document, files. */
+#include "status_testing.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,14 +80,12 @@ static const char defaults_text[] =
     "  }\n"
     "}";
 
-static void assert_ok(BurnStatus status) { assert_string_equal(burn_status_message(status), "ok"); }
-
 /* Writes, reads into another object, compares the texts. */
 static void assert_round_trip(NetConfig *config) {
   NetConfig back = NetConfig_defaults(1, 1);
   char *text = burn_config_text(burn_config(NetConfig, config));
   assert_non_null(text);
-  assert_ok(burn_config_parse(burn_config(NetConfig, &back), text));
+  check_status(burn_config_parse(burn_config(NetConfig, &back), text));
   char *again = burn_config_text(burn_config(NetConfig, &back));
   assert_non_null(again);
   assert_string_equal(text, again);
@@ -153,11 +153,11 @@ static void test_doubles_survive_exactly(void **state) {
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
     config.beta_1 = values[i];
     char *text = burn_config_text(burn_config(OptimizerConfig, &config));
-    assert_ok(burn_config_parse(burn_config(OptimizerConfig, &back), text));
+    check_status(burn_config_parse(burn_config(OptimizerConfig, &back), text));
     assert_memory_equal(&back.beta_1, &values[i], sizeof(double));
     free(text);
   }
-  assert_ok(burn_config_parse(burn_config(OptimizerConfig, &back), "{\"beta_1\": \"nan\"}"));
+  check_status(burn_config_parse(burn_config(OptimizerConfig, &back), "{\"beta_1\": \"nan\"}"));
   assert_true(isnan(back.beta_1));
 }
 
@@ -171,7 +171,7 @@ static void test_integers_beyond_doubles_are_text(void **state) {
     char *text = burn_config_text(burn_config(OptimizerConfig, &config));
     bool quoted = strstr(text, "\"seed\": \"") != NULL;
     assert_int_equal(quoted, values[i] >= INT64_C(1) << 53 || values[i] <= -(INT64_C(1) << 53));
-    assert_ok(burn_config_parse(burn_config(OptimizerConfig, &back), text));
+    check_status(burn_config_parse(burn_config(OptimizerConfig, &back), text));
     assert_true(back.seed == values[i]);
     free(text);
   }
@@ -201,10 +201,11 @@ static void test_missing_optional_keys_take_defaults(void **state) {
   NetConfig config = NetConfig_defaults(1, 1);
   config.dropout = 0.75;
   config.optimizer.beta_1 = 0.1;
-  assert_ok(burn_config_parse(burn_config(NetConfig, &config), "{\"classes\": 3, \"inputs\": 2}"));
+  check_status(burn_config_parse(burn_config(NetConfig, &config), "{\"classes\": 3, \"inputs\": 2}"));
   assert_true(config.dropout == 0.25 && config.inputs == 2 && config.classes == 3);
   assert_true(config.optimizer.beta_1 == 0.5); /* the default of the outer field */
-  assert_ok(burn_config_parse(burn_config(NetConfig, &config), "{\"classes\": 3, \"inputs\": 2, \"optimizer\": {}}"));
+  check_status(
+      burn_config_parse(burn_config(NetConfig, &config), "{\"classes\": 3, \"inputs\": 2, \"optimizer\": {}}"));
   assert_true(config.optimizer.beta_1 == 0.9); /* present: the defaults of its own type */
   assert_true(config.optimizer.seed == -3);
 }
@@ -270,7 +271,7 @@ static void test_long_text_is_refused(void **state) {
   memset(longest, 'x', 255);
   longest[255] = '\0';
   (void)snprintf(json, sizeof json, "{\"inputs\": 1, \"classes\": 2, \"name\": \"%s\"}", longest);
-  assert_ok(burn_config_parse(burn_config(NetConfig, &config), json));
+  check_status(burn_config_parse(burn_config(NetConfig, &config), json));
   assert_string_equal(config.name.text, longest);
   (void)snprintf(json, sizeof json, "{\"inputs\": 1, \"classes\": 2, \"name\": \"%sy\"}", longest);
   assert_string_equal(burn_status_message(burn_config_parse(burn_config(NetConfig, &config), json)),
@@ -292,10 +293,10 @@ static void test_files(void **state) {
   char path[256], message[320];
   NetConfig config = NetConfig_defaults(784, 10), back = NetConfig_defaults(1, 1);
   (void)snprintf(path, sizeof path, "%s/config.json", folder);
-  assert_ok(burn_config_save(burn_config(NetConfig, &config), path));
+  check_status(burn_config_save(burn_config(NetConfig, &config), path));
   config.dropout = 0.5;
-  assert_ok(burn_config_save(burn_config(NetConfig, &config), path)); /* over an existing file */
-  assert_ok(burn_config_load(burn_config(NetConfig, &back), path));
+  check_status(burn_config_save(burn_config(NetConfig, &config), path)); /* over an existing file */
+  check_status(burn_config_load(burn_config(NetConfig, &back), path));
   assert_true(back.dropout == 0.5 && back.inputs == 784);
   FILE *file = fopen(path, "wb");
   assert_non_null(file);

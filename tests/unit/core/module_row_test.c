@@ -33,9 +33,9 @@ static void test_a_row_is_walked_over(void **state) {
   Net net = net_make(fixture->plain, 0);
   char list[256] = "", param[256] = "", buffer[256] = "";
   const BurnBuffer *mean = &block_of(&net, 0)->norm.running_mean;
-  assert_ok(burn_module_visit(burn_module(BurnModuleList, &net.blocks), add_path, list));
-  assert_ok(burn_module_visit(burn_module(BurnParam, &net.dense.bias), add_path, param));
-  assert_ok(burn_module_visit(burn_module(BurnBuffer, (BurnBuffer *)(uintptr_t)mean), add_path, buffer));
+  check_status(burn_module_visit(burn_module(BurnModuleList, &net.blocks), add_path, list));
+  check_status(burn_module_visit(burn_module(BurnParam, &net.dense.bias), add_path, param));
+  check_status(burn_module_visit(burn_module(BurnBuffer, (BurnBuffer *)(uintptr_t)mean), add_path, buffer));
   assert_string_equal(list,
                       "0.dense.weight:Dense 0.dense.bias:Dense 0.norm.gamma:TestNorm 0.norm.running_mean:TestNorm "
                       "1.dense.weight:Dense 1.dense.bias:Dense 1.norm.gamma:TestNorm 1.norm.running_mean:TestNorm ");
@@ -52,7 +52,7 @@ static void test_a_row_is_walked_over(void **state) {
 static void test_a_row_of_no_module_has_no_path(void **state) {
   const Fixture *fixture = *state;
   BurnParam param = burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)));
-  assert_ok(burn_module_status(burn_module(BurnParam, &param)));
+  check_status(burn_module_status(burn_module(BurnParam, &param)));
   assert_null(param.path);
   char *text = burn_module_text(burn_module(BurnParam, &param));
   assert_string_equal(text, "[3]");
@@ -75,10 +75,10 @@ static void check_record(BurnModule from, BurnModule into, uint32_t format) {
   NetDump before, after;
   memset(&before, 0, sizeof before);
   memset(&after, 0, sizeof after);
-  assert_ok(burn_record_to_bytes(from, &config, &bytes, &count));
-  assert_ok(burn_record_from_bytes(into, bytes, count, &config));
-  assert_ok(burn_module_visit(from, dump_tensor, &before));
-  assert_ok(burn_module_visit(into, dump_tensor, &after));
+  check_status(burn_record_to_bytes(from, &config, &bytes, &count));
+  check_status(burn_record_from_bytes(into, bytes, count, &config));
+  check_status(burn_module_visit(from, dump_tensor, &before));
+  check_status(burn_module_visit(into, dump_tensor, &after));
   assert_true(before.count > 0 && before.tensors == after.tensors && same_values(&before, &after));
   assert_memory_equal(before.ids, after.ids, sizeof before.ids);
   free(bytes);

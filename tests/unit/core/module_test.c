@@ -25,7 +25,7 @@ static void test_visit_paths(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0);
   Paths paths = {"", 1000};
-  assert_ok(burn_module_visit(burn_module(Net, &net), collect_path, &paths));
+  check_status(burn_module_visit(burn_module(Net, &net), collect_path, &paths));
   assert_string_equal(
       paths.text,
       "dense.weight\ndense.bias\n"
@@ -51,7 +51,7 @@ static void test_visit_layers(void **state) {
   Fixture *fixture = *state;
   Net net = net_make(fixture->plain, 0);
   Paths paths = {"", 0};
-  assert_ok(burn_module_visit(burn_module(Net, &net), collect_layer, &paths));
+  check_status(burn_module_visit(burn_module(Net, &net), collect_layer, &paths));
   assert_string_equal(paths.text,
                       "Dense.weight\nDense.bias\n"
                       "Dense.weight\nDense.bias\nTestNorm.gamma\nTestNorm.running_mean\n"
@@ -82,7 +82,7 @@ static void test_map(void **state) {
   size_t calls = 0;
   burn_module_map(burn_module(Net, &net), double_floats, &calls);
   assert_int_equal(calls, NET_TENSORS);
-  assert_ok(burn_module_status(burn_module(Net, &net)));
+  check_status(burn_module_status(burn_module(Net, &net)));
   after = net_dump(&net);
   assert_memory_equal(before.ids, after.ids, sizeof before.ids);
   for (size_t i = 0; i + 4 < before.count; i++) assert_true(after.values[i] == 2 * before.values[i]);
@@ -109,12 +109,12 @@ static void test_map_keeps_tracking(void **state) {
   Dense dense = dense_make(fixture->training, 1, true);
   const uint64_t ids[] = {dense.weight.id, dense.bias.id};
   burn_module_map(burn_module(Dense, &dense), halve_bias_renew_weight, fixture->training);
-  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  check_status(burn_module_status(burn_module(Dense, &dense)));
   assert_true(burn_is_require_grad(dense.weight.value));
   assert_true(burn_is_require_grad(dense.bias.value));
   assert_true(dense.weight.id == ids[0] && dense.bias.id == ids[1]);
   BurnGradients *gradients = NULL;
-  assert_ok(burn_backward(burn_sum(burn_param_value(&dense.bias)), &gradients));
+  check_status(burn_backward(burn_sum(burn_param_value(&dense.bias)), &gradients));
   BurnTensor *gradient = burn_grad(dense.bias.value, gradients);
   assert_non_null(gradient); /* a leaf of its own: the halving is not part of the graph */
   burn_drop(gradient);
@@ -164,7 +164,7 @@ static void test_param_tracking(void **state) {
   assert_true(burn_is_require_grad(param.value)); /* tracked again */
   assert_true(param.id == id);
   burn_param_set(&param, burn_mul_scalar(burn_param_value(&param), 2)); /* with history, which is dropped */
-  assert_ok(burn_tensor_status(param.value));
+  check_status(burn_tensor_status(param.value));
   assert_true(burn_is_require_grad(param.value));
   burn_drop(param.value);
   burn_drop(plain.value);
@@ -178,7 +178,7 @@ static void test_buffer_is_shared_by_struct_copies(void **state) {
   Cell cell = {burn_buffer(ramp(fixture->plain, 1, BURN_SHAPE(1)))}, alias = cell;
   double value = 0;
   burn_buffer_set(&alias.cell, ramp(fixture->plain, 7, BURN_SHAPE(1)));
-  assert_ok(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
+  check_status(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
   assert_true(value == 7);
   Cell_release(&cell);
   assert_null(cell.cell.cell);
@@ -190,7 +190,7 @@ static void test_buffer_keeps_no_history(void **state) {
   BurnTensor *x = burn_require_grad(ramp(fixture->training, 1, BURN_SHAPE(2)));
   burn_buffer_set(&cell.cell, burn_mul_scalar(x, 2));
   BurnTensor *value = burn_buffer_value(&cell.cell);
-  assert_ok(burn_tensor_status(value));
+  check_status(burn_tensor_status(value));
   assert_false(burn_is_tracked(value));
   burn_drop(value);
   Cell_release(&cell);
@@ -212,7 +212,7 @@ static void test_buffer_from_many_threads(void **state) {
   double value = 0;
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, replace_often, &cell), 0);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
-  assert_ok(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
+  check_status(burn_read_scalar(burn_buffer_value(&cell.cell), &value));
   /* Reading and replacing is not one step, but never tears. A thread may write 1 late and another read that for its
    * last step: 2 is the least. */
   assert_true(value >= 2 && value <= 2000 && value == (int)value);
@@ -238,7 +238,7 @@ static void assert_table(const Tabled *module, const BurnDevice *device) {
   float values[3];
   assert_ptr_equal(burn_tensor_device(module->table.value), device);
   assert_false(burn_is_tracked(module->table.value));
-  assert_ok(burn_read_f32(burn_constant_value(&module->table), values, 3));
+  check_status(burn_read_f32(burn_constant_value(&module->table), values, 3));
   assert_true(values[0] == 10 && values[1] == 10.25F && values[2] == 10.5F);
   assert_null(burn_constant_value(&module->absent));
 }
@@ -266,7 +266,7 @@ static void test_constants_are_no_parameters(void **state) {
   Tabled module = tabled_make(fixture->training);
   Paths paths = {"", 1000};
   size_t calls = 0;
-  assert_ok(burn_module_visit(burn_module(Tabled, &module), collect_path, &paths));
+  check_status(burn_module_visit(burn_module(Tabled, &module), collect_path, &paths));
   assert_string_equal(paths.text, "weight\n");
   burn_module_map(burn_module(Tabled, &module), double_floats, &calls);
   assert_int_equal(calls, 1);
@@ -288,7 +288,7 @@ static void test_constants_are_nil_in_records(void **state) {
   assert_int_equal(burn_value_count(value), 3);
   assert_int_equal(burn_value_kind(burn_value_get(value, "weight")), BURN_VALUE_MAP);
   assert_int_equal(burn_value_kind(burn_value_get(value, "table")), BURN_VALUE_NIL);
-  assert_ok(burn_value_into_module(value, burn_module(Tabled, &other)));
+  check_status(burn_value_into_module(value, burn_module(Tabled, &other)));
   assert_true(other.weight.id == module.weight.id);
   assert_table(&other, fixture->plain);
   burn_value_destroy(value);
@@ -327,7 +327,7 @@ static void test_clone_is_another_leaf(void **state) {
   Fixture *fixture = *state;
   Dense dense = dense_make(fixture->training, 1, true), copy = Dense_clone(&dense);
   BurnGradients *gradients = NULL;
-  assert_ok(burn_backward(burn_sum(burn_param_value(&dense.weight)), &gradients));
+  check_status(burn_backward(burn_sum(burn_param_value(&dense.weight)), &gradients));
   BurnTensor *own = burn_grad(dense.weight.value, gradients), *other = burn_grad(copy.weight.value, gradients);
   assert_non_null(own);
   assert_null(other);
@@ -360,14 +360,14 @@ static void test_to_device(void **state) {
   Net net = net_make(fixture->plain, 1);
   NetDump before = net_dump(&net), after;
   burn_module_to_device(burn_module(Net, &net), fixture->training);
-  assert_ok(burn_module_status(burn_module(Net, &net)));
+  check_status(burn_module_status(burn_module(Net, &net)));
   assert_ptr_equal(burn_tensor_device(net.dense.weight.value), fixture->training);
   assert_true(burn_is_require_grad(net.dense.weight.value));
   assert_false(burn_is_require_grad(net.lookup.table.value)); /* integers */
   after = net_dump(&net);
   assert_true(same_values(&before, &after));
   burn_module_to_device(burn_module(Net, &net), fixture->plain);
-  assert_ok(burn_module_status(burn_module(Net, &net)));
+  check_status(burn_module_status(burn_module(Net, &net)));
   assert_ptr_equal(burn_tensor_device(net.dense.weight.value), fixture->plain);
   after = net_dump(&net);
   assert_true(same_values(&before, &after));
@@ -379,11 +379,11 @@ static void test_frozen_stays_frozen_on_other_devices(void **state) {
   BurnDevice *other = burn_device_open_training("ndarray");
   Dense dense = dense_make(fixture->training, 1, true);
   burn_module_no_grad(burn_module(Dense, &dense));
-  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  check_status(burn_module_status(burn_module(Dense, &dense)));
   assert_false(burn_is_require_grad(dense.weight.value));
   assert_false(burn_is_tracked(dense.weight.value));
   burn_module_to_device(burn_module(Dense, &dense), other);
-  assert_ok(burn_module_status(burn_module(Dense, &dense)));
+  check_status(burn_module_status(burn_module(Dense, &dense)));
   assert_ptr_equal(burn_tensor_device(dense.weight.value), other);
   assert_false(burn_is_require_grad(dense.weight.value));
   Dense_release(&dense);
@@ -396,12 +396,12 @@ static void test_unfreeze(void **state) {
   burn_module_freeze(burn_module(Net, &net));
   assert_false(burn_is_require_grad(net.dense.weight.value));
   burn_module_unfreeze(burn_module(Net, &net));
-  assert_ok(burn_module_status(burn_module(Net, &net)));
+  check_status(burn_module_status(burn_module(Net, &net)));
   assert_true(burn_is_require_grad(net.dense.weight.value));
   assert_true(burn_is_require_grad(((Block *)burn_module_list_at(&net.blocks, 1))->norm.gamma.value));
   assert_false(burn_is_require_grad(net.lookup.table.value)); /* integers */
   burn_module_unfreeze(burn_module(Net, &plain));
-  assert_ok(burn_module_status(burn_module(Net, &plain)));
+  check_status(burn_module_status(burn_module(Net, &plain)));
   assert_false(burn_is_require_grad(plain.dense.weight.value));
   Net_release(&net);
   Net_release(&plain);
@@ -413,7 +413,7 @@ static void test_unfreeze_keeps_leaves(void **state) {
   BurnTensor *loss = burn_sum(burn_param_value(&dense.weight));
   burn_module_unfreeze(burn_module(Dense, &dense)); /* of a graph that is in use */
   BurnGradients *gradients = NULL;
-  assert_ok(burn_backward(loss, &gradients));
+  check_status(burn_backward(loss, &gradients));
   BurnTensor *gradient = burn_grad(dense.weight.value, gradients);
   assert_non_null(gradient);
   burn_drop(gradient);
@@ -424,7 +424,7 @@ static void test_unfreeze_keeps_leaves(void **state) {
 /* A gradient of `from` says nothing about the fork's parameters. */
 static void assert_other_leaves(Net *from, Net *fork) {
   BurnGradients *gradients = NULL;
-  assert_ok(burn_backward(burn_sum(burn_param_value(&from->dense.weight)), &gradients));
+  check_status(burn_backward(burn_sum(burn_param_value(&from->dense.weight)), &gradients));
   BurnTensor *other = burn_grad(fork->dense.weight.value, gradients);
   assert_null(other);
   burn_gradients_drop(gradients);
@@ -438,7 +438,7 @@ static void test_fork(void **state) {
   burn_module_freeze(burn_module(Dense, &net.tail));
   for (size_t i = 0; i < 3; i++) {
     burn_module_fork(burn_module(Net, &net), devices[i], &fork);
-    assert_ok(burn_module_status(burn_module(Net, &fork)));
+    check_status(burn_module_status(burn_module(Net, &fork)));
     const NetDump forked = net_dump(&fork);
     assert_true(same_values(&before, &forked));
     assert_memory_equal(before.ids, forked.ids, sizeof before.ids);

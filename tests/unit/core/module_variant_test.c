@@ -29,7 +29,7 @@ static House house_make(BurnDevice *device, float start) {
   burn_module_option_set(&house.extra, burn_module(Dense, &extra));
   *(Choice *)burn_module_list_at(&house.choices, 0) = Choice_Off((Drop){0.5});
   *(Choice *)burn_module_list_at(&house.choices, 1) = norm_make(device, start + 40);
-  assert_ok(burn_module_status(burn_module(House, &house)));
+  check_status(burn_module_status(burn_module(House, &house)));
   return house;
 }
 
@@ -53,7 +53,7 @@ static BurnStatus see(void *context, const BurnModuleTensor *tensor) {
 
 static Seen seen_of(House *house) {
   Seen seen = {"", {0}, 0};
-  assert_ok(burn_module_visit(burn_module(House, house), see, &seen));
+  check_status(burn_module_visit(burn_module(House, house), see, &seen));
   return seen;
 }
 
@@ -175,8 +175,8 @@ static void test_record_round_trip(void **state) {
   House house = house_make(fixture->plain, 1), other = house_make(fixture->training, 2);
   char path[96];
   (void)snprintf(path, sizeof path, "%s/house.mpk", fixture->folder);
-  assert_ok(burn_record_save(burn_module(House, &house), path, NULL));
-  assert_ok(burn_record_load(burn_module(House, &other), path, NULL));
+  check_status(burn_record_save(burn_module(House, &house), path, NULL));
+  check_status(burn_record_load(burn_module(House, &other), path, NULL));
   const Seen saved = seen_of(&house), loaded = seen_of(&other);
   assert_same(&saved, &loaded);
   assert_true(other.choice.as.Linear.weight.id == house.choice.as.Linear.weight.id);
@@ -237,7 +237,7 @@ static void test_records_of_absent_modules(void **state) {
   assert_string_equal(burn_status_message(burn_value_into_module(value, burn_module(House, &house))),
                       "extra: weights in the file, none in the module");
   assert_true(burn_value_set(value, "extra", burn_value_nil()));
-  assert_ok(burn_value_into_module(value, burn_module(House, &house)));
+  check_status(burn_value_into_module(value, burn_module(House, &house)));
   burn_value_destroy(value);
   House_release(&house);
 }

@@ -45,7 +45,7 @@ static Mixed mixed_make(BurnDevice *device) {
                  .plain = linear_make(true, device)};
   burn_module_option_set(&mixed.option, burn_module(BurnLinear, &option));
   for (size_t i = 0; i < 2; i++) *(BurnConv2d *)burn_module_list_at(&mixed.convs, i) = conv_make(i == 0, device);
-  assert_ok(burn_module_status(burn_module(Mixed, &mixed)));
+  check_status(burn_module_status(burn_module(Mixed, &mixed)));
   return mixed;
 }
 
@@ -64,7 +64,7 @@ static void assert_counts_up(const BurnParam *param, double first) {
   BurnTensor *x = burn_param_value(param);
   const size_t count = (size_t)burn_element_count(x);
   assert_true(count <= 80);
-  assert_ok(burn_read_f64(x, values, count));
+  check_status(burn_read_f64(x, values, count));
   for (size_t i = 0; i < count; i++) assert_number(values[i], first + (double)i);
 }
 
@@ -74,7 +74,7 @@ static void test_bin_is_burns(void **state) {
   const BurnModule module = burn_module(Mixed, &mixed);
   uint8_t *bytes = NULL;
   size_t count = 0;
-  assert_ok(burn_record_from_bytes(module, golden_bin, sizeof golden_bin, &bin));
+  check_status(burn_record_from_bytes(module, golden_bin, sizeof golden_bin, &bin));
   const BurnConv2d *convs = mixed.convs.data;
   assert_counts_up(&convs[0].weight, 1);
   assert_counts_up(&convs[0].bias, 81);
@@ -82,7 +82,7 @@ static void test_bin_is_burns(void **state) {
   assert_counts_up(&mixed.head.as.Dense.weight, 201);
   assert_counts_up(&((BurnLinear *)mixed.option.data)->bias, 307);
   assert_counts_up(&mixed.plain.weight, 401);
-  assert_ok(burn_record_to_bytes(module, &bin, &bytes, &count));
+  check_status(burn_record_to_bytes(module, &bin, &bytes, &count));
   assert_int_equal(count, sizeof golden_bin);
   assert_memory_equal(bytes, golden_bin, count);
   free(bytes);
@@ -96,11 +96,11 @@ static void test_json_is_burns(void **state) {
   const BurnModule module = burn_module(BurnLinear, &linear);
   uint8_t *bytes = NULL;
   size_t count = 0;
-  assert_ok(burn_record_from_bytes(module, golden_json_compact, sizeof golden_json_compact, &json));
+  check_status(burn_record_from_bytes(module, golden_json_compact, sizeof golden_json_compact, &json));
   assert_counts_up(&linear.weight, 1);
-  assert_ok(burn_record_from_bytes(module, golden_json, sizeof golden_json, &json));
+  check_status(burn_record_from_bytes(module, golden_json, sizeof golden_json, &json));
   assert_counts_up(&linear.weight, 1);
-  assert_ok(burn_record_to_bytes(module, &json, &bytes, &count));
+  check_status(burn_record_to_bytes(module, &json, &bytes, &count));
   assert_int_equal(count, sizeof golden_json);
   assert_memory_equal(bytes, golden_json, count);
   free(bytes);
@@ -117,8 +117,8 @@ static void round_trip(Fixture *fixture, uint32_t format, uint32_t precision) {
   size_t count = 0;
   burn_param_set(&net.lookup.table, burn_tensor_i32(fixture->training, small, BURN_SHAPE(4)));
   NetDump wanted = net_dump(&net), found;
-  assert_ok(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
-  assert_ok(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
+  check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+  check_status(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
   found = net_dump(&other);
   assert_true(same_values(&wanted, &found)); /* eighths below 256 are exact in f16 too */
   assert_memory_equal(wanted.ids, found.ids, sizeof wanted.ids);
@@ -154,9 +154,9 @@ static void test_files_and_names(void **state) {
     Net net = net_make(fixture->plain, 1);
     (void)snprintf(saved, sizeof saved, "%s/net.x", fixture->folder);
     (void)snprintf(path, sizeof path, "%s/%s", fixture->folder, cases[i].name);
-    assert_ok(burn_record_save(burn_module(Net, &net), saved, &config));
-    assert_ok(burn_record_load(burn_module(Net, &net), path, &config)); /* two extensions go as one */
-    assert_ok(burn_value_read_any(path, &format, &metadata, &item));
+    check_status(burn_record_save(burn_module(Net, &net), saved, &config));
+    check_status(burn_record_load(burn_module(Net, &net), path, &config)); /* two extensions go as one */
+    check_status(burn_value_read_any(path, &format, &metadata, &item));
     assert_int_equal(format, cases[i].format);
     assert_string_equal(burn_value_as_text(burn_value_get(metadata, "settings"), ""), "FullPrecisionSettings");
     assert_int_equal(burn_value_kind(item), i < 2 ? BURN_VALUE_MAP : BURN_VALUE_NIL); /* a .bin has no names */
@@ -176,7 +176,7 @@ static BurnStatus read_item(const Fixture *fixture, const char *item, BurnValue 
   char path[128], text[2048];
   (void)snprintf(path, sizeof path, "%s/item.json", fixture->folder);
   (void)snprintf(text, sizeof text, "%s%s}", top, item);
-  assert_ok(burn_file_write(path, text, strlen(text)));
+  check_status(burn_file_write(path, text, strlen(text)));
   BurnStatus status = burn_value_read(path, &json, out);
   assert_int_equal(unlink(path), 0);
   return status;
@@ -184,10 +184,10 @@ static BurnStatus read_item(const Fixture *fixture, const char *item, BurnValue 
 
 static void test_values(void **state) {
   BurnValue *item = NULL;
-  assert_ok(read_item(*state,
-                      "[ null, true ,\tfalse, -7, 9223372036854775807, -9223372036854775808, 0.5, 1e3, -0, "
-                      "\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\xc3\xa9\", [], {}, {\"a\": [2]} ]",
-                      &item));
+  check_status(read_item(*state,
+                         "[ null, true ,\tfalse, -7, 9223372036854775807, -9223372036854775808, 0.5, 1e3, -0, "
+                         "\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\xc3\xa9\", [], {}, {\"a\": [2]} ]",
+                         &item));
   assert_int_equal(burn_value_count(item), 13);
   assert_int_equal(burn_value_kind(burn_value_at(item, 0)), BURN_VALUE_NIL);
   assert_true(burn_value_as_bool(burn_value_at(item, 1), false));
@@ -209,13 +209,14 @@ static void test_values(void **state) {
 static void test_bytes_are_a_tensor_or_a_list(void **state) {
   Fixture *fixture = *state;
   BurnValue *item = NULL;
-  assert_ok(read_item(fixture,
-                      "{\"bool\": {\"dtype\": {\"Bool\": \"Native\"}, \"bytes\": [1, 0, 1], \"shape\": [3]}, "
-                      "\"list\": {\"bytes\": [0, 255]}, \"more\": {\"bytes\": [1, 256], \"shape\": 1, \"dtype\": 2}}",
-                      &item));
+  check_status(
+      read_item(fixture,
+                "{\"bool\": {\"dtype\": {\"Bool\": \"Native\"}, \"bytes\": [1, 0, 1], \"shape\": [3]}, "
+                "\"list\": {\"bytes\": [0, 255]}, \"more\": {\"bytes\": [1, 256], \"shape\": 1, \"dtype\": 2}}",
+                &item));
   BurnTensor *tensor = burn_value_as_tensor(burn_value_get(item, "bool"), fixture->plain);
   bool values[3];
-  assert_ok(burn_read(tensor, values, sizeof values));
+  check_status(burn_read(tensor, values, sizeof values));
   assert_true(values[0] && !values[1] && values[2]);
   const BurnValue *list = burn_value_get(burn_value_get(item, "list"), "bytes");
   assert_int_equal(burn_value_as_int(burn_value_at(list, 1), 0), 255);
@@ -300,7 +301,7 @@ static void test_what_json_cannot_hold(void **state) {
 static void test_json_in_another_locale(void **state) {
   BurnValue *item = NULL;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "C.UTF-8")) skip();
-  assert_ok(read_item(*state, "0.25", &item));
+  check_status(read_item(*state, "0.25", &item));
   assert_number(burn_value_as_float(item, 0), 0.25);
   burn_value_destroy(item);
   (void)setlocale(LC_NUMERIC, "C");
@@ -313,7 +314,7 @@ static void assert_bin_refused(Mixed *mixed, const uint8_t *bytes, size_t count,
   uint8_t *before = NULL, *after = NULL;
   size_t before_count = 0, after_count = 0;
   const BurnModule module = burn_module(Mixed, mixed);
-  assert_ok(burn_record_to_bytes(module, &bin, &before, &before_count));
+  check_status(burn_record_to_bytes(module, &bin, &before, &before_count));
   BurnStatus status = burn_record_from_bytes(module, bytes, count, &bin);
   if (message) {
     assert_string_equal(burn_status_message(status), message);
@@ -321,7 +322,7 @@ static void assert_bin_refused(Mixed *mixed, const uint8_t *bytes, size_t count,
     assert_int_equal(burn_status_code(status), BURN_STATUS_CORRUPT_DATA);
     assert_non_null(strstr(burn_status_message(status), "byte "));
   }
-  assert_ok(burn_record_to_bytes(module, &bin, &after, &after_count));
+  check_status(burn_record_to_bytes(module, &bin, &after, &after_count));
   assert_int_equal(before_count, after_count);
   assert_memory_equal(before, after, before_count);
   free(before);
@@ -402,7 +403,7 @@ static void test_bin_needs_a_module(void **state) {
   (void)snprintf(wanted, sizeof wanted, "save %s: a .bin has no names, and is only made of a module: burn_record_save",
                  path);
   assert_string_equal(burn_status_message(burn_value_write(map, path, &bin)), wanted);
-  assert_ok(burn_file_write(path, golden_bin, sizeof golden_bin));
+  check_status(burn_file_write(path, golden_bin, sizeof golden_bin));
   (void)snprintf(wanted, sizeof wanted,
                  "load %s: a .bin has no names, and is only read into a module: burn_record_load", path);
   assert_string_equal(burn_status_message(burn_value_read(path, &bin, &read)), wanted);
@@ -441,11 +442,11 @@ static void test_activations(void **state) {
   assert_string_equal(burn_value_key_at(gate, 0), "Sigmoid");
   assert_int_equal(burn_value_kind(burn_value_at(gate, 0)), BURN_VALUE_NIL);
   burn_value_destroy(record);
-  assert_ok(burn_record_to_bytes(module, &bin, &bytes, &count));
+  check_status(burn_record_to_bytes(module, &bin, &bytes, &count));
   /* d_hidden, batch_first, reverse, clip, input_forget; Sigmoid, Tanh, Tanh with an empty record each */
   static const uint8_t end[] = {0, 0, 0, 0, 0, 6, 0, 7, 0, 7, 0};
   assert_memory_equal(bytes + count - sizeof end, end, sizeof end);
-  assert_ok(burn_record_from_bytes(module, bytes, count, &bin));
+  check_status(burn_record_from_bytes(module, bytes, count, &bin));
   bytes[count - 2] = 1;
   BurnStatus status = burn_record_from_bytes(module, bytes, count, &bin);
   char wanted[128];
@@ -472,9 +473,9 @@ static void test_activation_that_burn_skips(void **state) {
       assert_string_equal(burn_status_message(status),
                           "save to bytes: activation: a tensor that Burn keeps in no record");
     } else {
-      assert_ok(status);
+      check_status(status);
       assert_int_equal(bytes[count - 1], 0);
-      assert_ok(burn_record_from_bytes(module, bytes, count, &bin));
+      check_status(burn_record_from_bytes(module, bytes, count, &bin));
       free(bytes);
     }
     BurnPositionWiseFeedForward_release(&layer);

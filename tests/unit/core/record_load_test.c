@@ -39,7 +39,7 @@ typedef struct Saved {
 
 static Saved save(BurnModule module, uint32_t format, uint32_t precision) {
   Saved saved = {NULL, 0, {format, precision}};
-  assert_ok(burn_record_to_bytes(module, &saved.config, &saved.bytes, &saved.count));
+  check_status(burn_record_to_bytes(module, &saved.config, &saved.bytes, &saved.count));
   return saved;
 }
 
@@ -47,7 +47,7 @@ static double first_of(const BurnParam *param) {
   double values[6];
   BurnTensor *x = burn_param_value(param);
   const size_t count = (size_t)burn_element_count(x);
-  assert_ok(burn_read_f64(x, values, count));
+  check_status(burn_read_f64(x, values, count));
   return values[0];
 }
 
@@ -73,7 +73,7 @@ static void test_dtypes(void **state) {
     const BurnModule module = burn_module(Pair, &other);
     Saved saved = save(burn_module(Pair, &pair), formats[i], BURN_PRECISION_DOUBLE);
     BurnRecordReport report = {.count = 0};
-    assert_ok(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &cast, &report));
+    check_status(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &cast, &report));
     assert_int_equal(burn_dtype(other.conv1.weight.value), BURN_DTYPE_F32);
     assert_report(&report,
                   "loaded      conv1.weight: [2,3] f32, stored as f64\n"
@@ -82,7 +82,7 @@ static void test_dtypes(void **state) {
                   "loaded      conv2.bias: [3] f32, stored as f64\n"
                   "4 loaded, 0 missing, 0 unused, 0 mismatched");
     burn_record_report_release(&report);
-    assert_ok(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, NULL, NULL));
+    check_status(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, NULL, NULL));
     assert_int_equal(burn_dtype(other.conv1.weight.value), BURN_DTYPE_F64);
     assert_true(burn_is_require_grad(other.conv1.weight.value));
     assert_int_equal(other.conv1.weight.id, pair.conv1.weight.id);
@@ -155,7 +155,7 @@ static void test_other_shapes(void **state) {
                         "load from bytes: conv1.weight: shape [2,3] expected, file has [3,2] (0 missing, 0 unused, "
                         "1 mismatched)");
     assert_first(&other.conv2.weight, 110); /* all or nothing */
-    assert_ok(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &lenient, &report));
+    check_status(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &lenient, &report));
     assert_report(&report,
                   "mismatched  conv1.weight: shape [2,3] expected, file has [3,2]\n"
                   "loaded      conv1.bias: [3] f32\n"
@@ -185,8 +185,8 @@ static void test_filter(void **state) {
   Other other = other_make(fixture->plain, 500);
   Saved saved = save(burn_module(Pair, &pair), BURN_RECORD_BPK, BURN_PRECISION_FULL);
   BurnRecordReport report = {.count = 0};
-  assert_ok(burn_record_from_bytes_with(burn_module(Other, &other), saved.bytes, saved.count, &saved.config, &options,
-                                        &report));
+  check_status(burn_record_from_bytes_with(burn_module(Other, &other), saved.bytes, saved.count, &saved.config,
+                                           &options, &report));
   assert_report(&report,
                 "skipped     cnov1.weight: [2,3] f32\n"
                 "skipped     cnov1.bias: [3] f32\n"
@@ -231,7 +231,7 @@ static void test_tensors_of_elsewhere(void **state) {
   assert_string_equal(burn_status_message(burn_record_load_tensors(module, tensors, 2, &cast, NULL)),
                       "load: conv2.weight: the file is gone");
   assert_first(&pair.conv1.weight, 1);
-  assert_ok(burn_record_load_tensors(module, tensors, 1, &cast, NULL));
+  check_status(burn_record_load_tensors(module, tensors, 1, &cast, NULL));
   assert_first(&pair.conv1.weight, 7);
   assert_int_equal(burn_dtype(pair.conv1.weight.value), BURN_DTYPE_F32);
   assert_true(pair.conv1.weight.id == id);
@@ -244,7 +244,7 @@ static void test_dtypes_as_they_are(void **state) {
   Pair pair = pair_make(fixture->plain, 1), other = pair_make(fixture->plain, 2);
   burn_param_set(&pair.conv1.weight, burn_cast(ramp(fixture->plain, 1, BURN_SHAPE(2, 3)), BURN_DTYPE_BF16));
   Saved saved = save(burn_module(Pair, &pair), BURN_RECORD_BPK, BURN_PRECISION_AS_IS);
-  assert_ok(
+  check_status(
       burn_record_from_bytes_with(burn_module(Pair, &other), saved.bytes, saved.count, &saved.config, NULL, NULL));
   assert_int_equal(burn_dtype(other.conv1.weight.value), BURN_DTYPE_BF16);
   assert_int_equal(burn_dtype(other.conv1.bias.value), BURN_DTYPE_F32);
@@ -274,7 +274,7 @@ static void test_other_kinds(void **state) {
         burn_status_message(status),
         "load from bytes: conv1.bias: dtype f32 expected, found i32 (0 missing, 0 unused, 1 mismatched)");
   }
-  assert_ok(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &lenient, NULL));
+  check_status(burn_record_from_bytes_with(module, saved.bytes, saved.count, &saved.config, &lenient, NULL));
   assert_first(&other.conv1.bias, 150);
   assert_first(&other.conv1.weight, 1);
   free(saved.bytes);
@@ -340,8 +340,8 @@ static void test_files(void **state) {
   Pair pair = pair_make(fixture->plain, 1);
   Other other = other_make(fixture->plain, 100);
   (void)snprintf(path, sizeof path, "%s/pair.mpk", fixture->folder);
-  assert_ok(burn_record_save(burn_module(Pair, &pair), path, NULL));
-  assert_ok(burn_record_load_with(burn_module(Other, &other), path, NULL, &both, NULL));
+  check_status(burn_record_save(burn_module(Pair, &pair), path, NULL));
+  check_status(burn_record_load_with(burn_module(Other, &other), path, NULL, &both, NULL));
   assert_first(&other.conv2.weight, 11);
   BurnStatus status = burn_record_load_with(burn_module(Other, &other), path, NULL, NULL, NULL);
   (void)snprintf(wanted, sizeof wanted, "load %s: cnov1.weight: in the module, not in the file", path);

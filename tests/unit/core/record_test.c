@@ -173,7 +173,7 @@ static Small small_make(BurnDevice *device) {
   small.weight.id = 0x0123456789abcdefu;
   Lookup *lookup = burn_module_list_at(&small.list, 0);
   lookup->table = (BurnParam){.value = burn_tensor_i64(device, table, BURN_SHAPE(1)), .id = 1};
-  assert_ok(burn_module_status(burn_module(Small, &small)));
+  check_status(burn_module_status(burn_module(Small, &small)));
   return small;
 }
 
@@ -182,7 +182,7 @@ static void test_exact_bytes(void **state) {
   Small small = small_make(fixture->plain);
   Path path = path_in(fixture, "small.mpk");
   Bytes expected;
-  assert_ok(burn_record_save(burn_module(Small, &small), path.text, NULL));
+  check_status(burn_record_save(burn_module(Small, &small), path.text, NULL));
   Bytes found = file_read(path.text);
   put_full_front(&expected);
   put_byte(&expected, 0x86);
@@ -224,7 +224,7 @@ static void test_exact_bytes(void **state) {
   assert_int_equal(found.count, expected.count);
   assert_memory_equal(found.data, expected.data, expected.count);
   file_write(path.text, of_burn.data, of_burn.count); /* Burn writes no checksum */
-  assert_ok(burn_record_load(burn_module(Small, &small), path.text, NULL));
+  check_status(burn_record_load(burn_module(Small, &small), path.text, NULL));
   Small_release(&small);
   assert_int_equal(unlink(path.text), 0);
 }
@@ -256,7 +256,7 @@ static void test_metadata_of_other_settings(void **state) {
     Path path = path_in(fixture, "settings.mpk");
     BurnValue *nil = burn_value_nil();
     Bytes expected;
-    assert_ok(burn_value_write(nil, path.text, &cases[i].config));
+    check_status(burn_value_write(nil, path.text, &cases[i].config));
     Bytes found = file_read(path.text);
     put_front(&expected, cases[i].float_name, cases[i].int_name, cases[i].recorder, cases[i].settings);
     put_byte(&expected, 0xc0);
@@ -288,8 +288,8 @@ static void test_module_round_trips(void **state) {
       burn_param_set(&net.lookup.table, burn_tensor_i32(fixture->training, small, BURN_SHAPE(4)));
     }
     NetDump wanted = net_dump(&net), found;
-    assert_ok(burn_record_save(burn_module(Net, &net), stem.text, &cases[i].config));
-    assert_ok(burn_record_load(burn_module(Net, &other), stem.text, &cases[i].config));
+    check_status(burn_record_save(burn_module(Net, &net), stem.text, &cases[i].config));
+    check_status(burn_record_load(burn_module(Net, &other), stem.text, &cases[i].config));
     found = net_dump(&other);
     assert_true(same_values(&wanted, &found)); /* eighths below 256 are exact in f16 too */
     assert_memory_equal(wanted.ids, found.ids, sizeof wanted.ids);
@@ -306,8 +306,8 @@ static void test_frozen_module_stays_frozen(void **state) {
   Path path = path_in(fixture, "frozen.mpk");
   Dense dense = dense_make(fixture->training, 1, true);
   burn_module_no_grad(burn_module(Dense, &dense));
-  assert_ok(burn_record_save(burn_module(Dense, &dense), path.text, NULL));
-  assert_ok(burn_record_load(burn_module(Dense, &dense), path.text, NULL));
+  check_status(burn_record_save(burn_module(Dense, &dense), path.text, NULL));
+  check_status(burn_record_load(burn_module(Dense, &dense), path.text, NULL));
   assert_false(burn_is_require_grad(dense.weight.value));
   Dense_release(&dense);
   assert_int_equal(unlink(path.text), 0);
@@ -327,8 +327,8 @@ static void test_value_tree_round_trip(void **state) {
   assert_true(burn_value_set(tree, "nothing", burn_value_nil()));
   assert_true(burn_value_set(tree, "moment", burn_value_tensor(ramp(fixture->plain, 3, BURN_SHAPE(2, 2)))));
   assert_true(burn_value_set(tree, "yes", burn_value_bool(false))); /* replaces */
-  assert_ok(burn_value_write(tree, path.text, &plain_full));
-  assert_ok(burn_value_read(path.text, &plain_full, &back));
+  check_status(burn_value_write(tree, path.text, &plain_full));
+  check_status(burn_value_read(path.text, &plain_full, &back));
   assert_int_equal(burn_value_count(back), 6);
   for (size_t i = 0; i < 14; i++) {
     assert_true(burn_value_as_int(burn_value_at(burn_value_get(back, "integers"), i), 5) == integers[i]);
@@ -340,7 +340,7 @@ static void test_value_tree_round_trip(void **state) {
                       "a longer text than thirty-one bytes, so str8");
   assert_int_equal(burn_value_kind(burn_value_get(back, "nothing")), BURN_VALUE_NIL);
   float moment[4] = {0};
-  assert_ok(burn_read_f32(burn_value_as_tensor(burn_value_get(back, "moment"), fixture->plain), moment, 4));
+  check_status(burn_read_f32(burn_value_as_tensor(burn_value_get(back, "moment"), fixture->plain), moment, 4));
   assert_true(moment[0] == 3.0f && moment[3] == 3.375f);
   BurnTensor *none = burn_value_as_tensor(burn_value_get(back, "rate"), fixture->plain);
   assert_int_equal(burn_status_code(burn_tensor_status(none)), BURN_STATUS_INVALID_ARGUMENT);
@@ -421,7 +421,7 @@ static void test_structure_is_checked(void **state) {
   burn_value_destroy(record);
   record = burn_value_module(module);
   assert_true(burn_value_set(record, "extra", burn_value_text("ignored")));
-  assert_ok(burn_value_into_module(record, burn_module(Net, &other)));
+  check_status(burn_value_into_module(record, burn_module(Net, &other)));
   assert_true(burn_value_set(record, "extra", burn_value_module(burn_module(Dense, &wide))));
   assert_load_fails(&other, record, "extra: weights in the file, none in the module");
   burn_value_destroy(record);
@@ -437,7 +437,7 @@ static void test_load_names_the_file(void **state) {
                 burn_param(ramp(fixture->plain, 0, BURN_SHAPE(3)))};
   Dense dense = dense_make(fixture->plain, 0, true);
   char message[256];
-  assert_ok(burn_record_save(burn_module(Dense, &wide), path.text, NULL));
+  check_status(burn_record_save(burn_module(Dense, &wide), path.text, NULL));
   BurnStatus status = burn_record_load(burn_module(Dense, &dense), path.text, NULL);
   (void)snprintf(message, sizeof message, "load %s: weight: shape [2,3] expected, file has [2,4]", path.text);
   assert_string_equal(burn_status_message(status), message);
@@ -561,10 +561,10 @@ static void test_foreign_dtypes(void **state) {
     put_tensor(&file, cases[i].byte_count, cases[i].data, 1, (const uint8_t[]){1}, cases[i].dtype);
     put_back(&file);
     file_write(path.text, file.data, file.count);
-    assert_ok(burn_value_read(path.text, NULL, &value));
+    check_status(burn_value_read(path.text, NULL, &value));
     BurnTensor *tensor = burn_value_as_tensor(value, fixture->plain);
     assert_int_equal(burn_dtype(tensor), cases[i].expected);
-    assert_ok(burn_read_f64(tensor, &found, 1));
+    check_status(burn_read_f64(tensor, &found, 1));
     assert_true(found == cases[i].value);
     burn_value_destroy(value);
     assert_int_equal(unlink(path.text), 0);
@@ -586,8 +586,8 @@ static void test_bool_map_dtype(void **state) {
   put_raw(&file, item, sizeof item - 1);
   put_back(&file);
   file_write(path.text, file.data, file.count);
-  assert_ok(burn_value_read(path.text, NULL, &value));
-  assert_ok(burn_read_f64(burn_value_as_tensor(value, fixture->plain), found, 2));
+  check_status(burn_value_read(path.text, NULL, &value));
+  check_status(burn_read_f64(burn_value_as_tensor(value, fixture->plain), found, 2));
   assert_true(found[0] == 1 && found[1] == 0);
   burn_value_destroy(value);
   assert_int_equal(unlink(path.text), 0);
@@ -597,8 +597,8 @@ static void test_wrong_format(void **state) {
   Fixture *fixture = *state;
   Path path = path_in(fixture, "a.mpk"), packed = path_in(fixture, "a.mpk.gz");
   BurnValue *nil = burn_value_nil(), *back = NULL;
-  assert_ok(burn_value_write(nil, path.text, &plain_full));
-  assert_ok(burn_value_write(nil, path.text, &gzip_full));
+  check_status(burn_value_write(nil, path.text, &plain_full));
+  check_status(burn_value_write(nil, path.text, &gzip_full));
   Bytes plain_bytes = file_read(path.text), packed_bytes = file_read(packed.text);
   file_write(path.text, packed_bytes.data, packed_bytes.count);
   file_write(packed.text, plain_bytes.data, plain_bytes.count);
@@ -622,7 +622,7 @@ static void test_wrong_format(void **state) {
 static Bytes saved_net(Fixture *fixture, const char *path, const BurnRecordConfig *config, NetDump *dump) {
   Net net = net_make(fixture->plain, 1);
   *dump = net_dump(&net);
-  assert_ok(burn_record_save(burn_module(Net, &net), path, config));
+  check_status(burn_record_save(burn_module(Net, &net), path, config));
   Net_release(&net);
   return file_read(path);
 }
@@ -746,7 +746,7 @@ static void test_failing_write_keeps_the_old_file(void **state) {
   Path path = path_in(fixture, "kept.mpk");
   Net net = net_make(fixture->plain, 1);
   struct rlimit old, small;
-  assert_ok(burn_record_save(burn_module(Net, &net), path.text, NULL));
+  check_status(burn_record_save(burn_module(Net, &net), path.text, NULL));
   Bytes before = file_read(path.text);
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
   small = old;
@@ -770,7 +770,7 @@ static void test_read_only_folder(void **state) {
   Path folder = path_in(fixture, "locked"), path = path_in(fixture, "locked/kept.mpk");
   BurnValue *nil = burn_value_nil();
   assert_int_equal(mkdir(folder.text, 0700), 0);
-  assert_ok(burn_value_write(nil, path.text, NULL));
+  check_status(burn_value_write(nil, path.text, NULL));
   assert_int_equal(chmod(folder.text, 0500), 0);
   assert_int_equal(burn_status_code(burn_value_write(nil, path.text, NULL)), BURN_STATUS_IO);
   assert_int_equal(access(path.text, R_OK), 0);
@@ -787,7 +787,7 @@ static void test_symbolic_links_are_followed(void **state) {
   struct stat found;
   file_write(target.text, (const uint8_t *)"old", 3);
   assert_int_equal(symlink(target.text, link.text), 0);
-  assert_ok(burn_value_write(nil, link.text, NULL));
+  check_status(burn_value_write(nil, link.text, NULL));
   assert_int_equal(lstat(link.text, &found), 0);
   assert_true(S_ISLNK(found.st_mode));
   assert_true(file_read(target.text).count > 100);

@@ -1,5 +1,7 @@
 /* tensor_test.c - making, inspecting, reading, writing, printing and moving tensors; memory queries; handles on
  * threads. */
+#include "status_testing.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,10 +34,6 @@ static int close_device(void **state) {
   return left == 0 ? 0 : -1;
 }
 
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 /* -- make and read ---------------------------------------------------------------------------- */
 
 static void test_from_host_and_back(void **state) {
@@ -47,21 +45,21 @@ static void test_from_host_and_back(void **state) {
   const uint8_t u8[] = {0, 255};
   const bool flags[] = {true, false};
   unsigned char out[16];
-  must(burn_read(burn_tensor_f32(device, f32, BURN_SHAPE(2)), out, sizeof f32));
+  check_status(burn_read(burn_tensor_f32(device, f32, BURN_SHAPE(2)), out, sizeof f32));
   assert_memory_equal(out, f32, sizeof f32);
-  must(burn_read(burn_tensor_f64(device, f64, BURN_SHAPE(1, 2)), out, sizeof f64));
+  check_status(burn_read(burn_tensor_f64(device, f64, BURN_SHAPE(1, 2)), out, sizeof f64));
   assert_memory_equal(out, f64, sizeof f64);
-  must(burn_read(burn_tensor_i32(device, i32, BURN_SHAPE(2, 1)), out, sizeof i32));
+  check_status(burn_read(burn_tensor_i32(device, i32, BURN_SHAPE(2, 1)), out, sizeof i32));
   assert_memory_equal(out, i32, sizeof i32);
-  must(burn_read(burn_tensor_i64(device, i64, BURN_SHAPE(2)), out, sizeof i64));
+  check_status(burn_read(burn_tensor_i64(device, i64, BURN_SHAPE(2)), out, sizeof i64));
   assert_memory_equal(out, i64, sizeof i64);
-  must(burn_read(burn_tensor_u8(device, u8, BURN_SHAPE(2)), out, sizeof u8));
+  check_status(burn_read(burn_tensor_u8(device, u8, BURN_SHAPE(2)), out, sizeof u8));
   assert_memory_equal(out, u8, sizeof u8);
-  must(burn_read(burn_tensor_bool(device, flags, BURN_SHAPE(2)), out, sizeof flags));
+  check_status(burn_read(burn_tensor_bool(device, flags, BURN_SHAPE(2)), out, sizeof flags));
   assert_memory_equal(out, flags, sizeof flags);
-  must(burn_read(burn_tensor_from(device, "\x02\x00\xff", BURN_DTYPE_BOOL, BURN_SHAPE(3)), out, 3));
-  assert_memory_equal(out, "\x01\x00\x01", 3);                              /* bool is 0 or 1, whatever came in */
-  must(burn_read(burn_tensor_f32(device, NULL, BURN_SHAPE(0, 3)), out, 0)); /* nothing needs no data */
+  check_status(burn_read(burn_tensor_from(device, "\x02\x00\xff", BURN_DTYPE_BOOL, BURN_SHAPE(3)), out, 3));
+  assert_memory_equal(out, "\x01\x00\x01", 3); /* bool is 0 or 1, whatever came in */
+  check_status(burn_read(burn_tensor_f32(device, NULL, BURN_SHAPE(0, 3)), out, 0)); /* nothing needs no data */
 }
 
 static void test_reading_converts(void **state) {
@@ -69,12 +67,12 @@ static void test_reading_converts(void **state) {
   const double values[] = {1.9, -1.9, 1e30, (double)NAN};
   float single[4];
   int64_t whole[4];
-  must(burn_read_f32(burn_tensor_f64(device, values, BURN_SHAPE(4)), single, 4));
+  check_status(burn_read_f32(burn_tensor_f64(device, values, BURN_SHAPE(4)), single, 4));
   assert_true(fabs((double)single[0] - 1.9) < 1e-6 && isnan(single[3]));
-  must(burn_read_i64(burn_tensor_f64(device, values, BURN_SHAPE(4)), whole, 4));
+  check_status(burn_read_i64(burn_tensor_f64(device, values, BURN_SHAPE(4)), whole, 4));
   assert_true(whole[0] == 1 && whole[1] == -1 && whole[2] == INT64_MAX && whole[3] == 0);
   double scalar = 0;
-  must(burn_read_scalar(burn_tensor_bool(device, (bool[]){true}, BURN_SHAPE(1, 1)), &scalar));
+  check_status(burn_read_scalar(burn_tensor_bool(device, (bool[]){true}, BURN_SHAPE(1, 1)), &scalar));
   assert_true(scalar > 0.5 && scalar < 1.5);
 }
 
@@ -84,7 +82,7 @@ static void test_the_data_is_copied(void **state) {
   BurnTensor *x = burn_tensor_f32(device, values, BURN_SHAPE(3));
   values[0] = 99;
   double total = 0;
-  must(burn_read_scalar(burn_sum(x), &total));
+  check_status(burn_read_scalar(burn_sum(x), &total));
   assert_true(total > 5.5 && total < 6.5);
 }
 
@@ -112,14 +110,14 @@ static void test_write(void **state) {
   const float fresh[] = {7, 8};
   float found[2];
   BurnTensor *x = burn_zeros(device, BURN_SHAPE(2), BURN_DTYPE_F32), *kept = burn_clone(x), *before = x;
-  must(burn_write(&x, fresh, sizeof fresh));
-  must(burn_read_f32(kept, found, 2)); /* a clone keeps the old values */
+  check_status(burn_write(&x, fresh, sizeof fresh));
+  check_status(burn_read_f32(kept, found, 2)); /* a clone keeps the old values */
   assert_true(fabsf(found[0]) + fabsf(found[1]) < 1e-9f);
   before = x;
   const BurnStatus status = burn_write(&x, fresh, 3);
   assert_string_equal(burn_status_message(status), "write: 3 bytes given, the tensor has 8");
   assert_ptr_equal(x, before);
-  must(burn_read_f32(x, found, 2)); /* and a failure leaves it as it was */
+  check_status(burn_read_f32(x, found, 2)); /* and a failure leaves it as it was */
   assert_memory_equal(found, fresh, sizeof fresh);
 }
 
@@ -174,7 +172,7 @@ static void test_print_or_fail(void **state) {
   char text[8];
   FILE *file = tmpfile();
   assert_non_null(file);
-  must(burn_print_or_fail(file, burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)));
+  check_status(burn_print_or_fail(file, burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32)));
   rewind(file);
   assert_string_equal(fgets(text, sizeof text, file), "Tensor ");
   fclose(file);
@@ -238,7 +236,7 @@ static void test_to_device(void **state) {
   BurnTensor *moved = burn_to_device(burn_transpose(burn_reshape(same, BURN_SHAPE(2, 3))), other);
   assert_ptr_equal(burn_tensor_device(moved), other);
   int64_t found[6];
-  must(burn_read_i64(moved, found, 6));
+  check_status(burn_read_i64(moved, found, 6));
   assert_memory_equal(found, ((int64_t[]){0, 3, 1, 4, 2, 5}), sizeof found);
   burn_device_close(other);
 }
@@ -255,7 +253,7 @@ static void test_memory(void **state) {
   assert_true(burn_device_memory(device).bytes_in_use < during.bytes_in_use + 100000);
   burn_drop(x);
   burn_drop(view);
-  must(burn_device_sync(device));
+  check_status(burn_device_sync(device));
   burn_device_trim(device);
   const BurnMemoryStats after = burn_device_memory(device);
   assert_int_equal(after.live_tensors, before.live_tensors);
@@ -290,7 +288,7 @@ static void test_tensors_are_shared_by_threads(void **state) {
   BurnTensor *x = burn_random_normal(device, BURN_SHAPE(40, 40), BURN_DTYPE_F32, 0, 1);
   BurnTensor *y = burn_random_normal(device, BURN_SHAPE(40, 40), BURN_DTYPE_F32, 0, 1);
   float before[1600], after[1600];
-  must(burn_read_f32(burn_clone(x), before, 1600));
+  check_status(burn_read_f32(burn_clone(x), before, 1600));
   Worker workers[THREADS];
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++) workers[i] = (Worker){burn_clone(x), burn_clone(y), (double)NAN};
@@ -300,7 +298,7 @@ static void test_tensors_are_shared_by_threads(void **state) {
     assert_memory_equal(&workers[i].result, &workers[0].result, sizeof workers[0].result);
     assert_true(isfinite(workers[i].result));
   }
-  must(burn_read_f32(x, after, 1600));
+  check_status(burn_read_f32(x, after, 1600));
   assert_memory_equal(before, after, sizeof before);
   burn_drop(y);
 }
@@ -315,10 +313,10 @@ static void test_several_are_read_at_once(void **state) {
   const size_t bytes[] = {sizeof f32, sizeof i64};
   BurnTensor *const both[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)),
                               burn_tensor_i64(device, whole, BURN_SHAPE(2))};
-  must(burn_read_all(both, data, bytes, 2));
+  check_status(burn_read_all(both, data, bytes, 2));
   assert_memory_equal(f32, values, sizeof values);
   assert_memory_equal(i64, whole, sizeof whole);
-  must(burn_read_all(NULL, NULL, NULL, 0));
+  check_status(burn_read_all(NULL, NULL, NULL, 0));
   f32[0] = 9;
   BurnTensor *const wrong[] = {burn_tensor_f32(device, values, BURN_SHAPE(3)),
                                burn_tensor_i64(device, whole, BURN_SHAPE(1))};

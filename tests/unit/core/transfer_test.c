@@ -2,6 +2,7 @@
  * failures: on stacks that do everything at once, and on the test backend "lazy" (tests/plugins), whose work is really
  * late. */
 #include "forked.h"
+#include "status_testing.h"
 #include "test_stacks.h"
 
 #include <burn/plugin/dlpack.h>
@@ -13,10 +14,6 @@ static const char stacks_of_test[] =
     "fusion<lazy>;"
     "autodiff<fusion<lazy>>; torch:cpu; autodiff<torch:cpu>";
 static TestStacks stacks;
-
-static void ok(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static BurnDevice *open_stack(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
@@ -51,13 +48,13 @@ static void test_reads_are_finished_later(void **state) {
                     *as_i64 = burn_read_start(burn_clone(x)), *dropped = burn_read_start(burn_clone(x));
     x = burn_mul_scalar(x, -1); /* later work, in place where it can, changes nothing that was read */
     BurnPendingRead *turned = burn_read_start(burn_transpose(burn_reshape(x, BURN_SHAPE(10, 100))));
-    ok(burn_read_finish_f64(as_f64, f64, COUNT));
-    ok(burn_read_finish(raw, f32, sizeof f32));
-    ok(burn_read_finish_i64(as_i64, i64, COUNT));
+    check_status(burn_read_finish_f64(as_f64, f64, COUNT));
+    check_status(burn_read_finish(raw, f32, sizeof f32));
+    check_status(burn_read_finish_i64(as_i64, i64, COUNT));
     for (int i = 0; i < COUNT; i++)
       assert_true((int)f32[i] == 2 * i + 1 && (int)f64[i] == 2 * i + 1 && i64[i] == 2 * i + 1);
     while (!burn_read_ready(turned) && strstr(stacks.items[s].text, "lazy")) continue;
-    ok(burn_read_finish_f32(turned, f32, COUNT));
+    check_status(burn_read_finish_f32(turned, f32, COUNT));
     for (int i = 0; i < COUNT; i++) assert_true((int)f32[i] == -(2 * (i % 10 * 100 + i / 10) + 1));
     burn_read_drop(dropped);
     burn_device_close(device);
@@ -79,7 +76,7 @@ static void test_reads_that_cannot_be(void **state) {
     read = burn_read_start(burn_reshape(odd(device, 3), BURN_SHAPE(2)));
     assert_true(burn_read_ready(read));
     expect(burn_read_finish(read, values, 12), BURN_STATUS_INVALID_SHAPE, "reshape");
-    ok(burn_read_finish(burn_read_start(burn_empty(device, BURN_SHAPE(0, 4), BURN_DTYPE_F32)), &nothing, 0));
+    check_status(burn_read_finish(burn_read_start(burn_empty(device, BURN_SHAPE(0, 4), BURN_DTYPE_F32)), &nothing, 0));
     expect(burn_read_finish(NULL, values, 12), BURN_STATUS_OUT_OF_MEMORY, "no memory");
     burn_read_drop(NULL);
     burn_device_close(device);
@@ -96,7 +93,7 @@ static void test_several_reads_at_once(void **state) {
     if (!device) continue;
     const int64_t before = burn_device_host_waits(device);
     BurnTensor *const tensors[] = {odd(device, 4), odd(device, 2), burn_sum(odd(device, 4))};
-    ok(burn_read_all(tensors, data, bytes, 3));
+    check_status(burn_read_all(tensors, data, bytes, 3));
     assert_true(a[3] == 7 && b[1] == 3 && c == 16);
     if (before >= 0) assert_true(burn_device_host_waits(device) - before <= 1); /* once for all three */
     BurnTensor *const wrong[] = {odd(device, 4), odd(device, 3), odd(device, 1)};
@@ -107,7 +104,7 @@ static void test_several_reads_at_once(void **state) {
 
 static void *finish_elsewhere(void *read) {
   static float values[4];
-  ok(burn_read_finish(read, values, sizeof values));
+  check_status(burn_read_finish(read, values, sizeof values));
   return values;
 }
 
@@ -137,11 +134,11 @@ static void test_nothing_waits_until_it_must(void **state) {
   for (int step = 0; step < 5; step++) { /* the value of a step is asked for in the next one */
     BurnPendingRead *next = burn_read_start(burn_sum(burn_clone(x)));
     assert_false(burn_read_ready(next));
-    if (read) ok(burn_read_finish_f32(read, &value, 1));
+    if (read) check_status(burn_read_finish_f32(read, &value, 1));
     read = next;
     if (step == 0) assert_int_equal(burn_device_host_waits(device), 0);
   }
-  ok(burn_read_finish_f32(read, &value, 1));
+  check_status(burn_read_finish_f32(read, &value, 1));
   assert_true(value == 64);
   assert_true(burn_device_host_waits(device) > 0); /* the count does count */
   burn_drop(x);
@@ -156,11 +153,11 @@ static void test_late_failures_name_the_op(void **state) {
   for (size_t s = 0; s < 3; s++) {
     BurnDevice *device = open_stack(failing[s]);
     BurnTensor *y = burn_exp(odd(device, 4));
-    ok(burn_tensor_status(y)); /* it was accepted */
+    check_status(burn_tensor_status(y)); /* it was accepted */
     BurnPendingRead *read = burn_read_start(burn_sum(y));
     expect(burn_read_finish(read, &value, sizeof value), BURN_STATUS_INTERNAL, "exp");
-    ok(burn_device_sync(device)); /* told once; the device goes on */
-    ok(burn_read_f32(burn_sum(odd(device, 4)), &value, 1));
+    check_status(burn_device_sync(device)); /* told once; the device goes on */
+    check_status(burn_read_f32(burn_sum(odd(device, 4)), &value, 1));
     assert_true(value == 16);
     burn_drop(burn_exp(odd(device, 4)));
     if (!strstr(failing[s], "fusion")) expect(burn_device_sync(device), BURN_STATUS_INTERNAL, "one of: ");
@@ -175,10 +172,10 @@ static void test_late_failures_name_the_op(void **state) {
 static void upload_batches(BurnDevice *device, int first, int count) {
   BurnStaging *staging = NULL;
   BurnTensor *images[64], *labels[64];
-  ok(burn_staging_open(device, 16 * 4 + 4 * 8, 3, &staging));
+  check_status(burn_staging_open(device, 16 * 4 + 4 * 8, 3, &staging));
   for (int i = 0; i < count; i++) {
     BurnStagingSlot *slot = NULL;
-    ok(burn_staging_take(staging, &slot));
+    check_status(burn_staging_take(staging, &slot));
     float *pixels = burn_staging_memory(slot);
     int64_t *classes = (int64_t *)(void *)(pixels + 16);
     for (int j = 0; j < 16; j++) pixels[j] = (float)(first + i * 100 + j);
@@ -190,8 +187,8 @@ static void upload_batches(BurnDevice *device, int first, int count) {
   for (int i = 0; i < count; i++) {
     float pixels[16];
     int64_t classes[4];
-    ok(burn_read_f32(images[i], pixels, 16));
-    ok(burn_read_i64(labels[i], classes, 4));
+    check_status(burn_read_f32(images[i], pixels, 16));
+    check_status(burn_read_i64(labels[i], classes, 4));
     for (int j = 0; j < 16; j++) assert_true(pixels[j] == (float)(first + i * 100 + j));
     for (int j = 0; j < 4; j++) assert_true(classes[j] == first + i + j);
   }
@@ -221,10 +218,10 @@ static void test_uploads_wait_only_for_a_slot(void **state) {
   BurnDevice *device = open_stack("lazy:delay=5000");
   BurnStaging *staging = NULL;
   BurnStagingSlot *slot = NULL;
-  ok(burn_staging_open(device, 4, 2, &staging));
+  check_status(burn_staging_open(device, 4, 2, &staging));
   for (int i = 0; i < 3; i++) {
     assert_int_equal(burn_device_host_waits(device), 0);
-    ok(burn_staging_take(staging, &slot)); /* the third waits for the first */
+    check_status(burn_staging_take(staging, &slot)); /* the third waits for the first */
     *(float *)burn_staging_memory(slot) = (float)i;
     burn_drop(burn_staging_tensor(slot, 0, BURN_DTYPE_F32, BURN_SHAPE(1)));
     if (i < 2) burn_staging_give(slot);
@@ -243,8 +240,8 @@ static void test_slots_refuse_what_does_not_fit(void **state) {
   expect(burn_staging_open(device, 0, 2, &staging), BURN_STATUS_INVALID_ARGUMENT, "2 slots of 0 bytes");
   expect(burn_staging_open(device, 8, 2000, &staging), BURN_STATUS_INVALID_ARGUMENT, "2000 slots");
   assert_null(staging);
-  ok(burn_staging_open(device, 32, 1, &staging));
-  ok(burn_staging_take(staging, &slot));
+  check_status(burn_staging_open(device, 32, 1, &staging));
+  check_status(burn_staging_take(staging, &slot));
   static const struct {
     size_t offset;
     int64_t count;
@@ -275,7 +272,7 @@ static void test_copies_between_devices(void **state) {
     BurnDevice *from = open_stack(pairs[i][0]), *to = open_stack(pairs[i][1]);
     BurnTensor *x = burn_to_device(odd(from, 4), to);
     assert_ptr_equal(burn_tensor_device(x), to);
-    ok(burn_read_f32(burn_mul_scalar(x, 2), values, 4));
+    check_status(burn_read_f32(burn_mul_scalar(x, 2), values, 4));
     assert_true(values[0] == 2 && values[3] == 14);
     burn_device_close(to);
     burn_device_close(from);
@@ -286,7 +283,7 @@ static void test_descriptions(void **state) {
   (void)state;
   BurnDeviceDescription about;
   BurnDevice *device = open_stack("fusion<ndarray>");
-  ok(burn_device_describe(device, &about));
+  check_status(burn_device_describe(device, &about));
   assert_string_equal(about.name, "ndarray");
   assert_int_equal(about.kind, BURN_DEVICE_KIND_OTHER);
   assert_int_equal(burn_device_host_waits(device), -1);
@@ -296,13 +293,13 @@ static void test_descriptions(void **state) {
   assert_int_equal(strlen(about.name), sizeof about.name - 1);
   burn_device_close(device);
   device = open_stack("autodiff<lazy>");
-  ok(burn_device_describe(device, &about));
+  check_status(burn_device_describe(device, &about));
   assert_string_equal(about.name, "a lazy thread");
   assert_int_equal(about.uuid[15], 7);
   burn_device_close(device);
   for (size_t s = 0; s < stacks.count; s++) {
     if (!strstr(stacks.items[s].text, "torch") || !(device = test_stack_open(&stacks, &stacks.items[s]))) continue;
-    ok(burn_device_describe(device, &about));
+    check_status(burn_device_describe(device, &about));
     printf("%s: %s, %s, %s, pci %s, %u units, %lld of %lld MiB free, uuid %02x%02x..\n", stacks.items[s].text,
            about.name, about.architecture, about.driver, about.pci_address, about.unit_count,
            (long long)(about.free_bytes >> 20), (long long)(about.memory_bytes >> 20), about.uuid[0], about.uuid[1]);
@@ -317,8 +314,8 @@ static void test_dlpack_with_a_stream(void **state) {
   BurnDevice *device = open_stack("fusion<ndarray>"), *other = open_stack("autodiff<ndarray>");
   struct DLManagedTensorVersioned *managed = NULL;
   float values[3];
-  ok(burn_to_dlpack_on(odd(device, 3), 1, &managed));
-  ok(burn_read_f32(burn_from_dlpack_on(managed, 1, other), values, 3));
+  check_status(burn_to_dlpack_on(odd(device, 3), 1, &managed));
+  check_status(burn_read_f32(burn_from_dlpack_on(managed, 1, other), values, 3));
   assert_true(values[2] == 5);
   burn_device_close(other);
   burn_device_close(device);

@@ -2,6 +2,8 @@
  * steps run one by one, what reports say, regions that are split, differ or are left behind, and threads.
  *
  * BURN_TEST_BACKEND: another backend than ndarray. On one without burn.replay the same holds, but for the replaying. */
+#include "status_testing.h"
+
 #include <burn/burn.h>
 #include <burn/nn.h>
 #include <burn/op_call.h>
@@ -35,10 +37,6 @@ static BurnDevice *open_stack(const char *before, const char *after) {
   return device;
 }
 
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 static void must_fail(BurnStatus status, uint32_t code, const char *part) {
   assert_int_equal(burn_status_code(status), code);
   CHECK(strstr(burn_status_message(status), part), "'%s' lacks '%s'", burn_status_message(status), part);
@@ -53,7 +51,7 @@ static bool can_replay(const BurnDevice *device) {
 
 static BurnCaptureReport end(BurnDevice *device) {
   BurnCaptureReport report = {.struct_size = sizeof report};
-  must(burn_capture_end(device, &report));
+  check_status(burn_capture_end(device, &report));
   return report;
 }
 
@@ -106,10 +104,10 @@ static BurnTensor *train(BurnDevice *device, Net *net, BurnOptimizer *optimizer,
     burn_drop(kept);
     BurnTensor *loss = loss_of(net, batch_of(device, IN, step + part), batch_of(device, OUT, step - part));
     kept = burn_inner(burn_clone(loss));
-    must(burn_backward(loss, &gradients));
-    must(burn_gradients_accumulate(&sum, burn_gradients_params(gradients, module)));
+    check_status(burn_backward(loss, &gradients));
+    check_status(burn_gradients_accumulate(&sum, burn_gradients_params(gradients, module)));
   }
-  must(burn_optimizer_step(optimizer, module, sum, 0.01 / (1 + step)));
+  check_status(burn_optimizer_step(optimizer, module, sum, 0.01 / (1 + step)));
   return kept;
 }
 
@@ -121,13 +119,14 @@ static void run_steps(Run *run) {
   Net net = {burn_linear_init(&first, device), burn_dropout_init(&dropout, device), burn_linear_init(&second, device)};
   BurnOptimizer *optimizer = burn_adam_create(NULL);
   for (int step = 0; step < STEPS; step++) {
-    if (run->captured) must(burn_capture_begin(device));
+    if (run->captured) check_status(burn_capture_begin(device));
     BurnTensor *loss = train(device, &net, optimizer, run->parts, step);
     if (run->captured) run->reports[step] = end(device);
-    must(burn_read_f32(loss, &run->losses[step], 1));
+    check_status(burn_read_f32(loss, &run->losses[step], 1));
   }
-  must(burn_read_f32(burn_inner(burn_param_value(&net.first.weight)), run->weights, IN * HIDDEN));
-  must(burn_read_f32(burn_inner(burn_param_value(&net.second.weight)), run->weights + IN * HIDDEN, HIDDEN * OUT));
+  check_status(burn_read_f32(burn_inner(burn_param_value(&net.first.weight)), run->weights, IN * HIDDEN));
+  check_status(
+      burn_read_f32(burn_inner(burn_param_value(&net.second.weight)), run->weights + IN * HIDDEN, HIDDEN * OUT));
   burn_optimizer_destroy(optimizer);
   Net_release(&net);
   burn_device_close(device);
@@ -188,14 +187,14 @@ static BurnTensor *small(BurnTensor *x, double number) {
 
 static double value_of(BurnTensor *x) {
   double value = 0;
-  must(burn_read_scalar(x, &value));
+  check_status(burn_read_scalar(x, &value));
   return value;
 }
 
 /* Runs a small region a few times. */
 static void warm_up(BurnDevice *device, BurnTensor *x) {
   for (int i = 0; i < 4; i++) {
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(x, i);
     (void)end(device);
     (void)value_of(y);
@@ -207,7 +206,7 @@ static void test_a_region_is_not_cut(void **state) {
   (void)state;
   BurnDevice *device = open_stack("fusion:max_ops=16,max_bytes=100<", ">");
   BurnTensor *x = numbers(device, 64, 1);
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   for (int i = 0; i < COUNT; i++) x = burn_cumsum(burn_mul_scalar(x, 0.1), 0);
   const BurnCaptureReport report = end(device);
   assert_int_equal(report.parts, 1);
@@ -220,10 +219,10 @@ static void test_what_was_queued_before_is_no_part(void **state) {
   (void)state;
   BurnDevice *device = open_stack("fusion<", ">");
   BurnTensor *x = burn_exp(numbers(device, 8, 1));
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   burn_drop(small(x, 2));
-  must(burn_capture_end(device, NULL));
-  must(burn_capture_begin(device));
+  check_status(burn_capture_end(device, NULL));
+  check_status(burn_capture_begin(device));
   BurnTensor *y = small(x, 2);
   assert_int_equal(end(device).calls, 3);
   burn_drop(x);
@@ -243,10 +242,10 @@ static void test_a_question_splits_the_region(void **state) {
   BurnDevice *device = open_stack("fusion<", ">");
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     BurnTensor *x = numbers(device, 8, 1);
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(x, 3);
     if (rows[i].way == 0) (void)value_of(burn_clone(y));
-    if (rows[i].way == 1) must(burn_device_sync(device));
+    if (rows[i].way == 1) check_status(burn_device_sync(device));
     if (rows[i].way == 2) (void)burn_device_memory(device);
     if (rows[i].way == 3) burn_device_trim(device);
     BurnTensor *z = small(x, 4);
@@ -265,12 +264,12 @@ static void test_a_question_before_the_first_call_splits_nothing(void **state) {
   (void)state;
   BurnDevice *device = open_stack("fusion<", ">");
   BurnTensor *x = numbers(device, 8, 1);
-  must(burn_capture_begin(device));
-  must(burn_device_sync(device));
+  check_status(burn_capture_begin(device));
+  check_status(burn_device_sync(device));
   float values[8];
-  must(burn_read_f32(burn_clone(x), values, 8)); /* what was there before splits nothing anywhere */
+  check_status(burn_read_f32(burn_clone(x), values, 8)); /* what was there before splits nothing anywhere */
   BurnTensor *y = small(x, 3);
-  must(burn_read_f32(x, values, 8));
+  check_status(burn_read_f32(x, values, 8));
   assert_int_equal(end(device).parts, 1);
   burn_drop(y);
   burn_device_close(device);
@@ -285,18 +284,18 @@ static void test_a_region_that_differs(void **state) {
   }
   BurnTensor *x = numbers(device, 8, 1);
   warm_up(device, x);
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   BurnTensor *y = burn_cumsum(burn_mul_scalar(burn_clone(x), 2), 0), *z = burn_cumprod(burn_clone(y), 0);
   BurnCaptureReport report = end(device);
   check_reason(&report, "differs from the last one from call 2 on (cumprod)");
   assert_int_equal(report.outcome, BURN_CAPTURE_SINGLE);
   burn_drop(y);
   burn_drop(z);
-  must(burn_capture_begin(device)); /* the first result is not held here */
+  check_status(burn_capture_begin(device)); /* the first result is not held here */
   y = burn_cumprod(burn_cumsum(burn_mul_scalar(burn_clone(x), 2), 0), 0);
   report = end(device);
   check_reason(&report, "in what is held of its results");
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   report = end(device);
   check_reason(&report, "nothing was called");
   assert_int_equal(report.parts, 0);
@@ -317,9 +316,9 @@ static void test_a_result_that_is_held(void **state) {
   warm_up(device, x);
   BurnCaptureReport report = {.struct_size = sizeof report};
   for (int i = 0; i < 6; i++) {
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     held[i] = small(x, i);
-    must(burn_capture_end(device, &report));
+    check_status(burn_capture_end(device, &report));
     if (i == 0) assert_int_equal(report.outcome, BURN_CAPTURE_REPLAYED);
     if (i == 1 && lends) check_reason(&report, "a result of the last run is still held (of sum_dim)");
   }
@@ -341,9 +340,9 @@ static void test_an_input_that_moves(void **state) {
   BurnCaptureReport report = {.struct_size = sizeof report};
   for (int i = 0; i < 8; i++) {
     others[i] = numbers(device, 8, i + 2);
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(others[i], 1);
-    must(burn_capture_end(device, &report));
+    check_status(burn_capture_end(device, &report));
     if (i == 0) check_reason(&report, "an input has moved (input 1 of 1, read by mul_scalar)");
     assert_true(value_of(y) == value_of(small(others[i], 1)));
   }
@@ -364,13 +363,13 @@ static void test_an_input_that_is_held(void **state) {
   BurnTensor *x = numbers(device, 8, 1);
   warm_up(device, x);
   BurnTensor *view = burn_reshape(burn_clone(x), BURN_SHAPE(2, 4));
-  must(burn_device_sync(device));
+  check_status(burn_device_sync(device));
   BurnCaptureReport report = {.struct_size = sizeof report};
   for (int i = 0; i < 5; i++) {
     if (i == 2) burn_drop(view);
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(x, 1);
-    must(burn_capture_end(device, &report));
+    check_status(burn_capture_end(device, &report));
     if (i == 2) check_reason(&report, "input 1 of 1, read by mul_scalar, is held, or laid out, in another way");
     assert_true(value_of(y) == value_of(small(x, 1)));
   }
@@ -389,15 +388,15 @@ static void test_a_state_that_is_fed_back(void **state) {
     BurnTensor *x = numbers(device, 8, 1);
     BurnCaptureReport report = {.struct_size = sizeof report};
     for (int i = 0; i < ROUNDS; i++) {
-      must(burn_capture_begin(device));
+      check_status(burn_capture_begin(device));
       BurnTensor *summed = burn_cumsum(burn_mul_scalar(burn_clone(x), 0.1 * i), 0);
       x = burn_tanh(burn_sub(x, summed));
-      must(burn_capture_end(device, &report));
+      check_status(burn_capture_end(device, &report));
     }
     if (captured && can_replay(device))
       CHECK(report.outcome == BURN_CAPTURE_REPLAYED && report.replays > ROUNDS / 2, "%d replays: %s",
             (int)report.replays, report.reason);
-    must(burn_read_f32(x, values[captured], 8));
+    check_status(burn_read_f32(x, values[captured], 8));
     burn_device_close(device);
   }
   assert_memory_equal(values[0], values[1], sizeof values[0]);
@@ -407,7 +406,7 @@ static void test_replay_is_off(void **state) {
   (void)state;
   BurnDevice *device = open_stack("fusion:replay=false<", ">");
   BurnTensor *x = numbers(device, 8, 1);
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   BurnTensor *y = small(x, 3);
   const BurnCaptureReport report = end(device);
   check_reason(&report, "fusion was opened with replay=false");
@@ -423,8 +422,8 @@ static void test_a_short_report(void **state) {
   BurnCaptureReport report;
   memset(&report, 0x5a, sizeof report);
   report.struct_size = offsetof(BurnCaptureReport, calls);
-  must(burn_capture_begin(device));
-  must(burn_capture_end(device, &report));
+  check_status(burn_capture_begin(device));
+  check_status(burn_capture_end(device, &report));
   assert_int_equal(report.struct_size, offsetof(BurnCaptureReport, calls));
   assert_int_equal(report.parts, 0);
   assert_int_equal(report.calls, UINT64_C(0x5a5a5a5a5a5a5a5a));
@@ -437,10 +436,10 @@ static void test_pairs(void **state) {
   (void)state;
   BurnDevice *device = open_stack("autodiff<fusion<", ">>");
   must_fail(burn_capture_end(device, NULL), BURN_STATUS_FAILED_PRECONDITION, "call capture_begin before");
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   must_fail(burn_capture_begin(device), BURN_STATUS_FAILED_PRECONDITION, "regions do not nest");
   must_fail(burn_capture_begin(burn_device_inner(device)), BURN_STATUS_FAILED_PRECONDITION, "regions do not nest");
-  must(burn_capture_end(device, NULL));
+  check_status(burn_capture_end(device, NULL));
   must_fail(burn_capture_end(device, NULL), BURN_STATUS_FAILED_PRECONDITION, "call capture_begin before");
   burn_device_close(device);
   device = open_stack("autodiff<", ">");
@@ -459,7 +458,7 @@ static void test_decorators_pass_regions_on(void **state) {
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = open_stack(stacks[i][0], stacks[i][1]);
     BurnTensor *x = numbers(device, 8, 1);
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(x, 3);
     const BurnCaptureReport report = end(device);
     CHECK(report.calls >= 3, "%s..%s: %d calls", stacks[i][0], stacks[i][1], (int)report.calls);
@@ -474,10 +473,10 @@ static void test_a_call_that_fails(void **state) {
   BurnDevice *device = open_stack("fusion<", ">");
   const int64_t wrong[] = {0, 9};
   for (int i = 0; i < 5; i++) {
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *indices = burn_tensor_i64(device, wrong, BURN_SHAPE(2));
     BurnTensor *bad = burn_exp(burn_select(numbers(device, 8, 1), 0, indices));
-    must(burn_capture_end(device, NULL));
+    check_status(burn_capture_end(device, NULL));
     float values[2];
     const BurnStatus status = burn_read_f32(bad, values, 2);
     if (strncmp(backend_name(), "cuda", 4) != 0) must_fail(status, BURN_STATUS_OUT_OF_RANGE, "9");
@@ -546,14 +545,14 @@ static void test_threads_that_end_in_a_region(void **state) {
     assert_int_equal(pthread_create(&worker.thread, NULL, leave_region, &worker), 0);
     (void)pthread_join(worker.thread, NULL);
     CHECK(worker.right, "thread %d cannot begin a region", i);
-    must(burn_capture_begin(device));
+    check_status(burn_capture_begin(device));
     BurnTensor *y = small(x, 3);
     const BurnCaptureReport report = end(device);
     CHECK(report.parts == 1 && report.calls == 3, "%u parts, %d calls", report.parts, (int)report.calls);
     (void)value_of(y);
   }
   burn_drop(x);
-  must(burn_device_sync(device));
+  check_status(burn_device_sync(device));
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
   burn_device_close(device);
 }
@@ -562,7 +561,7 @@ static void test_threads_that_end_in_a_region(void **state) {
 static void *use_result(void *context) {
   Worker *worker = context;
   BurnTensor *x = numbers(worker->device, 8, worker->scale);
-  must(burn_capture_begin(worker->device));
+  check_status(burn_capture_begin(worker->device));
   BurnTensor *y = burn_exp(x);
   worker->right = burn_capture_end(worker->device, NULL) == BURN_OK;
   burn_drop(y);
@@ -573,7 +572,7 @@ static void test_other_threads_go_on(void **state) {
   (void)state;
   BurnDevice *device = open_stack("fusion<", ">");
   BurnTensor *x = numbers(device, 8, 1);
-  must(burn_capture_begin(device));
+  check_status(burn_capture_begin(device));
   BurnTensor *y = small(x, 3);
   Worker worker = {.device = device, .scale = 1};
   assert_int_equal(pthread_create(&worker.thread, NULL, use_result, &worker), 0);

@@ -54,13 +54,13 @@ static BurnStore *made_store(MadeFile *file, const Made *tensors, size_t count) 
   BurnStatus status = BURN_OK;
   make_safetensors(file, tensors, count);
   BurnStore *store = burn_store_open_bytes(file->bytes, file->count, &status);
-  assert_ok(status);
+  check_status(status);
   return store;
 }
 
 static void assert_param(const BurnParam *param, const double *wanted, size_t count) {
   double values[16];
-  assert_ok(burn_read_f64(burn_clone(param->value), values, count));
+  check_status(burn_read_f64(burn_clone(param->value), values, count));
   for (size_t i = 0; i < count; i++)
     if (values[i] != wanted[i]) fail_msg("element %zu is %g, expected %g", i, values[i], wanted[i]);
 }
@@ -79,7 +79,7 @@ static void test_torch(void **state) {
   Net net = net_make(fixture->device);
   BurnRecordReport report = {.count = 0};
   const BurnStoreApply options = {.names.top_level = "model", .adapter = BURN_STORE_PYTORCH};
-  assert_ok(burn_store_apply(store, burn_module(Net, &net), &options, &report));
+  check_status(burn_store_apply(store, burn_module(Net, &net), &options, &report));
   assert_report(&report,
                 "loaded      layers.0.weight: [3,2] f32\n"
                 "loaded      layers.0.bias: [2] f32\n"
@@ -149,7 +149,7 @@ static void test_renames(void **state) {
                       "[3,2] f32 (0 missing, 1 unused, 0 mismatched)");
   burn_record_report_release(&report);
   options.load.allow_unused = true;
-  assert_ok(burn_store_apply(store, module, &options, &report));
+  check_status(burn_store_apply(store, module, &options, &report));
   assert_report(&report,
                 "loaded      weight: [3,2] f32\n"
                 "loaded      bias: [2] f32\n"
@@ -177,7 +177,7 @@ static void test_filters(void **state) {
                                       .exclude = exclude,
                                       .exclude_count = 1},
                             .load = {.allow_unused = true}};
-  assert_ok(burn_store_apply(store, burn_module(BurnLinear, &linear), &options, &report));
+  check_status(burn_store_apply(store, burn_module(BurnLinear, &linear), &options, &report));
   assert_report(&report,
                 "loaded      weight: [3,2] f32\n"
                 "skipped     bias: [2] f32\n"
@@ -244,11 +244,11 @@ static BurnTensor *test_images(BurnDevice *device) {
   BurnDataset *raw = burn_dataset_mnist(data_path("../mnist").text, BURN_MNIST_TEST, &status);
   if (!raw) return NULL;
   BurnDataset *images = burn_dataset_mnist_normalize(raw, &status);
-  assert_ok(status);
+  check_status(status);
   for (size_t i = 0; i < IMAGES; i++) {
     int64_t label;
     void *const item[] = {pixels + i * PIXELS, &label};
-    assert_ok(burn_dataset_get(images, i, item));
+    check_status(burn_dataset_get(images, i, item));
   }
   burn_dataset_drop(images);
   return burn_tensor_f32(device, pixels, BURN_SHAPE(IMAGES, 1, 28, 28));
@@ -264,16 +264,16 @@ static void test_mnist_of_others(void **state) {
   }
   BurnStatus status = BURN_OK;
   BurnStore *store = burn_store_open(file.text, &status);
-  assert_ok(status);
+  check_status(status);
   assert_int_equal(burn_store_count(store), 20);
   Mnist mnist = mnist_make(fixture->device);
   const BurnStoreApply options = {.adapter = BURN_STORE_PYTORCH};
-  assert_ok(burn_store_apply(store, burn_module(Mnist, &mnist), &options, NULL));
+  check_status(burn_store_apply(store, burn_module(Mnist, &mnist), &options, NULL));
   float found[IMAGES * CLASSES], wanted[IMAGES * CLASSES];
-  assert_ok(burn_read_f32(mnist_forward(&mnist, images), found, IMAGES * CLASSES));
+  check_status(burn_read_f32(mnist_forward(&mnist, images), found, IMAGES * CLASSES));
   BurnTensor *reference =
       burn_npy_read(fixture->device, data_path("burn/mnist_safetensors_logsoftmax_test0-15.npy").text);
-  assert_ok(burn_read_f32(reference, wanted, IMAGES * CLASSES));
+  check_status(burn_read_f32(reference, wanted, IMAGES * CLASSES));
   for (size_t i = 0; i < IMAGES * CLASSES; i++) {
     if (!(wanted[i] - found[i] <= 1e-5F && found[i] - wanted[i] <= 1e-5F))
       fail_msg("image %zu, class %zu: %.8g, expected %.8g", i / CLASSES, i % CLASSES, (double)found[i],

@@ -35,7 +35,7 @@ static BurnStore *open_data(const char *name) {
   }
   BurnStatus status = BURN_OK;
   BurnStore *store = burn_store_open(path.text, &status);
-  assert_ok(status);
+  check_status(status);
   return store;
 }
 
@@ -54,7 +54,7 @@ static void test_real_files(void **state) {
       const size_t count = (size_t)burn_element_count(x);
       double *values = malloc(count * sizeof *values);
       elements += count;
-      assert_ok(burn_read_f64(x, values, count));
+      check_status(burn_read_f64(x, values, count));
       for (size_t j = 0; j < count && entry->dtype == BURN_DTYPE_F32; j++) sum += values[j];
       free(values);
     }
@@ -77,7 +77,7 @@ static void test_half_dtypes(void **state) {
     BurnStore *store = open_data(halves[i].file);
     uint16_t bits[5];
     assert_int_equal(burn_store_entry(store, 0)->dtype, halves[i].dtype);
-    assert_ok(burn_store_read(store, 0, bits, sizeof bits));
+    check_status(burn_store_read(store, 0, bits, sizeof bits));
     assert_memory_equal(bits, halves[i].bits, sizeof bits);
     burn_store_close(store);
   }
@@ -101,7 +101,7 @@ static void test_npz(void **state) {
   for (size_t i = 0; i < sizeof npz_files / sizeof npz_files[0]; i++) {
     BurnStatus status = BURN_OK;
     BurnStore *store = burn_store_open_bytes(npz_files[i].bytes, npz_files[i].count, &status);
-    assert_ok(status);
+    check_status(status);
     assert_string_equal(burn_store_format(store), "npz");
     assert_int_equal(burn_store_count(store), 3);
     const BurnStoreEntry *scalar = burn_store_entry(store, burn_store_find(store, "s"));
@@ -136,8 +136,8 @@ static void test_exported_program(void **state) {
     const Path path = path_in(fixture, "model.pt2");
     for (size_t k = 0; k < archives[i].count; k++)
       entries[k] = (BurnZipEntry){archives[i].names[k], (const uint8_t *)"pt2", 3};
-    assert_ok(burn_zip_make(entries, archives[i].count, false, &bytes, &count));
-    assert_ok(burn_file_write(path.text, bytes, count));
+    check_status(burn_zip_make(entries, archives[i].count, false, &bytes, &count));
+    check_status(burn_file_write(path.text, bytes, count));
     free(bytes);
     assert_null(burn_store_open(path.text, &status));
     (void)snprintf(expected, sizeof expected,
@@ -156,7 +156,7 @@ static void test_npy(void **state) {
   assert_string_equal(burn_shape_text(burn_store_entry(store, 0)->shape).text, "[16,10]");
   BurnTensor *x = burn_store_tensor(store, "array", fixture->device);
   double sum = 0;
-  assert_ok(burn_read_scalar(burn_sum(burn_exp(x)), &sum));
+  check_status(burn_read_scalar(burn_sum(burn_exp(x)), &sum));
   assert_true(fabs(sum - 16) < 1e-4); /* each row of a softmax has the sum 1 */
   burn_store_close(store);
 }
@@ -177,7 +177,7 @@ static void assert_refuses_cuts(const Fixture *fixture, const uint8_t *bytes, si
     free(exact);
   }
   BurnStatus status = BURN_OK;
-  assert_ok(burn_file_write(path.text, bytes, count - 1));
+  check_status(burn_file_write(path.text, bytes, count - 1));
   assert_null(burn_store_open(path.text, &status));
   assert_non_null(strstr(burn_status_message(status), path.text));
 }
@@ -202,8 +202,8 @@ static void test_cuts(void **state) {
     static const char *const extensions[] = {"mpk", "mpk.gz", "bpk", "json", "json.gz"};
     char name[64];
     (void)snprintf(name, sizeof name, "record.%s", extensions[format]);
-    assert_ok(burn_value_write(map, record.text, &(BurnRecordConfig){.format = format}));
-    assert_ok(burn_file_read(path_in(fixture, name).text, 1 << 20, &bytes, &count));
+    check_status(burn_value_write(map, record.text, &(BurnRecordConfig){.format = format}));
+    check_status(burn_file_read(path_in(fixture, name).text, 1 << 20, &bytes, &count));
     assert_refuses_cuts(fixture, bytes, count);
     free(bytes);
   }

@@ -95,7 +95,7 @@ static void test_unknown_dtypes(void **state) {
   const size_t count = file_of(file, "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", 2);
   BurnStatus status = BURN_OK;
   BurnStore *store = burn_store_open_bytes(file, count, &status);
-  assert_ok(status);
+  check_status(status);
   assert_string_equal(burn_store_entry(store, 0)->file_dtype, "F8_E4M3");
   assert_int_equal(burn_store_entry(store, 0)->dtype, BURN_DTYPE_DEFAULT);
   BurnTensor *x = burn_store_tensor(store, "a", fixture->device);
@@ -121,7 +121,7 @@ static void assert_index(const Fixture *fixture, const char *text, const char *m
   const Path path = path_in(fixture, "model.safetensors.index.json");
   char wanted[900];
   BurnStatus status = BURN_OK;
-  assert_ok(burn_file_write(path.text, text, strlen(text)));
+  check_status(burn_file_write(path.text, text, strlen(text)));
   (void)snprintf(wanted, sizeof wanted, "store: %s: index: %s", path.text, message);
   assert_null(burn_store_open(path.text, &status));
   assert_string_equal(burn_status_message(status), wanted);
@@ -147,12 +147,12 @@ static void test_parts(void **state) {
   BurnStatus status = BURN_OK;
   make_safetensors(&one, (const Made[]){{"a", 1, {2}, 1}, {"hidden", 1, {1}, 9}}, 2);
   make_safetensors(&two, (const Made[]){{"b", 1, {2}, 3}}, 1);
-  assert_ok(burn_file_write(path_in(fixture, "one").text, one.bytes, one.count));
-  assert_ok(burn_file_write(path_in(fixture, "two").text, two.bytes, two.count));
+  check_status(burn_file_write(path_in(fixture, "one").text, one.bytes, one.count));
+  check_status(burn_file_write(path_in(fixture, "two").text, two.bytes, two.count));
   static const char good[] = "{\"metadata\":{\"total_size\":16},\"weight_map\":{\"a\":\"one\",\"b\":\"two\"}}";
-  assert_ok(burn_file_write(path_in(fixture, "model.safetensors.index.json").text, good, sizeof good - 1));
+  check_status(burn_file_write(path_in(fixture, "model.safetensors.index.json").text, good, sizeof good - 1));
   BurnStore *store = burn_store_open(fixture->folder, &status);
-  assert_ok(status);
+  check_status(status);
   assert_int_equal(burn_store_count(store), 2);
   assert_values(store, "a", fixture->device, (const double[]){1, 2}, 2);
   assert_values(store, "b", fixture->device, (const double[]){3, 4}, 2);

@@ -62,7 +62,7 @@ static void test_python(void **state) {
   Net net = net_make(fixture->device);
   for (size_t i = 0; i < FILES; i++) {
     const BurnStoreSave options = {.adapter = BURN_STORE_PYTORCH, .overwrite = true};
-    assert_ok(burn_store_save(burn_module(Net, &net), path_in(fixture, files[i]).text, &options));
+    check_status(burn_store_save(burn_module(Net, &net), path_in(fixture, files[i]).text, &options));
   }
   python_reads(fixture,
                "net.safetensors metadata format pt\n"
@@ -88,7 +88,7 @@ static void test_python(void **state) {
 
 static void assert_first(const BurnParam *param, double wanted) {
   double values[8];
-  assert_ok(burn_read_f64(burn_clone(param->value), values, (size_t)burn_element_count(param->value)));
+  check_status(burn_read_f64(burn_clone(param->value), values, (size_t)burn_element_count(param->value)));
   assert_true(values[0] == wanted);
 }
 
@@ -101,16 +101,16 @@ static void test_there_and_back(void **state) {
       Net net = net_make(fixture->device), other = net_make(fixture->device);
       const Path path = path_in(fixture, files[i]);
       BurnStatus status = BURN_OK;
-      assert_ok(burn_store_save(burn_module(Net, &net), path.text,
-                                &(BurnStoreSave){.adapter = adapter, .floats = BURN_DTYPE_F16, .overwrite = true}));
+      check_status(burn_store_save(burn_module(Net, &net), path.text,
+                                   &(BurnStoreSave){.adapter = adapter, .floats = BURN_DTYPE_F16, .overwrite = true}));
       burn_param_set(&other.fc.weight, ramp(fixture->device, 100, BURN_SHAPE(3, 2)));
       BurnStore *store = burn_store_open(path.text, &status);
-      assert_ok(status);
-      assert_ok(burn_store_apply(store, burn_module(Net, &other), &(BurnStoreApply){.adapter = adapter}, NULL));
+      check_status(status);
+      check_status(burn_store_apply(store, burn_module(Net, &other), &(BurnStoreApply){.adapter = adapter}, NULL));
       assert_int_equal(burn_dtype(other.fc.weight.value), BURN_DTYPE_F16);
       float found[6];
       const float wanted[6] = {1, 2, 3, 4, 5, 6};
-      assert_ok(burn_read_f32(burn_clone(other.fc.weight.value), found, 6));
+      check_status(burn_read_f32(burn_clone(other.fc.weight.value), found, 6));
       assert_memory_equal(found, wanted, sizeof wanted);
       assert_first(&other.norm.gamma, 20);
       assert_first(&other.count, 1);
@@ -142,10 +142,10 @@ static void test_convert(void **state) {
       .format = "safetensors",
       .names = {.top_level = "model", .renames = renames, .rename_count = 1, .exclude = exclude, .exclude_count = 1},
       .metadata = metadata};
-  assert_ok(burn_store_convert(store, path.text, &options));
+  check_status(burn_store_convert(store, path.text, &options));
   burn_store_close(store);
   store = burn_store_open(path.text, &status);
-  assert_ok(status);
+  check_status(status);
   assert_int_equal(burn_store_count(store), 2);
   assert_values(store, "block.0.weight", fixture->device, (const double[]){1, 2, 3, 4}, 4);
   assert_true(burn_store_entry(store, burn_store_find(store, "block.0.scale"))->scalar);
@@ -170,7 +170,7 @@ static void test_refusals(void **state) {
   const BurnModule module = burn_module(Net, &net);
   const BurnStoreRename same[] = {{"^.*$", "one"}}, taken[] = {{"^fc\\.weight$", "__metadata__"}};
   BurnValue *metadata = burn_value_map();
-  assert_ok(burn_file_write(there.text, "mine", 4));
+  check_status(burn_file_write(there.text, "mine", 4));
   assert_not_saved(module, there.text, NULL, "the file is there already; overwrite it, or choose another");
   assert_not_saved(module, none.text, NULL,
                    "an extension of a format is expected: .safetensors, .bpk, .npz, .pt, .pth or .bin");

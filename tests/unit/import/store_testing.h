@@ -13,6 +13,7 @@
 #include <burn/store.h>
 
 #include "forked.h"
+#include "status_testing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,11 @@ typedef struct Fixture {
   char folder[64];
 } Fixture;
 
-BURN_UNUSED static void assert_ok(BurnStatus status) { assert_string_equal(burn_status_message(status), "ok"); }
-
 BURN_UNUSED static int fixture_open(void **state) {
   Fixture *fixture = calloc(1, sizeof *fixture);
   assert_non_null(fixture);
   fixture->device = burn_device_open("ndarray");
-  assert_ok(burn_device_status(fixture->device));
+  check_status(burn_device_status(fixture->device));
   make_folder(fixture->folder);
   *state = fixture;
   return 0;
@@ -75,7 +74,7 @@ BURN_UNUSED static void need_patterns(void) {
   bool chosen;
   BurnStatus status = BURN_OK;
   BurnStore *store = burn_store_open_bytes(none, sizeof none, &status);
-  assert_ok(status);
+  check_status(status);
   status = burn_store_select(store, &(BurnStoreNames){.include = pattern, .include_count = 1}, &chosen);
   burn_store_close(store);
   if (burn_status_code(status) != BURN_STATUS_UNIMPLEMENTED) return;
@@ -137,7 +136,7 @@ BURN_UNUSED static void assert_values(const BurnStore *store, const char *name, 
                                       const double *wanted, size_t count) {
   double values[64];
   assert_true(count <= sizeof values / sizeof values[0]);
-  assert_ok(burn_read_f64(burn_store_tensor(store, name, device), values, count));
+  check_status(burn_read_f64(burn_store_tensor(store, name, device), values, count));
   for (size_t i = 0; i < count; i++)
     if (values[i] != wanted[i]) fail_msg("%s[%zu] is %g, expected %g", name, i, values[i], wanted[i]);
 }

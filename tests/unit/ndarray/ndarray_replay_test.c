@@ -1,5 +1,7 @@
 /* ndarray_replay_test.c - "burn.replay" of the CPU backend, option replay=true: under fusion, steps that repeat are
  * recorded and replayed with the very bits of the same steps run one by one, whatever their calls do with memory. */
+#include "status_testing.h"
+
 #include <burn/burn.h>
 #include <burn/op_call.h>
 #include <burn/ops_optimizer.h>
@@ -15,13 +17,9 @@
 
 enum { ROWS = 6, COLUMNS = 8, COUNT = ROWS * COLUMNS, ROUNDS = 14, MOST_VALUES = 4 * COUNT };
 
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 static BurnDevice *open_stack(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
-  must(burn_device_status(device));
+  check_status(burn_device_status(device));
   return device;
 }
 
@@ -116,7 +114,7 @@ static void show(State *s, float *values) {
     if (!s->shown[i]) continue;
     const size_t count = (size_t)burn_element_count(s->shown[i]);
     assert_true(used + count <= MOST_VALUES);
-    must(burn_read_f32(s->shown[i], values + used, count));
+    check_status(burn_read_f32(s->shown[i], values + used, count));
     s->shown[i] = NULL;
     used += count;
   }
@@ -128,14 +126,14 @@ static void run_rounds(const char *stack, void (*step)(State *s), Result *result
              .x = numbers(device, BURN_DTYPE_F32, 1),
              .m = numbers(device, BURN_DTYPE_F32, 2),
              .v = burn_abs(numbers(device, BURN_DTYPE_F32, 3))};
-  must(burn_device_sync(device));
+  check_status(burn_device_sync(device));
   memset(result, 0, sizeof *result);
   for (; s.round < ROUNDS; s.round++) {
     step(&s);
-    must(burn_device_sync(device));
+    check_status(burn_device_sync(device));
     show(&s, result->values[s.round]);
   }
-  must(burn_read_f32(s.x, result->values[0], COUNT));
+  check_status(burn_read_f32(s.x, result->values[0], COUNT));
   burn_drop(s.m);
   burn_drop(s.v);
   BurnFusionStatistics fusion = {.struct_size = sizeof fusion};
@@ -182,9 +180,9 @@ static void test_a_failure_in_a_run(void **state) {
       assert_non_null(strstr(burn_status_message(status), "99"));
       assert_int_equal(burn_status_code(burn_device_sync(device)), BURN_STATUS_OUT_OF_RANGE);
     } else {
-      must(status);
+      check_status(status);
     }
-    must(burn_read_f32(other, values, COUNT));
+    check_status(burn_read_f32(other, values, COUNT));
   }
   BurnReplayStatistics replay = {.struct_size = sizeof replay};
   const BurnInterface found = find(device, BURN_REPLAY_INTERFACE);

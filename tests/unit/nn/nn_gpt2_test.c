@@ -3,12 +3,9 @@
 #include "gpt2_golden.h"
 #include "gpt2_model.h"
 #include "nn_testing.h"
+#include "status_testing.h"
 
 enum { VOCABULARY = 29, LENGTH = 6, BATCH = 3, EVERY = 7, STEPS = 4, ROOM = 1024 };
-
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* Patterns 2, 3, .. in the order of the record. */
 static BurnStatus set_pattern(void *context, const BurnModuleTensor *tensor) {
@@ -31,7 +28,7 @@ static Gpt2 make(BurnDevice *device) {
   config.layers = config.heads = 2;
   Gpt2 m = gpt2_init(&config, device);
   int first = 2;
-  must(burn_module_visit(burn_module(Gpt2, &m), set_pattern, &first));
+  check_status(burn_module_visit(burn_module(Gpt2, &m), set_pattern, &first));
   return m;
 }
 
@@ -70,8 +67,8 @@ static void test_gradients(void **state) {
   Gpt2 m = make(device);
   static Picked picked;
   picked.count = 0;
-  must(burn_backward(loss_of(&m, device), &picked.gradients));
-  must(burn_module_visit(burn_module(Gpt2, &m), pick, &picked));
+  check_status(burn_backward(loss_of(&m, device), &picked.gradients));
+  check_status(burn_module_visit(burn_module(Gpt2, &m), pick, &picked));
   const size_t count = sizeof golden_gpt2_gradients / sizeof golden_gpt2_gradients[0];
   assert_int_equal(picked.count, count);
   for (size_t i = 0; i < count; i++) {
@@ -87,14 +84,14 @@ static void test_losses(void **state) {
   Gpt2 m = make(device);
   BurnStatus status = BURN_OK;
   BurnOptimizer *optimizer = gpt2_optimizer(&status);
-  must(status);
+  check_status(status);
   for (int i = 0; i < STEPS; i++) {
     double value = 0;
     BurnTensor *loss = loss_of(&m, device);
-    must(burn_read_scalar(burn_clone(loss), &value));
+    check_status(burn_read_scalar(burn_clone(loss), &value));
     if (!(fabs(value - golden_gpt2_losses[i]) <= 2e-5 * golden_gpt2_losses[i]))
       fail_msg("loss %d is %.9g, expected %.9g", i, value, golden_gpt2_losses[i]);
-    must(burn_train_step(optimizer, burn_module(Gpt2, &m), loss, 1e-2));
+    check_status(burn_train_step(optimizer, burn_module(Gpt2, &m), loss, 1e-2));
   }
   burn_optimizer_destroy(optimizer);
   Gpt2_release(&m);
@@ -105,7 +102,7 @@ static void test_inference(void **state) {
   const NnDevices *devices = *state;
   Gpt2 m = make(devices->plain);
   double value = 0;
-  must(burn_read_scalar(loss_of(&m, devices->plain), &value));
+  check_status(burn_read_scalar(loss_of(&m, devices->plain), &value));
   assert_true(fabs(value - golden_gpt2_losses[0]) <= 2e-5 * golden_gpt2_losses[0]);
   Gpt2_release(&m);
 }

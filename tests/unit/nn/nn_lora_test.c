@@ -2,6 +2,7 @@
 #include <burn/train.h>
 
 #include "nn_gradients.h"
+#include "status_testing.h"
 
 #include "lora_golden.h"
 
@@ -29,8 +30,6 @@ static BurnTensor *net_forward(const Net *net, BurnTensor *words) {
 static BurnTensor *words(BurnDevice *device) {
   return burn_tensor_i64(device, (const int64_t[]){0, 5, 1, 4, 2, 3}, BURN_SHAPE(2, 3));
 }
-
-static void check(BurnStatus status) { assert_string_equal("ok", burn_status_message(status)); }
 
 static void check_refused(const char *message, BurnStatus status) {
   assert_string_equal(message, burn_status_message(status));
@@ -70,7 +69,7 @@ static void test_linear_is_pytorchs(void **state) {
   const BurnLoraConfig config = config_of(2, 6);
   nn_set_pattern(&m.weight, 4);
   nn_set_pattern(&m.bias, 5);
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   set_factor(&m.weight, false, 2);
   set_factor(&m.weight, true, 3);
   BurnTensor *x = nn_leaf(device, BURN_SHAPE(2, 3, 5), 1);
@@ -85,7 +84,7 @@ static void test_embedding_is_pytorchs(void **state) {
   BurnEmbedding m = burn_embedding_new(6, 3, device);
   const BurnLoraConfig config = config_of(2, 6);
   nn_set_pattern(&m.weight, 6);
-  check(burn_module_apply_lora(burn_module(BurnEmbedding, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnEmbedding, &m), &config, NULL));
   set_factor(&m.weight, false, 7);
   set_factor(&m.weight, true, 8);
   BurnTensor *rows = burn_tensor_i64(device, (const int64_t[]){5, 0, 2, 2}, BURN_SHAPE(2, 2));
@@ -102,7 +101,7 @@ static void test_value_is_the_formula(void **state) {
   Net net = net_init(device);
   const BurnLoraConfig config = config_of(RANK, 3);
   double scale = 0;
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
   set_factors(&net);
   read_values("base", burn_param_base(&net.fc1.weight), base, IN * OUT);
   read_values("a", burn_param_value(factor(&net.fc1.weight, false)), a, IN * RANK);
@@ -129,16 +128,16 @@ static void test_first_values(void **state) {
   BurnLoraConfig config = config_of(RANK, 16);
   double mean = 0, square = 0;
   read_values("before", burn_param_value(&m.weight), before, SIZE * 2);
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   read_values("after", burn_param_value(&m.weight), after, SIZE * 2);
   assert_memory_equal(before, after, sizeof before);
   read_values("a", burn_param_value(factor(&m.weight, false)), a, SIZE * RANK);
   for (size_t i = 0; i < SIZE * RANK; i++) mean += (double)a[i] / (SIZE * RANK);
   for (size_t i = 0; i < SIZE * RANK; i++) square += ((double)a[i] - mean) * ((double)a[i] - mean) / (SIZE * RANK);
   assert_true(fabs(mean) < 0.01 && fabs(sqrt(square) - 0.1) < 0.01); /* 5000 numbers: errors of 0.0014 and 0.001 */
-  check(burn_module_merge_lora(burn_module(BurnLinear, &m)));
+  check_status(burn_module_merge_lora(burn_module(BurnLinear, &m)));
   config.init_std = (BurnOptionF64){true, 0};
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   read_values("a", burn_param_value(factor(&m.weight, false)), a, SIZE * RANK);
   for (size_t i = 0; i < SIZE * RANK; i++) assert_true(a[i] == 0);
   burn_module_release(burn_module(BurnLinear, &m));
@@ -164,7 +163,7 @@ static BurnStatus note(void *context, const BurnModuleTensor *tensor) {
 
 static void assert_names(Net *net, bool trainable, const char *expected) {
   Names names = {.trainable = trainable};
-  check(burn_module_visit(burn_module(Net, net), note, &names));
+  check_status(burn_module_visit(burn_module(Net, net), note, &names));
   assert_string_equal(expected, names.text);
 }
 
@@ -175,8 +174,8 @@ static double loss_after_steps(Net *net, BurnDevice *device, int steps) {
     BurnTensor *y = net_forward(net, words(device));
     BurnTensor *error = burn_sub(y, nn_pattern(device, BURN_SHAPE(2, 3, 2), 30));
     BurnTensor *mean = burn_mean(burn_mul(error, burn_clone(error))), *shown = burn_clone(mean);
-    check(burn_train_step(optimizer, burn_module(Net, net), mean, 0.05));
-    check(burn_read_scalar(shown, &loss));
+    check_status(burn_train_step(optimizer, burn_module(Net, net), mean, 0.05));
+    check_status(burn_read_scalar(shown, &loss));
   }
   burn_optimizer_destroy(optimizer);
   return loss;
@@ -188,7 +187,7 @@ static void test_only_the_adapter_learns(void **state) {
   float before[3][12], after[3][12], gamma[2][4];
   Net net = net_init(device);
   const BurnLoraConfig config = config_of(2, 4);
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, &(BurnParamGroup){.any_parts = layers}));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, &(BurnParamGroup){.any_parts = layers}));
   assert_names(&net, true, "fc1.weight.lora.a fc1.weight.lora.b fc2.weight.lora.a fc2.weight.lora.b");
   assert_names(&net, false,
                "table.weight fc1.weight fc1.weight.lora.a fc1.weight.lora.b fc1.bias norm.gamma norm.beta fc2.weight "
@@ -224,12 +223,12 @@ static void test_adapters_on_quantized_weights(void **state) {
   const BurnLoraConfig config = config_of(2, 4);
   int8_t before[12], after[12];
   Net net = net_init(device);
-  check(burn_module_apply_qlora(burn_module(Net, &net), &config, NULL, &quantizer));
+  check_status(burn_module_apply_qlora(burn_module(Net, &net), &config, NULL, &quantizer));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.fc1.weight.value));
-  check(burn_read(burn_clone(net.fc1.weight.value), before, sizeof before));
+  check_status(burn_read(burn_clone(net.fc1.weight.value), before, sizeof before));
   const double first = loss_after_steps(&net, device, 1), last = loss_after_steps(&net, device, 60);
   assert_true(last < 0.8 * first);
-  check(burn_read(burn_clone(net.fc1.weight.value), after, sizeof after));
+  check_status(burn_read(burn_clone(net.fc1.weight.value), after, sizeof after));
   assert_memory_equal(before, after, sizeof before);
   Net valid = Net_valid(&net);
   assert_false(burn_param_lora(&valid.fc1.weight, NULL, NULL, NULL));
@@ -251,13 +250,13 @@ static void test_merged_is_unmerged(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   const BurnLoraConfig config = config_of(2, 1);
   Net net = net_init(device);
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
   set_factors(&net);
   Net copy = Net_clone(&net), valid = Net_valid(&net);
   const uint64_t id = net.fc1.weight.id, a_id = factor(&net.fc1.weight, false)->id;
   assert_int_equal(a_id, factor(&copy.fc1.weight, false)->id);
-  check(burn_module_merge_lora(burn_module(Net, &copy)));
-  check(burn_module_merge_lora(burn_module(Net, &copy))); /* nothing left */
+  check_status(burn_module_merge_lora(burn_module(Net, &copy)));
+  check_status(burn_module_merge_lora(burn_module(Net, &copy))); /* nothing left */
   assert_false(burn_param_lora(&copy.fc1.weight, NULL, NULL, NULL));
   assert_int_equal(id, copy.fc1.weight.id);
   assert_false(burn_is_require_grad(copy.fc1.weight.value));
@@ -277,7 +276,7 @@ static void test_copies_and_devices(void **state) {
   NnDevices *devices = *state;
   const BurnLoraConfig config = config_of(2, 4);
   Net net = net_init(devices->plain), copy, forked;
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
   set_factors(&net);
   burn_module_clone(burn_module(Net, &net), &copy);
   burn_module_fork(burn_module(Net, &net), devices->training, &forked);
@@ -306,7 +305,7 @@ static void test_texts(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   BurnLinear m = burn_linear_new(4, 2, device);
   const BurnLoraConfig config = config_of(3, 6);
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   char *text = burn_module_text(burn_module(BurnLinear, &m));
   assert_string_equal("Linear {weight: [4,2] + lora 3, bias: [2], params: 28}", text);
   free(text);
@@ -323,7 +322,7 @@ static void test_texts(void **state) {
   free(text);
   text = burn_config_text(burn_config(BurnLoraConfig, (BurnLoraConfig *)(uintptr_t)&config));
   BurnLoraConfig read = config_of(1, 1);
-  check(burn_config_parse(burn_config(BurnLoraConfig, &read), text));
+  check_status(burn_config_parse(burn_config(BurnLoraConfig, &read), text));
   assert_int_equal(3, read.rank);
   assert_true(read.alpha == 6 && !read.init_std.present && !read.dtype.text[0]);
   free(text);
@@ -336,11 +335,11 @@ static void round_trip(BurnDevice *device, uint32_t format) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   Net net = net_init(device), other = net_init(device), plain = net_init(device);
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
-  check(burn_module_apply_lora(burn_module(Net, &other), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &other), &config, NULL));
   set_factors(&net);
-  check(burn_record_to_bytes(burn_module(Net, &net), &record, &bytes, &count));
-  check(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &record));
+  check_status(burn_record_to_bytes(burn_module(Net, &net), &record, &bytes, &count));
+  check_status(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &record));
   assert_same_output(&net, &other, 0);
   assert_int_equal(net.fc1.weight.id, other.fc1.weight.id);
   assert_int_equal(factor(&net.fc1.weight, true)->id, factor(&other.fc1.weight, true)->id);
@@ -353,7 +352,7 @@ static void round_trip(BurnDevice *device, uint32_t format) {
                      : "load from bytes: table.weight.lora: weights in the file, none in the module",
                 burn_record_from_bytes(burn_module(Net, &plain), bytes, count, &record));
   free(bytes);
-  check(burn_record_to_bytes(burn_module(Net, &plain), &record, &bytes, &count));
+  check_status(burn_record_to_bytes(burn_module(Net, &plain), &record, &bytes, &count));
   check_refused("load from bytes: table.weight.lora.a: in the module, not in the file",
                 burn_record_from_bytes(burn_module(Net, &other), bytes, count, &record));
   free(bytes);
@@ -379,22 +378,22 @@ static void load_with_options(BurnDevice *device, uint32_t format) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   Net net = net_init(device), other = net_init(device), plain = net_init(device);
-  check(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
-  check(burn_module_apply_lora(burn_module(Net, &other), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &net), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(Net, &other), &config, NULL));
   set_factors(&net);
-  check(burn_record_to_bytes(burn_module(Net, &net), &record, &bytes, &count));
-  check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, NULL, &report));
+  check_status(burn_record_to_bytes(burn_module(Net, &net), &record, &bytes, &count));
+  check_status(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, NULL, &report));
   assert_int_equal(report.count, report.counts[BURN_RECORD_LOADED]);
   assert_same_output(&net, &other, 0);
   assert_int_equal(factor(&net.fc1.weight, true)->id, factor(&other.fc1.weight, true)->id);
   burn_record_report_release(&report);
-  check(burn_record_from_bytes_with(burn_module(Net, &plain), bytes, count, &record, &unused, &report));
+  check_status(burn_record_from_bytes_with(burn_module(Net, &plain), bytes, count, &record, &unused, &report));
   assert_int_equal(6, report.counts[BURN_RECORD_UNUSED]);
   assert_string_equal("fc1.weight.lora.a", report.entries[report.count - 6].path);
   burn_record_report_release(&report);
   free(bytes);
-  check(burn_record_to_bytes(burn_module(Net, &plain), &record, &bytes, &count));
-  check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, &partial, &report));
+  check_status(burn_record_to_bytes(burn_module(Net, &plain), &record, &bytes, &count));
+  check_status(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &record, &partial, &report));
   assert_int_equal(6, report.counts[BURN_RECORD_MISSING]);
   assert_same_output(&net, &other, 0);
   burn_record_report_release(&report);
@@ -417,7 +416,7 @@ static void test_bin_is_refused(void **state) {
   uint8_t *bytes = NULL;
   size_t count = 0;
   BurnLinear m = burn_linear_new(4, 2, ((NnDevices *)*state)->training);
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   const BurnStatus status = burn_record_to_bytes(burn_module(BurnLinear, &m), &record, &bytes, &count);
   check_refused(
       "save to bytes: weight: it has an adapter, which is not written into a .bin: save it as .mpk, .json or .bpk",
@@ -444,7 +443,7 @@ static void test_refusals(void **state) {
   check_refused("lora: a group has the parameter fc1.wieght, which Net has not",
                 burn_module_apply_lora(module, &config, &(BurnParamGroup){.paths = misspelt}));
   assert_true(burn_is_require_grad(net.fc1.weight.value)); /* nothing was changed */
-  check(burn_module_apply_lora(module, &config, NULL));
+  check_status(burn_module_apply_lora(module, &config, NULL));
   check_refused("table.weight: lora: it has an adapter: burn_module_merge_lora first",
                 burn_module_apply_lora(module, &config, NULL));
   Net_release(&net);
@@ -456,13 +455,13 @@ static void test_dtype_of_factors(void **state) {
   BurnLinear m = burn_linear_new(4, 2, device);
   BurnLoraConfig config = config_of(2, 4);
   (void)strcpy(config.dtype.text, "f16");
-  check(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
+  check_status(burn_module_apply_lora(burn_module(BurnLinear, &m), &config, NULL));
   assert_int_equal(BURN_DTYPE_F16, burn_dtype(factor(&m.weight, false)->value));
   BurnTensor *value = burn_param_value(&m.weight);
   assert_int_equal(BURN_DTYPE_F32, burn_dtype(value));
   burn_drop(value);
-  check(burn_module_merge_lora(burn_module(BurnLinear, &m)));
-  check(burn_module_apply_qlora(burn_module(BurnLinear, &m), &config, NULL, NULL));
+  check_status(burn_module_merge_lora(burn_module(BurnLinear, &m)));
+  check_status(burn_module_apply_qlora(burn_module(BurnLinear, &m), &config, NULL, NULL));
   value = burn_param_value(&m.weight); /* what is quantized becomes floats of the factors' dtype, as in Burn */
   assert_int_equal(BURN_DTYPE_F16, burn_dtype(value));
   burn_drop(value);

@@ -1,8 +1,7 @@
 /* nn_quantized_record_test.c - quantized parameters in records: the bytes of Burn, both spellings of a scheme, what a
  * module takes over, hostile ones. */
 #include "nn_testing.h"
-
-static void check(BurnStatus status) { assert_string_equal("ok", burn_status_message(status)); }
+#include "status_testing.h"
 
 static void read_values(BurnTensor *x, float *values, size_t count) {
   const BurnStatus status = burn_read_f32(x, values, count);
@@ -77,7 +76,7 @@ static BurnLinear small_linear(BurnDevice *device) {
 static void assert_weight(BurnDevice *device, const Bytes *bytes, const float expected[4]) {
   BurnLinear m = small_linear(device);
   float found[4];
-  check(burn_record_from_bytes(burn_module(BurnLinear, &m), bytes->data, bytes->count, NULL));
+  check_status(burn_record_from_bytes(burn_module(BurnLinear, &m), bytes->data, bytes->count, NULL));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(m.weight.value));
   assert_false(burn_is_require_grad(m.weight.value));
   read_values(burn_param_value(&m.weight), found, 4);
@@ -112,7 +111,7 @@ static void assert_written(BurnModule module, uint32_t format, const void *wante
   const BurnRecordConfig config = {format, BURN_PRECISION_HALF}; /* which leaves quantized bytes alone */
   uint8_t *bytes = NULL;
   size_t count = 0;
-  check(burn_record_to_bytes(module, &config, &bytes, &count));
+  check_status(burn_record_to_bytes(module, &config, &bytes, &count));
   assert_true(has_bytes(bytes, count, wanted, wanted_count));
   free(bytes);
 }
@@ -122,7 +121,7 @@ static void test_bytes_are_burns(void **state) {
   BurnLinear m = small_linear(device);
   const BurnModule module = burn_module(BurnLinear, &m);
   const Bytes bytes = LINEAR_RECORD(SCHEME_OF_0_21, ONE_SCALE);
-  check(burn_record_from_bytes(module, bytes.data, bytes.count, NULL));
+  check_status(burn_record_from_bytes(module, bytes.data, bytes.count, NULL));
   static const char mpk[] =
       "\xa5"
       "bytes\xc4\x08" ONE_SCALE
@@ -132,7 +131,7 @@ static void test_bytes_are_burns(void **state) {
   assert_written(module, BURN_RECORD_BPK, ONE_SCALE, sizeof ONE_SCALE - 1);
   assert_written(module, BURN_RECORD_BPK, CBOR_OF_0_20, sizeof CBOR_OF_0_20 - 1);
   const Bytes levels = LINEAR_RECORD(TWO_LEVELS, THREE_SCALES);
-  check(burn_record_from_bytes(module, levels.data, levels.count, NULL));
+  check_status(burn_record_from_bytes(module, levels.data, levels.count, NULL));
   assert_written(module, BURN_RECORD_MPK, THREE_SCALES, sizeof THREE_SCALES - 1);
   burn_module_release(module);
 }
@@ -178,18 +177,18 @@ static void round_trip(NnDevices *devices, uint32_t format, const BurnQuantizer 
   uint8_t *bytes = NULL, *plain = NULL;
   size_t count = 0, plain_count = 0;
   Net net = net_init(devices->plain), other = net_init(devices->training);
-  check(burn_record_to_bytes(burn_module(Net, &net), &config, &plain, &plain_count));
+  check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &plain, &plain_count));
   Net before = Net_clone(&net);
-  check(burn_module_quantize_weights(burn_module(Net, &net), quantizer));
-  check(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
-  check(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), quantizer));
+  check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+  check_status(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
   Net valid = Net_valid(&other);
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(valid.fc1.weight.value));
   assert_int_equal(net.fc1.weight.id, valid.fc1.weight.id);
   assert_same_output(&net, &valid);
   Net_release(&valid);
-  check(burn_module_quantize_inputs(burn_module(Net, &other), NULL));
-  check(burn_record_from_bytes(burn_module(Net, &other), plain, plain_count, &config));
+  check_status(burn_module_quantize_inputs(burn_module(Net, &other), NULL));
+  check_status(burn_record_from_bytes(burn_module(Net, &other), plain, plain_count, &config));
   assert_int_equal(BURN_DTYPE_F32, burn_dtype(other.fc1.weight.value));
   assert_false(burn_param_quantizes_input(&other.fc1.weight));
   valid = Net_valid(&other);
@@ -221,16 +220,16 @@ static void test_scales_of_inputs(void **state) {
   const uint32_t formats[] = {BURN_RECORD_MPK, BURN_RECORD_BPK, BURN_RECORD_JSON};
   BurnCalibration *calibration = NULL;
   Net net = net_init(devices->plain);
-  check(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
+  check_status(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
   burn_drop(net_forward(&net, 1));
-  check(burn_calibration_end(calibration));
+  check_status(burn_calibration_end(calibration));
   for (int i = 0; i < 3; i++) {
     const BurnRecordConfig config = {formats[i], BURN_PRECISION_HALF};
     uint8_t *bytes = NULL;
     size_t count = 0;
     Net other = net_init(devices->plain);
-    check(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
-    check(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
+    check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+    check_status(burn_record_from_bytes(burn_module(Net, &other), bytes, count, &config));
     assert_true(burn_param_quantizes_input(&other.fc2.weight));
     assert_false(burn_param_quantizes_input(&other.norm.gamma));
     burn_buffer_set(&other.norm.running_mean, burn_buffer_value(&net.norm.running_mean)); /* f16 in the file */
@@ -255,9 +254,9 @@ static void test_loading_with_options(void **state) {
   const uint32_t formats[] = {BURN_RECORD_MPK, BURN_RECORD_BPK, BURN_RECORD_JSON_GZ};
   BurnCalibration *calibration = NULL;
   Net net = net_init(devices->plain);
-  check(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
+  check_status(burn_calibration_begin(burn_module(Net, &net), NULL, &calibration));
   burn_drop(net_forward(&net, 1));
-  check(burn_calibration_end(calibration));
+  check_status(burn_calibration_end(calibration));
   for (int i = 0; i < 3; i++) {
     const BurnRecordConfig config = {formats[i], BURN_PRECISION_FULL};
     const BurnRecordLoad cast = {.dtypes = BURN_DTYPES_CAST_TO_MODULE};
@@ -265,15 +264,16 @@ static void test_loading_with_options(void **state) {
     uint8_t *bytes = NULL;
     size_t count = 0;
     Net other = net_init(devices->plain);
-    check(burn_record_to_bytes(burn_module(Net, &other), &config, &bytes, &count)); /* floats: it is quantized first */
-    check(burn_module_quantize_weights(burn_module(Net, &other), NULL));
-    check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, NULL, &report));
+    check_status(
+        burn_record_to_bytes(burn_module(Net, &other), &config, &bytes, &count)); /* floats: it is quantized first */
+    check_status(burn_module_quantize_weights(burn_module(Net, &other), NULL));
+    check_status(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, NULL, &report));
     assert_string_equal("[6,4] f32", detail_of(&report, "fc1.weight"));
     assert_int_equal(BURN_DTYPE_F32, burn_dtype(other.fc1.weight.value));
     burn_record_report_release(&report);
     free(bytes);
-    check(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
-    check(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, &cast, &report));
+    check_status(burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count));
+    check_status(burn_record_from_bytes_with(burn_module(Net, &other), bytes, count, &config, &cast, &report));
     assert_int_equal(8, report.counts[BURN_RECORD_LOADED]);
     assert_int_equal(8, report.count);
     assert_string_equal("[6,4] Q8F", detail_of(&report, "fc1.weight"));
@@ -292,7 +292,7 @@ static void test_bin_is_refused(void **state) {
   Net net = net_init(((NnDevices *)*state)->plain);
   uint8_t *bytes = NULL;
   size_t count = 0;
-  check(burn_module_quantize_weights(burn_module(Net, &net), NULL));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), NULL));
   const BurnStatus status = burn_record_to_bytes(burn_module(Net, &net), &config, &bytes, &count);
   assert_string_equal(
       "save to bytes: fc1: weight: quantized, which is not written into a .bin: save it as .mpk, .json or .bpk",
@@ -308,7 +308,7 @@ static void test_values_are_floats(void **state) {
   BurnLinear m = small_linear(device);
   const Bytes bytes = LINEAR_RECORD(SCHEME_OF_0_20, ONE_SCALE);
   float found[4];
-  check(burn_record_from_bytes(burn_module(BurnLinear, &m), bytes.data, bytes.count, NULL));
+  check_status(burn_record_from_bytes(burn_module(BurnLinear, &m), bytes.data, bytes.count, NULL));
   BurnValue *tree = burn_value_module(burn_module(BurnLinear, &m));
   read_values(burn_value_as_tensor(burn_value_get(burn_value_get(tree, "weight"), "param"), device), found, 4);
   assert_true(found[0] == 0.5f && found[1] == 1 && found[2] == -1.5f && found[3] == 63.5f);

@@ -1,6 +1,7 @@
 /* nn_quantizer_test.c - modules with quantized weights and inputs, against the same arithmetic on integers in the
  * test. */
 #include "nn_testing.h"
+#include "status_testing.h"
 
 #define NET_FIELDS(X)                \
   X(BurnConv2d, conv, "1 -> 2, 2x2") \
@@ -28,8 +29,6 @@ static const char *const weight_parts[] = {"weight", NULL};
 static const BurnParamGroup weights = {.any_parts = weight_parts};
 static const BurnQuantizer quantizer = {
     BURN_QUANT_MIN_MAX, {BURN_QUANT_Q8S, BURN_DTYPE_F32, 0, {0, 0, 0, 0, 0}, false}, &weights};
-
-static void check(BurnStatus status) { assert_string_equal("ok", burn_status_message(status)); }
 
 static void check_refused(const char *message, BurnStatus status) {
   assert_string_equal(message, burn_status_message(status));
@@ -77,18 +76,18 @@ static void test_weights(void **state) {
   const int64_t params = burn_module_num_params(module);
   const uint64_t id = net.fc.weight.id;
   read_values(burn_param_value(&net.fc.weight), before, 24);
-  check(burn_module_quantize_weights(module, &quantizer));
+  check_status(burn_module_quantize_weights(module, &quantizer));
   assert_int_equal(id, net.fc.weight.id);
   assert_int_equal(params, burn_module_num_params(module));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.fc.weight.value));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.conv.weight.value));
   assert_int_equal(BURN_DTYPE_F32, burn_dtype(net.fc.bias.value)); /* not of the group */
-  check(burn_read(burn_clone(net.fc.weight.value), values, sizeof values));
+  check_status(burn_read(burn_clone(net.fc.weight.value), values, sizeof values));
   read_values(burn_param_value(&net.fc.weight), after, 24);
   const float scale = 2 * reach(before, 24) / 254;
   for (int i = 0; i < 24; i++) assert_int_equal(step_of(before[i], scale), values[i]);
   for (int i = 0; i < 24; i++) assert_true(fabsf(after[i] - (float)values[i] * scale) < 1e-6f);
-  check(burn_module_quantize_weights(module, NULL)); /* all others, too; what is quantized stays Q8S */
+  check_status(burn_module_quantize_weights(module, NULL)); /* all others, too; what is quantized stays Q8S */
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.norm.gamma.value));
   const BurnQuantTensor q = burn_param_quant(&net.fc.weight);
   assert_int_equal(BURN_QUANT_Q8S, q.scheme.value);
@@ -102,7 +101,7 @@ static void test_weights_alone_are_floats_in_layers(void **state) {
   float x[16], rounded[24], bias[3];
   double expected[6];
   Net net = net_init(device);
-  check(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
   read_values(burn_param_value(&net.fc.weight), rounded, 24);
   read_values(burn_param_value(&net.fc.bias), bias, 3);
   read_values(nn_pattern(device, BURN_SHAPE(2, 8), 7), x, 16);
@@ -126,7 +125,7 @@ static void test_blocks(void **state) {
   columns.scheme.block[0] = 8;
   columns.scheme.block[1] = 1;
   read_values(burn_param_value(&net.fc.weight), before, 24);
-  check(burn_module_quantize_weights(burn_module(Net, &net), &columns));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), &columns));
   read_values(burn_param_value(&net.fc.weight), after, 24);
   for (int j = 0; j < 3; j++) {
     float most = 0;
@@ -179,8 +178,8 @@ static void test_inputs_by_batch(void **state) {
   float weight[24];
   Net net = net_init(device);
   read_values(burn_param_value(&net.fc.weight), weight, 24);
-  check(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
-  check(burn_module_quantize_inputs(burn_module(Net, &net), NULL));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
+  check_status(burn_module_quantize_inputs(burn_module(Net, &net), NULL));
   assert_integers(&net, weight, nn_pattern(device, BURN_SHAPE(2, 8), 7), 0);
   assert_integers(&net, weight, burn_mul_scalar(nn_pattern(device, BURN_SHAPE(2, 8), 8), 100), 0);
   BurnTensor *line = burn_linear_forward(&net.fc, nn_pattern(device, BURN_SHAPE(8), 7));
@@ -199,12 +198,12 @@ static void test_calibrated_linear(void **state) {
   Net net = net_init(device);
   const BurnModule module = burn_module(Net, &net);
   read_values(burn_param_value(&net.fc.weight), weight, 24);
-  check(burn_calibration_begin(module, &quantizer, &calibration));
+  check_status(burn_calibration_begin(module, &quantizer, &calibration));
   burn_drop(burn_linear_forward(&net.fc, burn_full(device, BURN_SHAPE(2, 8), BURN_DTYPE_DEFAULT, 0.5)));
   burn_drop(burn_linear_forward(&net.fc, burn_full(device, BURN_SHAPE(2, 8), BURN_DTYPE_DEFAULT, -1.5)));
   burn_drop(burn_linear_forward(&net.fc, burn_full(device, BURN_SHAPE(2, 8), BURN_DTYPE_DEFAULT, 1)));
   assert_int_equal(BURN_DTYPE_F32, burn_dtype(net.fc.weight.value)); /* not yet */
-  check(burn_calibration_end(calibration));
+  check_status(burn_calibration_end(calibration));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.fc.weight.value));
   assert_true(burn_param_quantizes_input(&net.fc.weight));
   assert_int_equal(BURN_DTYPE_I8, burn_dtype(net.conv.weight.value));
@@ -223,9 +222,9 @@ static void test_calibrated_convolution(void **state) {
   read_values(images(device, 5), x, 18);
   read_values(burn_param_value(&net.conv.weight), weight, 8);
   read_values(burn_param_value(&net.conv.bias), bias, 2);
-  check(burn_calibration_begin(burn_module(Net, &net), &quantizer, &calibration));
+  check_status(burn_calibration_begin(burn_module(Net, &net), &quantizer, &calibration));
   burn_drop(net_forward(&net, images(device, 5)));
-  check(burn_calibration_end(calibration));
+  check_status(burn_calibration_end(calibration));
   const float scale = 2 * reach(x, 18) / 254, weight_scale = 2 * reach(weight, 8) / 254;
   for (int i = 0; i < 16; i++) { /* [2 images, 2 channels, 2, 2] */
     const int image = i / 8, channel = i / 4 % 2, row = i / 2 % 2, column = i % 2;
@@ -246,31 +245,31 @@ static void test_calibration_is_refused(void **state) {
   BurnCalibration *calibration = NULL, *second = NULL;
   Net net = net_init(devices->plain);
   const BurnModule module = burn_module(Net, &net);
-  check(burn_calibration_begin(module, &quantizer, &calibration));
+  check_status(burn_calibration_begin(module, &quantizer, &calibration));
   check_refused("conv.weight: calibration: another one is in progress",
                 burn_calibration_begin(module, &quantizer, &second));
   assert_null(second);
   check_refused("calibration: no forward pass met a Linear or convolution of the group in Net",
                 burn_calibration_end(calibration));
-  check(burn_calibration_begin(module, &quantizer, &calibration));
+  check_status(burn_calibration_begin(module, &quantizer, &calibration));
   burn_drop(
       burn_linear_forward(&net.fc, burn_full(devices->plain, BURN_SHAPE(2, 8), BURN_DTYPE_DEFAULT, (double)INFINITY)));
   check_refused("fc.weight: calibration: its inputs are not finite", burn_calibration_end(calibration));
   assert_int_equal(BURN_DTYPE_F32, burn_dtype(net.fc.weight.value));
   assert_null(net.fc.weight.extra);
   burn_calibration_cancel(NULL);
-  check(burn_calibration_begin(module, &quantizer, &calibration));
+  check_status(burn_calibration_begin(module, &quantizer, &calibration));
   Net copy = Net_clone(&net); /* notes nothing */
   burn_drop(burn_linear_forward(&copy.fc, nn_pattern(devices->plain, BURN_SHAPE(2, 8), 7)));
   Net_release(&copy);
   burn_calibration_cancel(calibration);
-  check(burn_module_quantize_weights(module, &quantizer));
-  check(burn_module_quantize_inputs(module, NULL));
+  check_status(burn_module_quantize_weights(module, &quantizer));
+  check_status(burn_module_quantize_inputs(module, NULL));
   check_refused("fc.weight: lora: its inputs are quantized, which no gradient passes: quantize weights alone",
                 burn_module_apply_lora(module, &lora, NULL));
   Net_release(&net);
   net = net_init(devices->plain);
-  check(burn_module_apply_qlora(module, &lora, NULL, &quantizer));
+  check_status(burn_module_apply_qlora(module, &lora, NULL, &quantizer));
   check_refused("fc.weight: calibration: it has an adapter: burn_module_merge_lora first",
                 burn_calibration_begin(module, &quantizer, &calibration));
   check_refused("fc.weight: quantize_inputs: it has an adapter: burn_module_merge_lora first",
@@ -282,15 +281,16 @@ static void test_calibration_is_refused(void **state) {
 static void test_tracked_inputs_are_refused(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   Net net = net_init(device);
-  check(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
+  check_status(burn_module_quantize_weights(burn_module(Net, &net), &quantizer));
   BurnTensor *x = burn_require_grad(nn_pattern(device, BURN_SHAPE(2, 8), 7));
   BurnGradients *gradients = NULL;
-  check(burn_backward(burn_sum(burn_linear_forward(&net.fc, burn_clone(x))), &gradients)); /* weights alone: it does */
+  check_status(
+      burn_backward(burn_sum(burn_linear_forward(&net.fc, burn_clone(x))), &gradients)); /* weights alone: it does */
   BurnTensor *gradient = burn_grad(x, gradients);
   assert_non_null(gradient);
   burn_drop(gradient);
   burn_gradients_drop(gradients);
-  check(burn_module_quantize_inputs(burn_module(Net, &net), NULL));
+  check_status(burn_module_quantize_inputs(burn_module(Net, &net), NULL));
   nn_assert_failed(burn_linear_forward(&net.fc, x),
                    "fc: linear: the input is quantized, which no gradient passes: use burn_module_valid, or an input "
                    "without history");
@@ -302,9 +302,9 @@ static void test_tracked_inputs_are_refused(void **state) {
 static Net calibrated(BurnDevice *device) {
   BurnCalibration *calibration = NULL;
   Net net = net_init(device);
-  check(burn_calibration_begin(burn_module(Net, &net), &quantizer, &calibration));
+  check_status(burn_calibration_begin(burn_module(Net, &net), &quantizer, &calibration));
   burn_drop(net_forward(&net, images(device, 5)));
-  check(burn_calibration_end(calibration));
+  check_status(burn_calibration_end(calibration));
   return net;
 }
 
@@ -359,11 +359,11 @@ static void test_mappers_take_floats(void **state) {
 static void test_texts(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   BurnLinear m = burn_linear_new(4, 2, device);
-  check(burn_module_quantize_weights(burn_module(BurnLinear, &m), &quantizer));
+  check_status(burn_module_quantize_weights(burn_module(BurnLinear, &m), &quantizer));
   char *text = burn_module_text(burn_module(BurnLinear, &m));
   assert_string_equal("Linear {weight: [4,2] Q8S, bias: [2], params: 10}", text);
   free(text);
-  check(burn_module_quantize_inputs(burn_module(BurnLinear, &m), NULL));
+  check_status(burn_module_quantize_inputs(burn_module(BurnLinear, &m), NULL));
   text = burn_module_text(burn_module(BurnLinear, &m));
   assert_string_equal("Linear {weight: [4,2] Q8S x int8, bias: [2], params: 10}", text);
   free(text);

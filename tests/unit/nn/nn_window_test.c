@@ -1,6 +1,7 @@
 /* nn_window_test.c - windows and paddings over three axes, for which there is no layer yet: the code that all ranks
  * share, compiled into this test. */
 #include "../../../nn/window.c"
+#include "status_testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +13,6 @@
 enum { DEPTH = 5, HEIGHT = 4, WIDTH = 3, COUNT = DEPTH * HEIGHT * WIDTH };
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static BurnTensor *volume(void) {
   return burn_reshape(burn_cast(burn_arange(device, 0, COUNT, 1), BURN_DTYPE_F32),

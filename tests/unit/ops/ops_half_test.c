@@ -6,6 +6,7 @@
 
 #include "isa_device.h"
 #include "ops_value.h"
+#include "status_testing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,10 +18,6 @@ static const BurnDType halves[] = {BURN_DTYPE_F16, BURN_DTYPE_BF16};
 static const char *const stacks[] = {"ndarray", "ndarray:isa=baseline", "ndarray:isa=avx2", "ndarray:primitives=true",
                                      "autodiff<ndarray>"};
 enum { HALVES = 2, STACKS = sizeof stacks / sizeof stacks[0] };
-
-static void check(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static void close_device(BurnDevice *device) {
   assert_int_equal(burn_device_memory(device).live_tensors, 0);
@@ -40,7 +37,7 @@ static void everywhere(void (*test)(BurnDevice *device, BurnDType dtype)) {
 /* Takes x: its one value. */
 static double scalar(BurnTensor *x) {
   double value = (double)NAN;
-  check(burn_read_scalar(x, &value));
+  check_status(burn_read_scalar(x, &value));
   return value;
 }
 
@@ -60,8 +57,10 @@ static void all_halves(BurnDevice *device, BurnDType dtype) {
   const BurnShape shape = BURN_SHAPE(PATTERNS);
   OpsValue value = {.dtype = dtype, .count = PATTERNS, .bytes = 2, .data = (char *)patterns};
   for (int i = 0; i < PATTERNS; i++) patterns[i] = (uint16_t)i;
-  check(burn_read_f32(burn_cast(burn_tensor_from(device, patterns, dtype, shape), BURN_DTYPE_F32), singles, PATTERNS));
-  check(burn_read_f64(burn_cast(burn_tensor_from(device, patterns, dtype, shape), BURN_DTYPE_F64), doubles, PATTERNS));
+  check_status(
+      burn_read_f32(burn_cast(burn_tensor_from(device, patterns, dtype, shape), BURN_DTYPE_F32), singles, PATTERNS));
+  check_status(
+      burn_read_f64(burn_cast(burn_tensor_from(device, patterns, dtype, shape), BURN_DTYPE_F64), doubles, PATTERNS));
   for (int i = 0; i < PATTERNS; i++) {
     int64_t whole;
     const double expected = ops_value_load(&value, i, &whole), single = (double)singles[i];
@@ -72,7 +71,7 @@ static void all_halves(BurnDevice *device, BurnDType dtype) {
   }
   for (int wide = 0; wide < 2; wide++) {
     BurnTensor *x = wide ? burn_tensor_f64(device, doubles, shape) : burn_tensor_f32(device, singles, shape);
-    check(burn_read(burn_cast(x, dtype), back, sizeof back));
+    check_status(burn_read(burn_cast(x, dtype), back, sizeof back));
     for (int i = 0; i < PATTERNS; i++) {
       const int quiet = !isnan(doubles[i]) ? 0 : dtype == BURN_DTYPE_F16 ? 0x200 : 0x40; /* what NaNs get */
       if (back[i] == (patterns[i] | quiet)) continue;
@@ -104,7 +103,7 @@ static void near_ties(BurnDevice *device, BurnDType dtype) {
     for (int wide = 0; wide < 2; wide++) {
       const BurnShape shape = BURN_SHAPE(PATTERNS);
       BurnTensor *x = wide ? burn_tensor_f64(device, doubles, shape) : burn_tensor_f32(device, singles, shape);
-      check(burn_read(burn_cast(x, dtype), back, sizeof back));
+      check_status(burn_read(burn_cast(x, dtype), back, sizeof back));
       for (int i = 0; i < PATTERNS; i++) ops_value_store(&expected, i, wide ? doubles[i] : (double)singles[i], 0);
       for (int i = 0; i < PATTERNS; i++) {
         if (back[i] == patterns[i] || isnan(singles[i])) continue;
@@ -153,14 +152,14 @@ static void composites(BurnDevice *device, BurnDType dtype) {
   double found[4];
   BurnTensor *x = burn_cast(burn_tensor_f64(device, numbers, BURN_SHAPE(1, 4)), dtype);
   BurnTensor *gamma = burn_ones(device, BURN_SHAPE(4), dtype);
-  check(burn_read_f64(burn_layer_norm(burn_clone(x), gamma, NULL, 1e-5), found, 4));
+  check_status(burn_read_f64(burn_layer_norm(burn_clone(x), gamma, NULL, 1e-5), found, 4));
   for (int i = 0; i < 4; i++) assert_true(fabs(found[i] - numbers[i] / 2236.068) < 0.01);
   assert_true(fabs(scalar(burn_var(burn_clone(x), 1)) / (20e6 / 3) - 1) < 0.01 || dtype == BURN_DTYPE_F16);
-  check(burn_read_f64(burn_softmax(burn_clone(x), 1), found, 4));
+  check_status(burn_read_f64(burn_softmax(burn_clone(x), 1), found, 4));
   assert_true(found[2] == 1 && found[0] == 0);
-  check(burn_read_f64(burn_log_softmax(burn_clone(x), 1), found, 4));
+  check_status(burn_read_f64(burn_log_softmax(burn_clone(x), 1), found, 4));
   assert_true(found[2] == 0 && fabs(found[0] / -2000 - 1) < 0.005);
-  check(burn_read_f64(burn_sigmoid(x), found, 4));
+  check_status(burn_read_f64(burn_sigmoid(x), found, 4));
   assert_true(found[0] == 1 && found[1] == 0);
   /* Spread 200: its square is 40000, and the sum of 100 squares too large. */
   BurnTensor *alternating = burn_sub_scalar(
@@ -274,8 +273,8 @@ static void check_refused(BurnStatus status, const char *message) {
 static void test_default_dtypes(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open_training("ndarray");
-  check(burn_device_set_float_dtype(device, BURN_DTYPE_BF16));
-  check(burn_device_set_int_dtype(device, BURN_DTYPE_I16));
+  check_status(burn_device_set_float_dtype(device, BURN_DTYPE_BF16));
+  check_status(burn_device_set_int_dtype(device, BURN_DTYPE_I16));
   assert_int_equal(burn_device_float_dtype(burn_device_inner(device)), BURN_DTYPE_BF16);
   assert_int_equal(burn_device_int_dtype(burn_device_inner(device)), BURN_DTYPE_I16);
   BurnTensor *x = burn_ones(device, BURN_SHAPE(2), BURN_DTYPE_DEFAULT), *i = burn_arange(device, 0, 3, 1);
@@ -304,7 +303,7 @@ static void test_print_and_read(void **state) {
   double values[4];
   BurnDevice *device = burn_device_open("ndarray");
   BurnTensor *x = burn_tensor_from(device, bits, BURN_DTYPE_F16, BURN_SHAPE(4));
-  check(burn_read_f64(burn_clone(x), values, 4));
+  check_status(burn_read_f64(burn_clone(x), values, 4));
   assert_true(values[0] == 1 && values[1] == -2 && isinf(values[2]) && values[3] == 0.0999755859375);
   FILE *file = tmpfile();
   assert_non_null(file);
@@ -324,10 +323,10 @@ static void test_print_and_read(void **state) {
 /* Takes x and y. The gradient of y for x. */
 static void gradient_of(BurnTensor *x, BurnTensor *y, double *found, size_t count) {
   BurnGradients *gradients = NULL;
-  check(burn_backward(y, &gradients));
+  check_status(burn_backward(y, &gradients));
   BurnTensor *grad = burn_grad(x, gradients);
   assert_int_equal(burn_dtype(grad), burn_dtype(x));
-  check(burn_read_f64(grad, found, count));
+  check_status(burn_read_f64(grad, found, count));
   burn_gradients_drop(gradients);
   burn_drop(x);
 }
@@ -381,10 +380,10 @@ static void network_gradients(BurnDevice *device, BurnDType dtype, double found[
   BurnTensor *x = burn_matmul(pattern(device, dtype, BURN_SHAPE(5, 3), 4), burn_clone(leaves[0]));
   x = burn_gelu(burn_add(x, burn_clone(leaves[1])));
   x = burn_matmul(burn_mul(burn_tanh(burn_clone(x)), x), burn_clone(leaves[2]));
-  check(burn_backward(burn_cross_entropy(x, burn_tensor_i64(device, targets, BURN_SHAPE(5))), &result));
+  check_status(burn_backward(burn_cross_entropy(x, burn_tensor_i64(device, targets, BURN_SHAPE(5))), &result));
   for (int i = 0; i < 3; i++) {
     const size_t count = (size_t)burn_element_count(leaves[i]);
-    check(burn_read_f64(burn_grad(leaves[i], result), found, count));
+    check_status(burn_read_f64(burn_grad(leaves[i], result), found, count));
     found += count;
     burn_drop(leaves[i]);
   }
@@ -448,10 +447,10 @@ static void check_record(const Net *net, BurnDevice *device) {
   assert_non_null(mkdtemp(path));
   char file[64];
   snprintf(file, sizeof file, "%s/net", path);
-  check(burn_record_save(burn_module(Net, (Net *)(uintptr_t)net), file, &config));
-  check(burn_record_load(burn_module(Net, &other), file, &config));
-  check(burn_read_f64(burn_param_value(&net->input.weight), saved, 32));
-  check(burn_read_f64(burn_param_value(&other.input.weight), loaded, 32));
+  check_status(burn_record_save(burn_module(Net, (Net *)(uintptr_t)net), file, &config));
+  check_status(burn_record_load(burn_module(Net, &other), file, &config));
+  check_status(burn_read_f64(burn_param_value(&net->input.weight), saved, 32));
+  check_status(burn_read_f64(burn_param_value(&other.input.weight), loaded, 32));
   assert_memory_equal(saved, loaded, sizeof saved);
   assert_int_equal(burn_dtype(other.input.weight.value), burn_device_float_dtype(device));
   Net_release(&other);
@@ -463,12 +462,12 @@ static void check_record(const Net *net, BurnDevice *device) {
 static void train(BurnDType dtype, BurnOptimizer *optimizer, double rate) {
   enum { STEPS = 150 };
   BurnDevice *device = burn_device_open_training("ndarray");
-  check(burn_device_set_float_dtype(device, dtype));
+  check_status(burn_device_set_float_dtype(device, dtype));
   burn_device_seed(device, 3);
   Net net = net_init(device);
   const double first = scalar(net_loss(&net, device));
   for (int step = 0; step < STEPS; step++)
-    check(burn_train_step(optimizer, burn_module(Net, &net), net_loss(&net, device), rate));
+    check_status(burn_train_step(optimizer, burn_module(Net, &net), net_loss(&net, device), rate));
   const double last = scalar(net_loss(&net, device));
   if (!(first > 0.5 && last < 0.05)) fail_msg("%s: the loss went from %g to %g", burn_dtype_name(dtype), first, last);
   assert_int_equal(burn_dtype(net.input.weight.value), dtype);
@@ -500,7 +499,7 @@ static double walk(BurnDType dtype) {
   One one = {burn_param(filled(device, dtype, 1, 1))};
   for (int step = 0; step < 40; step++) {
     BurnTensor *loss = burn_mul_scalar(burn_param_value(&one.weight), step < 20 ? 1e-3 : 2.5e-4);
-    check(burn_train_step(optimizer, burn_module(One, &one), burn_sum(loss), 0.0625));
+    check_status(burn_train_step(optimizer, burn_module(One, &one), burn_sum(loss), 0.0625));
   }
   assert_int_equal(burn_dtype(one.weight.value), dtype);
   const double last = scalar(burn_param_value(&one.weight));

@@ -2,6 +2,7 @@
  *
  * Tests that set the environment or the working directory run in a child. */
 #include "forked.h"
+#include "status_testing.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -473,10 +474,6 @@ typedef struct Trained {
   float losses[STEPS], weights[WEIGHT_COUNT];
 } Trained;
 
-static void must(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 /* A step of gradient descent: a fresh leaf from the old one and its gradient. */
 static BurnTensor *descend(BurnTensor *leaf, BurnGradients *gradients, BurnDevice *device) {
   BurnTensor *gradient = burn_grad_remove(leaf, gradients);
@@ -497,16 +494,16 @@ static void train(BurnDevice *device, Trained *result) {
     BurnTensor *kept = burn_dropout(hidden, 0.25);
     BurnTensor *logits = burn_linear(burn_gelu(kept), burn_clone(leaves[2]), burn_clone(leaves[3]));
     BurnTensor *loss = burn_cross_entropy(logits, burn_clone(targets));
-    must(burn_read_f32(burn_clone(loss), &result->losses[step], 1));
+    check_status(burn_read_f32(burn_clone(loss), &result->losses[step], 1));
     BurnGradients *gradients = NULL;
-    must(burn_backward(loss, &gradients));
+    check_status(burn_backward(loss, &gradients));
     for (int i = 0; i < 4; i++) leaves[i] = descend(leaves[i], gradients, device);
     burn_gradients_drop(gradients);
   }
   float *at = result->weights;
   for (int i = 0; i < 4; i++) {
     const size_t count = (size_t)burn_element_count(leaves[i]);
-    must(burn_read_f32(leaves[i], at, count));
+    check_status(burn_read_f32(leaves[i], at, count));
     at += count;
   }
   burn_drop(x);
@@ -527,7 +524,7 @@ static void test_decorators_change_no_number(void **state) {
   static Trained first, other;
   for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
     BurnDevice *device = burn_device_open(stacks[i]);
-    must(burn_device_status(device));
+    check_status(burn_device_status(device));
     train(device, i == 0 ? &first : &other);
     assert_int_equal(burn_device_memory(device).live_tensors, 0);
     burn_device_close(device);
@@ -547,7 +544,7 @@ static void test_chrome_trace_is_json(void **state) {
   snprintf(stack, sizeof stack, "autodiff<trace:format=chrome,file=%s<ndarray>>", path);
   static Trained result;
   BurnDevice *device = burn_device_open(stack);
-  must(burn_device_status(device));
+  check_status(burn_device_status(device));
   train(device, &result);
   burn_device_close(device);
   FILE *file = fopen(path, "rb");
@@ -616,7 +613,7 @@ static void test_counting_trace(void **state) {
   snprintf(path, sizeof path, "%s/trace.txt", folder);
   snprintf(stack, sizeof stack, "trace:format=count,file=%s<ndarray>", path);
   BurnDevice *device = burn_device_open(stack);
-  must(burn_device_status(device));
+  check_status(burn_device_status(device));
   for (int i = 0; i < 3; i++) burn_drop(burn_exp(burn_ones(device, BURN_SHAPE(2), 0)));
   burn_device_close(device);
   FILE *file = fopen(path, "rb");
@@ -644,9 +641,9 @@ static void test_traced_fused_runs(void **state) {
   snprintf(path, sizeof path, "%s/trace.txt", folder);
   snprintf(stack, sizeof stack, "fusion<trace:file=%s<ndarray>>", path);
   BurnDevice *device = burn_device_open(stack);
-  must(burn_device_status(device));
+  check_status(burn_device_status(device));
   float values[2];
-  must(burn_read_f32(burn_mul_scalar(burn_exp(burn_neg(burn_ones(device, BURN_SHAPE(2), 0))), 2), values, 2));
+  check_status(burn_read_f32(burn_mul_scalar(burn_exp(burn_neg(burn_ones(device, BURN_SHAPE(2), 0))), 2), values, 2));
   burn_device_close(device);
   FILE *file = fopen(path, "rb");
   assert_non_null(file);

@@ -51,8 +51,8 @@ static void test_input_that_cannot_be_read_is_told(void **state) {
 static int open_files(void **state) {
   static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nrain\n", ids[] = "4 5\n5";
   if (fixture_open(state) != 0) return -1;
-  assert_ok(burn_file_write(path_in(*state, "vocab.txt").text, vocabulary, sizeof vocabulary - 1));
-  assert_ok(burn_file_write(path_in(*state, "ids").text, ids, sizeof ids - 1));
+  check_status(burn_file_write(path_in(*state, "vocab.txt").text, vocabulary, sizeof vocabulary - 1));
+  check_status(burn_file_write(path_in(*state, "ids").text, ids, sizeof ids - 1));
   return 0;
 }
 

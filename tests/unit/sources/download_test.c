@@ -1,5 +1,7 @@
 /* download_test.c - files from a server of this machine (download_server.py): whole, cut, wrong, moved, gone; and the
  * data sets that are fetched so. Checksums are those of Python's hashlib and of RFC 1321. */
+#include "status_testing.h"
+
 #include <burn/datasets.h>
 #include <burn/train.h>
 
@@ -17,10 +19,6 @@
 static const char md5[] = "9190adccfc682786e450755b4fa8229f", path[] = "download_test_folder/below/file";
 static FILE *server;
 static long server_process, server_port;
-
-static void check(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static int server_start(void **state) {
   (void)state;
@@ -64,7 +62,7 @@ static BurnStatus fetch_one(const char *name) { return fetch(&name, 1, md5); }
 static void file_check(void) {
   struct stat info;
   char text[33];
-  check(burn_file_md5(path, text));
+  check_status(burn_file_md5(path, text));
   assert_string_equal(text, md5);
   assert_int_not_equal(stat("download_test_folder/below/file.part", &info), 0);
 }
@@ -95,7 +93,7 @@ static void checksums_are_those_of_the_standard(void **state) {
     FILE *file = fopen("download_test.md5", "wb");
     fputs(cases[i].text, file);
     fclose(file);
-    check(burn_file_md5("download_test.md5", sum));
+    check_status(burn_file_md5("download_test.md5", sum));
     assert_string_equal(sum, cases[i].sum);
   }
   remove("download_test.md5");
@@ -103,13 +101,13 @@ static void checksums_are_those_of_the_standard(void **state) {
 
 static void files_are_fetched_once(void **state) {
   (void)state;
-  check(fetch_one("good"));
+  check_status(fetch_one("good"));
   file_check();
   const int before = requests_made();
-  check(fetch_one("good"));
+  check_status(fetch_one("good"));
   assert_int_equal(requests_made(), before);
   remove(path);
-  check(fetch_one("moved"));
+  check_status(fetch_one("moved"));
   file_check();
 }
 
@@ -117,7 +115,7 @@ static void files_are_fetched_once(void **state) {
 static void what_was_cut_goes_on(void **state) {
   (void)state;
   const int before = requests_made();
-  check(fetch_one("cut"));
+  check_status(fetch_one("cut"));
   file_check();
   assert_int_equal(requests_made(), before + 3);
 }
@@ -131,14 +129,14 @@ static void parts_are_used_or_replaced(void **state) {
     FILE *file = fopen("download_test_folder/below/file.part", "wb");
     for (unsigned j = 0; j < 200000; j++) fputc(i < 2 ? (int)((j * j + 7) % 251) : 'x', file);
     fclose(file);
-    check(fetch_one(names[i % 2]));
+    check_status(fetch_one(names[i % 2]));
     file_check();
   }
 }
 
 static void other_addresses_are_tried(void **state) {
   (void)state;
-  check(fetch((const char *const[]){"gone", "wrong", "good"}, 3, md5));
+  check_status(fetch((const char *const[]){"gone", "wrong", "good"}, 3, md5));
   file_check();
 }
 
@@ -201,7 +199,7 @@ static void mnist_is_fetched(void **state) {
     config.offline = offline;
     status = BURN_OK;
     BurnDataset *dataset = burn_dataset_mnist_fetch(&config, BURN_MNIST_TEST, &status);
-    check(status);
+    check_status(status);
     assert_int_equal(burn_dataset_count(dataset), 10000);
     burn_dataset_drop(dataset);
   }
@@ -211,11 +209,11 @@ static void folders_are_those_of_the_user(void **state) {
   (void)state;
   char folder[256];
   setenv("XDG_CACHE_HOME", "/tmp/cache", 1);
-  check(burn_datasets_folder("mnist", folder, sizeof folder));
+  check_status(burn_datasets_folder("mnist", folder, sizeof folder));
   assert_string_equal(folder, "/tmp/cache/burn/datasets/mnist");
   unsetenv("XDG_CACHE_HOME");
   setenv("HOME", "/home/somebody", 1);
-  check(burn_datasets_folder("mnist", folder, sizeof folder));
+  check_status(burn_datasets_folder("mnist", folder, sizeof folder));
   assert_string_equal(folder, "/home/somebody/.cache/burn/datasets/mnist");
   assert_int_equal(burn_status_code(burn_datasets_folder("mnist", folder, 10)), BURN_STATUS_INVALID_ARGUMENT);
 }
@@ -247,13 +245,13 @@ static const char cifar_make[] =
 static void cifar_check(const char *file, uint32_t classes, uint32_t split, size_t first) {
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_cifar_archive(file, classes, split, &status);
-  check(status);
+  check_status(status);
   assert_int_equal(burn_dataset_count(dataset), split == BURN_MNIST_TRAIN ? 50000 : 10000);
   for (size_t i = 0; i < burn_dataset_count(dataset); i += 999) {
     uint8_t image[3072];
     int64_t label = -1, coarse = -1;
     const size_t at = i % 10000 + (split == BURN_MNIST_TRAIN ? i / 10000 + first : 0);
-    check(burn_dataset_get(dataset, i, (void *const[]){image, &label, &coarse}));
+    check_status(burn_dataset_get(dataset, i, (void *const[]){image, &label, &coarse}));
     assert_int_equal(label, at % classes);
     if (classes == 100) assert_int_equal(coarse, at % 20);
     assert_true(image[0] == at % 256 && image[3071] == (at + 3071) % 256);

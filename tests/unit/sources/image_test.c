@@ -15,10 +15,7 @@
 #include <cmocka.h>
 
 #include "data_golden.h"
-
-static void check(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
+#include "status_testing.h"
 
 /* The most that two pictures differ by, of pixels of 0 .. 255. */
 static int furthest(const uint8_t *a, const uint8_t *b, size_t count) {
@@ -33,7 +30,7 @@ static int furthest(const uint8_t *a, const uint8_t *b, size_t count) {
 static void decode_check(const uint8_t *bytes, size_t count, uint32_t channels, uint32_t width, uint32_t height,
                          const uint8_t *pixels, size_t pixel_count, int tolerance) {
   BurnImage image;
-  check(burn_image_decode(bytes, count, channels, &image));
+  check_status(burn_image_decode(bytes, count, channels, &image));
   assert_true(image.width == width && image.height == height);
   assert_int_equal((size_t)width * height * image.channels, pixel_count);
   assert_in_range(furthest(image.pixels, pixels, pixel_count), 0, tolerance);
@@ -57,7 +54,7 @@ static void png_is_read_as_pillow_reads_it(void **state) {
 static void transparency_is_laid_on_black(void **state) {
   (void)state;
   BurnImage image;
-  check(burn_image_decode(png_alpha, sizeof png_alpha, 3, &image));
+  check_status(burn_image_decode(png_alpha, sizeof png_alpha, 3, &image));
   for (size_t i = 0; i < sizeof png_rgb_pixels; i++) assert_true(image.pixels[i] <= png_rgb_pixels[i]);
   assert_true(image.pixels[3 * 6] > 0 && image.pixels[3 * 6] < png_rgb_pixels[3 * 6]);
   burn_image_release(&image);
@@ -111,8 +108,8 @@ static void damaged_pnm_is_refused(void **state) {
 static void resize_check(const BurnImageBox *box, uint32_t width, uint32_t height, const uint8_t *pixels,
                          int tolerance) {
   BurnImage image, out;
-  check(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
-  check(burn_image_resize(&image, box, width, height, &out));
+  check_status(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
+  check_status(burn_image_resize(&image, box, width, height, &out));
   assert_in_range(furthest(out.pixels, pixels, 3 * (size_t)width * height), 0, tolerance);
   burn_image_release(&out);
   burn_image_release(&image);
@@ -131,20 +128,20 @@ static void what_is_written_is_read(void **state) {
   (void)state;
   BurnImage image, again;
   for (uint32_t channels = 1; channels <= 3; channels += 2) {
-    check(burn_image_decode(jpeg_rgb, sizeof jpeg_rgb, channels, &image));
-    check(burn_image_write_png("image_test.png", &image));
-    check(burn_image_read("image_test.png", 0, &again));
+    check_status(burn_image_decode(jpeg_rgb, sizeof jpeg_rgb, channels, &image));
+    check_status(burn_image_write_png("image_test.png", &image));
+    check_status(burn_image_read("image_test.png", 0, &again));
     assert_int_equal(again.channels, channels);
     assert_memory_equal(again.pixels, image.pixels, 24 * 16 * channels);
     burn_image_release(&again);
-    check(burn_image_write_jpeg("image_test.jpg", &image, 95));
-    check(burn_image_read("image_test.jpg", 0, &again));
+    check_status(burn_image_write_jpeg("image_test.jpg", &image, 95));
+    check_status(burn_image_read("image_test.jpg", 0, &again));
     assert_int_equal(again.channels, channels);
     assert_in_range(furthest(again.pixels, image.pixels, 24 * 16 * channels), 0, 12);
     burn_image_release(&again);
     burn_image_release(&image);
   }
-  check(burn_image_init(&image, 2, 2, 1));
+  check_status(burn_image_init(&image, 2, 2, 1));
   assert_string_equal(burn_status_message(burn_image_write_jpeg("image_test.jpg", &image, 0)),
                       "image: image_test.jpg: quality 0, 1 to 100 expected");
   burn_image_release(&image);
@@ -238,7 +235,7 @@ static void classes_and_files_are_in_order(void **state) {
                                       "image_test_folder/dog/a.jpeg", "image_test_folder/dog/b.PNG"};
   static const int64_t labels[] = {1, 1, 2, 2};
   BurnClassFiles files;
-  check(burn_class_files_read(root, extensions, &files));
+  check_status(burn_class_files_read(root, extensions, &files));
   assert_true(files.class_count == 3 && files.count == 4);
   assert_string_equal(files.classes[0], "ant");
   assert_string_equal(files.classes[2], "dog");
@@ -261,11 +258,11 @@ static void pictures_are_items(void **state) {
   BurnStatus status = BURN_OK;
   const BurnImageConfig config = {.height = 5, .width = 7, .mean = {0.5f, 0.25f, 0}, .deviation = {0.5f, 0, 2}};
   BurnDataset *dataset = burn_dataset_image_folder(root, &config, &status);
-  check(status);
+  check_status(status);
   assert_int_equal(burn_dataset_count(dataset), 4);
   float item[3][5 * 7];
   int64_t label = 0;
-  check(burn_dataset_get(dataset, 3, (void *const[]){item, &label}));
+  check_status(burn_dataset_get(dataset, 3, (void *const[]){item, &label}));
   assert_int_equal(label, 2);
   for (size_t i = 0; i < 35; i++) { /* (pixel / 255 - mean) / deviation, of b.PNG as it is */
     assert_true(item[0][i] == ((float)png_rgb_pixels[3 * i] / 255.0f - 0.5f) / 0.5f);
@@ -283,14 +280,14 @@ static void pnm_files_are_items(void **state) {
   file_write("ant/grey.PGM", "P5 3 1 255\n\x00\x33\xff", 14);
   file_write("ant/red.ppm", "P6 3 1 255\n\xff\x00\x00\xff\x00\x00\xff\x00\x00", 20);
   BurnDataset *dataset = burn_dataset_image_folder(root, &config, &status);
-  check(status);
+  check_status(status);
   uint8_t item[3][3];
   int64_t label = -1;
   assert_int_equal(burn_dataset_count(dataset), 6);
-  check(burn_dataset_get(dataset, 0, (void *const[]){item, &label}));
+  check_status(burn_dataset_get(dataset, 0, (void *const[]){item, &label}));
   assert_int_equal(label, 0);
   assert_memory_equal(item[2], ((const uint8_t[]){0, 51, 255}), 3);
-  check(burn_dataset_get(dataset, 1, (void *const[]){item, &label}));
+  check_status(burn_dataset_get(dataset, 1, (void *const[]){item, &label}));
   assert_memory_equal(item[0], ((const uint8_t[]){255, 255, 255}), 3);
   assert_memory_equal(item[1], ((const uint8_t[]){0, 0, 0}), 3);
   burn_dataset_drop(dataset);
@@ -304,8 +301,8 @@ static void the_middle_is_cut_out(void **state) {
   uint8_t item[3][4];
   const BurnImageConfig config = {
       .height = 2, .width = 2, .crop = BURN_IMAGE_CROP_CENTER, .shorter_side = 5, .bytes = true};
-  check(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
-  check(burn_image_item(&image, &config, 1, 0, item));
+  check_status(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
+  check_status(burn_image_item(&image, &config, 1, 0, item));
   for (size_t i = 0; i < 4; i++) {
     const size_t at = (1 + i / 2) * 7 + 2 + i % 2;
     for (size_t channel = 0; channel < 3; channel++)
@@ -317,7 +314,7 @@ static void the_middle_is_cut_out(void **state) {
 static void random_items_depend_on_seed_epoch_and_index_only(void **state) {
   (void)state;
   BurnImage image;
-  check(burn_image_decode(jpeg_rgb, sizeof jpeg_rgb, 3, &image));
+  check_status(burn_image_decode(jpeg_rgb, sizeof jpeg_rgb, 3, &image));
   for (int crop = BURN_IMAGE_CROP_RANDOM; crop <= BURN_IMAGE_CROP_RANDOM_RESIZED; crop++) {
     uint8_t one[3 * 64], two[3 * 64];
     size_t differ = 0;
@@ -326,12 +323,12 @@ static void random_items_depend_on_seed_epoch_and_index_only(void **state) {
     BurnImageConfig other = config;
     other.seed = 8;
     for (size_t index = 0; index < 20; index++) {
-      check(burn_image_item(&image, &config, 1, index, one));
-      check(burn_image_item(&image, &config, 1, index, two));
+      check_status(burn_image_item(&image, &config, 1, index, one));
+      check_status(burn_image_item(&image, &config, 1, index, two));
       assert_memory_equal(one, two, sizeof one);
-      check(burn_image_item(&image, &config, 2, index, two));
+      check_status(burn_image_item(&image, &config, 2, index, two));
       differ += memcmp(one, two, sizeof one) != 0;
-      check(burn_image_item(&image, &other, 1, index, two));
+      check_status(burn_image_item(&image, &other, 1, index, two));
       differ += memcmp(one, two, sizeof one) != 0;
     }
     assert_in_range(differ, 30, 40);
@@ -345,10 +342,10 @@ static void as_many_are_turned_as_wanted(void **state) {
   BurnImage image;
   size_t turned = 0;
   const BurnImageConfig config = {.height = 5, .width = 7, .flip = 0.5, .bytes = true};
-  check(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
+  check_status(burn_image_decode(png_rgb, sizeof png_rgb, 3, &image));
   for (size_t index = 0; index < 1000; index++) {
     uint8_t item[3][35];
-    check(burn_image_item(&image, &config, 1, index, item));
+    check_status(burn_image_item(&image, &config, 1, index, item));
     const bool is_turned = item[0][0] != png_rgb_pixels[0];
     assert_int_equal(item[0][0], png_rgb_pixels[is_turned ? 3 * 6 : 0]);
     turned += is_turned;
@@ -369,12 +366,12 @@ static void bad_files_are_told_or_left_out(void **state) {
   config.read = (BurnReadConfig){true, &skipped};
   status = BURN_OK;
   BurnDataset *dataset = burn_dataset_image_folder(root, &config, &status);
-  check(status);
+  check_status(status);
   assert_true(skipped == 1 && burn_dataset_count(dataset) == 4);
   burn_dataset_drop(dataset);
   file_write("ant/bad.png", png_rgb, sizeof png_rgb - 20);
   dataset = burn_dataset_image_folder(root, &config, &status);
-  check(status);
+  check_status(status);
   float item[3 * 35];
   int64_t label;
   status = burn_dataset_get(dataset, 0, (void *const[]){item, &label});
@@ -409,11 +406,11 @@ static void texts_of_folders_are_items(void **state) {
   status = BURN_OK;
   BurnDataset *dataset =
       burn_dataset_text_folder(root, &(BurnTextConfig){.bytes = 8, .read = {true, &skipped}}, &status);
-  check(status);
+  check_status(status);
   char text[9] = "";
   int64_t length = 0, label = 0;
   assert_true(skipped == 1 && burn_dataset_count(dataset) == 1);
-  check(burn_dataset_get(dataset, 0, (void *const[]){text, &length, &label}));
+  check_status(burn_dataset_get(dataset, 0, (void *const[]){text, &length, &label}));
   assert_string_equal(text, "m\xc3\xa9ow");
   assert_true(length == 5 && label == 1);
   burn_dataset_drop(dataset);

@@ -14,16 +14,13 @@
 #include <cmocka.h>
 
 #include "data_golden.h"
+#include "status_testing.h"
 
 static const char path[] = "sqlite_test.db";
 static const BurnColumn columns[] = {{"label", BURN_DTYPE_I64, {0, {0}}},
                                      {"image", BURN_DTYPE_F32, {2, {2, 2}}},
                                      {"name", BURN_DTYPE_U8, {1, {4}}},
                                      {"weight", BURN_DTYPE_F32, {0, {0}}}};
-
-static void check(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static int database_write(void **state) {
   (void)state;
@@ -44,7 +41,7 @@ static void items_check(BurnDataset *dataset) {
     int64_t label = -1;
     float image[4], weight = -1;
     char name[5] = "????";
-    check(burn_dataset_get(dataset, (size_t)i, (void *const[]){&label, image, name, &weight}));
+    check_status(burn_dataset_get(dataset, (size_t)i, (void *const[]){&label, image, name, &weight}));
     assert_int_equal(label, 7 * i);
     assert_true(weight == (float)i / 4);
     for (int j = 0; j < 4; j++) assert_true(image[j] == (float)(i + j));
@@ -57,7 +54,7 @@ static void rows_are_items(void **state) {
   (void)state;
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_sqlite(path, "train", columns, 4, &status);
-  check(status);
+  check_status(status);
   items_check(dataset);
   burn_dataset_drop(dataset);
 }
@@ -70,16 +67,16 @@ static void threads_read_at_once(void **state) {
   BurnDataset *many =
       burn_dataset_sample(rows, &(BurnSampleConfig){.count = 3000, .without_replacement = true}, &status);
   BurnLoader *loader = burn_loader_create(many, &(BurnLoaderConfig){.batch_size = 10, .workers = 4}, &status);
-  check(status);
+  check_status(status);
   BurnDevice *device = burn_device_open("ndarray");
   BurnBatches *batches = burn_loader_start(loader, device, 1, 0);
   int64_t sum = 0;
   for (BurnBatch batch; burn_batches_next(batches, &batch);) {
     int64_t labels[10];
-    check(burn_read(burn_batch_take(&batch, "label"), labels, sizeof labels));
+    check_status(burn_read(burn_batch_take(&batch, "label"), labels, sizeof labels));
     for (size_t i = 0; i < 10; i++) sum += labels[i];
   }
-  check(burn_batches_stop(batches));
+  check_status(burn_batches_stop(batches));
   assert_int_equal(sum, 1000 * (0 + 7 + 14));
   burn_loader_destroy(loader);
   burn_device_close(device);
@@ -118,7 +115,7 @@ static void bad_rows_are_told(void **state) {
       "sqlite: sqlite_test.db: table \"gap\": row 5: column \"label\" is no i64 of 8 bytes"};
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_sqlite(path, "gap", columns, 1, &status);
-  check(status);
+  check_status(status);
   assert_int_equal(burn_dataset_count(dataset), 5);
   for (size_t i = 0; i < 5; i++) {
     int64_t label = 0;
@@ -189,13 +186,13 @@ static void what_is_written_is_read(void **state) {
   BurnStatus status = BURN_OK;
   BurnDataset *source = burn_dataset_sqlite(path, "train", columns, 4, &status);
   BurnDataset *kept = burn_dataset_cache(source, &status);
-  check(status);
+  check_status(status);
   assert_string_equal(burn_status_message(burn_dataset_sqlite_write(path, "train", kept, false)),
                       "sqlite: sqlite_test.db is there already; overwrite it, or remove it");
-  check(burn_dataset_sqlite_write(path, "tra\"in", kept, true));
+  check_status(burn_dataset_sqlite_write(path, "tra\"in", kept, true));
   burn_dataset_drop(kept);
   BurnDataset *dataset = burn_dataset_sqlite(path, "tra\"in", columns, 4, &status);
-  check(status);
+  check_status(status);
   items_check(dataset);
   burn_dataset_drop(dataset);
   if (system("python3 -c 'import sqlite3' >/dev/null 2>&1") == 0)
@@ -217,11 +214,11 @@ static void only_0_and_1_are_bools(void **state) {
   const BurnColumn as_bytes = {"x", BURN_DTYPE_U8, {1, {2}}}, as_bools = {"x", BURN_DTYPE_BOOL, {1, {2}}};
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_create(&(BurnDatasetInterface){1, &as_bytes, 4, bytes_get, NULL, bytes}, &status);
-  check(status);
-  check(burn_dataset_sqlite_write(path, "b", dataset, true));
+  check_status(status);
+  check_status(burn_dataset_sqlite_write(path, "b", dataset, true));
   burn_dataset_drop(dataset);
   dataset = burn_dataset_sqlite(path, "b", &as_bools, 1, &status);
-  check(status);
+  check_status(status);
   for (size_t i = 0; i < 4; i++) {
     uint8_t out[2];
     status = burn_dataset_get(dataset, i, (void *const[]){out});

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "status_testing.h"
 #include "test_stacks.h"
 
 #define PAIR_FIELDS(X)        \
@@ -25,10 +26,6 @@ BURN_MODULE(Two, TWO_FIELDS);
 static const double WEIGHT[2] = {3, -4}, BIAS[2] = {0, 12}; /* gradients with the norms 5, 12, together 13 */
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static void check_refused(BurnStatus status, uint32_t code, const char *message) {
   assert_int_not_equal(status, BURN_OK);

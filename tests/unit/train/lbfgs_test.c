@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "optimizer_golden.h"
+#include "status_testing.h"
 #include "test_stacks.h"
 
 enum { STEPS = 4, NUMBERS = 4, ROW = 1 + NUMBERS };
@@ -24,10 +25,6 @@ enum { STEPS = 4, NUMBERS = 4, ROW = 1 + NUMBERS };
 BURN_MODULE(Point, POINT_FIELDS);
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static void check_refused(BurnStatus status, uint32_t code, const char *message) {
   assert_int_not_equal(status, BURN_OK);

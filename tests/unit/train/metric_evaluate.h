@@ -2,6 +2,8 @@
 #ifndef BURN_TESTS_METRIC_EVALUATE_H
 #define BURN_TESTS_METRIC_EVALUATE_H
 
+#include "status_testing.h"
+
 #include <burn/train.h>
 
 #include <math.h>
@@ -24,10 +26,6 @@ typedef struct MetricData {
   {                \
     0, { 0 }       \
   }
-
-static inline void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* The "model" says what the data say. Data whose output are integers in floats have "predictions", too. */
 static inline BurnStepOutput metric_step(void *predicts, const void *module, BurnBatch *batch) {

@@ -1,5 +1,7 @@
 /* metric_f_beta_test.c - the cases of Burn's FBetaScore (burn-train, metric/fbetascore.rs, on its
  * dummy_classification_input), in batches of every size: the score is of all items, however they come. */
+#include "status_testing.h"
+
 #include <burn/train.h>
 
 #include <math.h>
@@ -50,10 +52,6 @@ static const Case cases[] = {
     {MULTILABEL, {2, 0, 0.5, true}, 5.0 / (4.0 * 9.0 / 5.0 + 8.0 / 5.0)},
     {MULTILABEL, {2, 0, 0.5, false}, (5.0 / (8.0 + 3.0 / 2.0) + 5.0 / (4.0 + 3.0 / 2.0) + 5.0 / (12.0 + 2.0)) / 3.0},
 };
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* The "model" says what the data say. */
 static BurnStepOutput step(void *context, const void *module, BurnBatch *batch) {

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "optimizer_golden.h"
+#include "status_testing.h"
 #include "test_stacks.h"
 
 enum { WEIGHTS = 12, BIASES = 4, STEPS = 20, BREAK = 7 };
@@ -25,10 +26,6 @@ static const double RATE = 0.05, PULL = 0.3, TOLERANCE = 1e-11;
 BURN_MODULE(Pair, PAIR_FIELDS);
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* -- parameters and gradients, as the script has them ----------------------------------------- */
 

@@ -1,5 +1,7 @@
 /* optimizer_rmsprop_test.c - RMSprop: numbers of PyTorch 1.13 (torch.optim.RMSprop, three steps in f64) and of Burn's
  * own test, the defaults, and the three groups of its record. */
+#include "status_testing.h"
+
 #include <burn/train.h>
 
 #include <math.h>
@@ -21,10 +23,6 @@ BURN_MODULE(One, ONE_FIELDS);
 BURN_MODULE(Affine, AFFINE_FIELDS);
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* -- PyTorch ---------------------------------------------------------------------------------- */
 

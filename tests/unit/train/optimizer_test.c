@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "status_testing.h"
 #include "test_stacks.h"
 
 enum { WEIGHTS = 6, BIASES = 3, STEPS = 7 };
@@ -29,10 +30,6 @@ BURN_MODULE(Pair, PAIR_FIELDS);
 BURN_MODULE(Pairs, PAIRS_FIELDS);
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static void check_refused(BurnStatus status, uint32_t code, const char *part) {
   assert_int_not_equal(status, BURN_OK);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "file_testing.h"
+#include "status_testing.h"
 
 #include "data_golden.h"
 
@@ -20,14 +21,10 @@ static const char vocab[] = "tokenizer_test.json", merges[] = "tokenizer_test.tx
 static const char *const special_texts[] = {"<|endoftext|>"};
 static const BurnSpecialTokens specials = {special_texts, 1};
 
-static void check(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
-
 static void file_check(const char *path, const unsigned char *bytes, size_t count) {
   uint8_t *read = NULL;
   size_t size = 0;
-  check(burn_file_read(path, 1 << 20, &read, &size));
+  check_status(burn_file_read(path, 1 << 20, &read, &size));
   assert_int_equal(size, count);
   assert_memory_equal(read, bytes, count);
   free(read);
@@ -41,13 +38,13 @@ static void samples_check(const BurnTokenizer *tokenizer) {
     BurnTokenList tokens = {0};
     char *text = NULL;
     size_t length = 0;
-    check(burn_tokenizer_encode(tokenizer, sample, strlen(sample), &tokens));
+    check_status(burn_tokenizer_encode(tokenizer, sample, strlen(sample), &tokens));
     if (tokens.count != (size_t)tokens_counts[i])
       fail_msg("'%s': %zu tokens, %d expected", sample, tokens.count, tokens_counts[i]);
     for (size_t j = 0; j < tokens.count; j++)
       if (tokens.ids[j] != ids[j])
         fail_msg("'%s': token %zu is %lld, %d expected", sample, j, (long long)tokens.ids[j], ids[j]);
-    check(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
+    check_status(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
     assert_int_equal(length, strlen(sample));
     assert_string_equal(text, sample);
     free(text);
@@ -67,7 +64,7 @@ static BurnTokenizer *read_golden(void) {
   file_write(vocab, tokens_vocab, sizeof tokens_vocab);
   file_write(merges, tokens_merges, sizeof tokens_merges);
   BurnTokenizer *tokenizer = read_files(&status);
-  check(status);
+  check_status(status);
   return tokenizer;
 }
 
@@ -88,9 +85,9 @@ static void training_makes_the_same_vocabulary(void **state) {
   const BurnBytePairConfig config = {.vocabulary = 330, .specials = specials};
   BurnTokenizer *tokenizer =
       burn_tokenizer_byte_pair_train((const char *)tokens_text, sizeof tokens_text, &config, &status);
-  check(status);
+  check_status(status);
   samples_check(tokenizer);
-  check(burn_tokenizer_byte_pair_write(tokenizer, vocab, merges));
+  check_status(burn_tokenizer_byte_pair_write(tokenizer, vocab, merges));
   burn_tokenizer_destroy(tokenizer);
   file_check(vocab, tokens_vocab, sizeof tokens_vocab);
   file_check(merges, tokens_merges, sizeof tokens_merges);
@@ -106,8 +103,8 @@ static void specials_are_written_as_json(void **state) {
   const BurnSpecialTokens three = {texts, 3};
   const BurnBytePairConfig config = {.vocabulary = 259, .specials = three};
   BurnTokenizer *tokenizer = burn_tokenizer_byte_pair_train("a", 1, &config, &status);
-  check(status);
-  check(burn_tokenizer_byte_pair_write(tokenizer, vocab, merges));
+  check_status(status);
+  check_status(burn_tokenizer_byte_pair_write(tokenizer, vocab, merges));
   burn_tokenizer_destroy(tokenizer);
   FILE *file = fopen(vocab, "rb");
   assert_non_null(file);
@@ -115,7 +112,7 @@ static void specials_are_written_as_json(void **state) {
   fclose(file);
   assert_string_equal(written, wanted);
   tokenizer = burn_tokenizer_byte_pair_read(vocab, merges, &three, &status);
-  check(status);
+  check_status(status);
   for (int64_t id = 0; id < 3; id++) assert_int_equal(burn_tokenizer_find(tokenizer, texts[id], strlen(texts[id])), id);
   burn_tokenizer_destroy(tokenizer);
 }
@@ -134,8 +131,8 @@ static void any_bytes_go_both_ways(void **state) {
     BurnTokenList tokens = {0};
     char *text = NULL;
     size_t length = 0;
-    check(burn_tokenizer_encode(tokenizer, bytes, sizeof bytes, &tokens));
-    check(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
+    check_status(burn_tokenizer_encode(tokenizer, bytes, sizeof bytes, &tokens));
+    check_status(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
     assert_int_equal(length, sizeof bytes);
     assert_memory_equal(text, bytes, sizeof bytes);
     free(text);
@@ -155,8 +152,8 @@ static void long_words_are_no_trouble(void **state) {
   memset(text, 'a', LENGTH);
   BurnTokenizer *tokenizer =
       burn_tokenizer_byte_pair_train(text, 64, &(BurnBytePairConfig){.vocabulary = 259}, &status);
-  check(status);
-  check(burn_tokenizer_encode(tokenizer, text, LENGTH, &tokens));
+  check_status(status);
+  check_status(burn_tokenizer_encode(tokenizer, text, LENGTH, &tokens));
   assert_int_equal(tokens.count, LENGTH / 8); /* aa, aaaa, aaaaaaaa */
   burn_token_list_release(&tokens);
   burn_tokenizer_destroy(tokenizer);
@@ -192,7 +189,7 @@ static void bad_files_are_refused(void **state) {
                       "byte_pair: tokenizer_test.json: there is no special token \"<|endoftext|>\"");
   status = BURN_OK;
   BurnTokenizer *tokenizer = burn_tokenizer_byte_pair_read(vocab, merges, NULL, &status);
-  check(status);
+  check_status(status);
   BurnTokenList tokens = {0};
   assert_string_equal(burn_status_message(burn_tokenizer_encode(tokenizer, "abc", 3, &tokens)),
                       "byte_pair: byte 0x63 is not in the vocabulary");
@@ -206,17 +203,17 @@ static void characters_are_tokens(void **state) {
   static const char text[] = "h\xc3\xa9llo \xf0\x9f\x94\xa5 \xe6\x9d\xb1";
   BurnStatus status = BURN_OK;
   BurnTokenizer *tokenizer = burn_tokenizer_characters(text, strlen(text), &status);
-  check(status);
+  check_status(status);
   /* in order: space, h, l, o, e with acute, U+6771, U+1F525 */
   assert_int_equal(burn_tokenizer_vocabulary(tokenizer), 7);
   static const int64_t expected[] = {1, 4, 2, 2, 3, 0, 6, 0, 5};
   BurnTokenList tokens = {0};
   char *back = NULL;
   size_t length = 0;
-  check(burn_tokenizer_encode(tokenizer, text, strlen(text), &tokens));
+  check_status(burn_tokenizer_encode(tokenizer, text, strlen(text), &tokens));
   assert_int_equal(tokens.count, 9);
   assert_memory_equal(tokens.ids, expected, sizeof expected);
-  check(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &back, &length));
+  check_status(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &back, &length));
   assert_string_equal(back, text);
   free(back);
   assert_string_equal(burn_status_message(burn_tokenizer_encode(tokenizer, "hex", 3, &tokens)),
@@ -256,9 +253,9 @@ static void tables_of_ones_own_work(void **state) {
   BurnTokenList tokens = {0};
   char *text = NULL;
   size_t length = 0;
-  check(status);
-  check(burn_tokenizer_encode(tokenizer, "2024", 4, &tokens));
-  check(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
+  check_status(status);
+  check_status(burn_tokenizer_encode(tokenizer, "2024", 4, &tokens));
+  check_status(burn_tokenizer_decode(tokenizer, tokens.ids, tokens.count, &text, &length));
   assert_string_equal(text, "2024");
   free(text);
   burn_token_list_release(&tokens);

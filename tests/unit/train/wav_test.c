@@ -12,12 +12,9 @@
 #include <cmocka.h>
 
 #include "file_testing.h"
+#include "status_testing.h"
 
 static const char path[] = "wav_test.wav", other_path[] = "wav_test_other.wav";
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 /* Stereo of 16 bits at 8 kHz: frames (0x0001, 0x8000) and (0x7fff, 0xffff); a chunk of odd size before the samples. */
 static const uint8_t stereo[] = {'R', 'I', 'F', 'F', 0,   0,   0,   0,   'W',  'A',  'V', 'E',  'f',  'm',  't',  ' ',
