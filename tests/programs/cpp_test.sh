@@ -44,6 +44,14 @@ wrong "cpp_cnn: test digits: an integer of at least 1 expected, not 'few'" "$cnn
 wrong "cpp_cnn: epochs: an integer of at least 1 expected, not '0'" "$cnn" 512 128 0
 wrong "cpp_cnn: nothing expected after the epochs, not 'more'" "$cnn" 512 128 2 more
 
+wrong "cpp_gpt: there is no option '--nosuch'; usage: cpp_gpt [STEPS]" "$gpt" --nosuch
+
+for usage in 'cpp_cnn [FOLDER] [TRAINING DIGITS] [TEST DIGITS] [EPOCHS]' 'cpp_gpt [STEPS]' cpp_regression; do
+  program=$(dirname "$cnn")/${usage%% *}
+  "$program" --help >out 2>err || fail "$program --help: exit status $?: $(cat err)"
+  [ "$(cat out err)" = "usage: $usage" ] || fail "$program --help: $(cat out err)"
+done
+
 if [ -c /dev/full ]; then
   "$gpt" 1 >/dev/full 2>err && fail "cpp_gpt >/dev/full succeeds"
   grep -q '^error: the output could not be written' err || fail "cpp_gpt >/dev/full says $(cat err)"

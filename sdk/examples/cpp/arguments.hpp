@@ -1,14 +1,30 @@
-/* arguments.hpp - numbers on the command line of the examples in C++, and what
- * those in C share with them. */
+/* arguments.hpp - the command line of the examples in C++, and what those in C
+ * share with them. */
 #ifndef BURN_EXAMPLES_CPP_ARGUMENTS_HPP
 #define BURN_EXAMPLES_CPP_ARGUMENTS_HPP
 
 #include <charconv>
 #include <cstddef>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
 #include "../common/program.h"
+
+/* program_begin, and the usage for --help: false if that is all that is wanted.
+ * Throws a text if there is another option. */
+inline bool begin_program(int argc, char **argv, const char *usage) {
+  program_begin();
+  for (int i = 1; i < argc; i++) {
+    const std::string argument = argv[i];
+    if (argument == "--help") std::printf("usage: %s\n", usage);
+    if (argument == "--help") return false;
+    if (argument.compare(0, 2, "--") == 0)
+      throw std::runtime_error("there is no option '" + argument +
+                               "'; usage: " + usage);
+  }
+  return true;
+}
 
 /* The number of `what` ("steps"), 1 or more; throws a text that says what is
  * wrong. */

@@ -99,7 +99,10 @@ static void print_epoch(const train::EpochResult &result) {
 }
 
 int main(int argc, char **argv) try {
-  program_begin();
+  if (!begin_program(
+          argc, argv,
+          "cpp_cnn [FOLDER] [TRAINING DIGITS] [TEST DIGITS] [EPOCHS]"))
+    return 0;
   const Options options = options_of(argc, argv);
   burn::Device device = burn::Device::training();
   train::Loader data = loader_of(options, true),

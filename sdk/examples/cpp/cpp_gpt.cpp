@@ -72,7 +72,7 @@ static void sample(const Gpt &model, Tensor seen, std::size_t count) {
 }
 
 int main(int argc, char **argv) try {
-  program_begin();
+  if (!begin_program(argc, argv, "cpp_gpt [STEPS]")) return 0;
   const std::size_t steps = argc > 1 ? count_of("steps", argv[1]) : 300;
   Device device = Device::training();
   device.seed(42);

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <iostream>
 
-#include "../common/program.h"
+#include "arguments.hpp"
 
-int main() try {
-  program_begin();
+int main(int argc, char **argv) try {
+  if (!begin_program(argc, argv, "cpp_regression")) return 0;
   burn::Device device = burn::Device::training();
   device.seed(42);
   const burn::Tensor x = burn::Tensor::uniform(device, {256, 1}, -1, 1);
@@ -41,7 +41,7 @@ int main() try {
       "\"weight\": %.4f, \"bias\": %.4f}\n",
       device.name().c_str(), loss_value, weight.item(), bias.item());
   return 0;
-} catch (const burn::Error &error) {
+} catch (const std::exception &error) {
   std::cerr << "cpp_regression: " << error.what() << "\n";
   return 1;
 }
