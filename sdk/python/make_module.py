@@ -14,6 +14,7 @@ LIMITS = {"int": "INT_MIN, INT_MAX", "int32_t": "INT32_MIN, INT32_MAX", "int64_t
           "size_t": "SIZE_MAX", "uint64_t": "UINT64_MAX", "uint32_t": "UINT32_MAX", "unsigned int": "UINT_MAX", "uint8_t": "UINT8_MAX"}
 NUMBERS = {"bool": "PyBool_FromLong({})", "signed": "PyLong_FromLongLong({})", "unsigned": "PyLong_FromUnsignedLongLong({})",
            "float": "PyFloat_FromDouble({})"}
+HOLDING = ("burn_calibration_begin",)  # what they make goes on looking at their arguments
 BORROWED_STATUS = ("burn_status_make", "burn_status_make_at", "burn_tensor_failed")
 # Their results borrow handles that lie in the array or struct that they are given: the tensors are cloned, the struct lives on.
 HEAD = "/* Written by sdk/python/make_module.py from sdk/api/burn.json. */\n#include \"values.h\"\n\n#include <limits.h>\n#include <string.h>\n\n"
@@ -169,8 +170,9 @@ class Wrapper:
             self.taking.append(f"for (size_t k = 0; k < {name}_count; k++) take_value(&burn_python_structs[STRUCT_{struct}], ({base} *){name} + k);")
         self.passed.append(name)
 
-    @staticmethod
-    def handle_result(base, name):
+    def handle_result(self, base, name):
+        if self.function["name"] in HOLDING:
+            return f"result_holding(call, &burn_python_handles[HANDLE_{base}], {name})"
         return f"result_tensor({name})" if base == "BurnTensor" else \
             f"result_address({name})" if base.startswith("DL") else f"result_handle(&burn_python_handles[HANDLE_{base}], {name}, NULL)"
 

@@ -373,6 +373,19 @@ class Modules(unittest.TestCase):
         _c.burn_module_apply_lora(module, _c.BurnLoraConfig_defaults(100, 16.0), None)
         self.assertEqual(_c.burn_module_num_params(module), 4 * 3 + 3 + 100 * (4 + 3))
 
+    def test_a_calibration_holds_its_module(self):
+        device = burn.set_default_device(burn.Device("ndarray"))
+        calibration = _c.burn_calibration_begin(nn.Linear(4, 3), None)
+        self.assertEqual(device.memory().live_tensors, 2)
+        del calibration
+        self.assertEqual(device.memory().live_tensors, 0)
+        layer = nn.Linear(4, 3)
+        calibration = _c.burn_calibration_begin(layer, {"scheme": _c.BurnQuantScheme(scale_dtype=burn.f32), "group": {"parts": ["weight"]}})
+        parts = [[f"part{i}"] for i in range(100)]  # in the place of what the call has made
+        layer(burn.ones(2, 4))
+        _c.burn_calibration_end(calibration)
+        self.assertEqual((len(parts), layer(burn.ones(2, 4)).shape), (100, (2, 3)))
+
     def test_a_config_that_c_refuses_says_why(self):
         with self.assertRaisesRegex(burn.BurnError, "groups"):
             nn.Conv2d((3, 4), 3, groups=2).status()

@@ -266,6 +266,33 @@ PyObject *result_tensor(BurnTensor *tensor) {
   return raise_status(status);
 }
 
+static void free_capsule(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, NULL)); }
+
+/* A tuple of the arguments, what was made of them, and its memory, which the call does not free any more. */
+static PyObject *held_by(Call *call) {
+  const int count = call->function->count;
+  PyObject *held = PyTuple_New(count + call->object_count + call->memory_count);
+  for (int i = 0; held && i < count + call->object_count; i++) {
+    PyObject *object = i < count ? call->arguments[i] : call->objects[i - count];
+    Py_INCREF(object);
+    PyTuple_SetItem(held, i, object);
+  }
+  for (int i = 0; held && i < call->memory_count; i++) {
+    PyObject *capsule = PyCapsule_New(call->memory[i], NULL, free_capsule);
+    if (capsule) call->memory[i] = NULL;
+    if (!capsule || PyTuple_SetItem(held, count + call->object_count + i, capsule) != 0) Py_CLEAR(held);
+  }
+  return held;
+}
+
+PyObject *result_holding(Call *call, const HandleInfo *info, void *pointer) {
+  PyObject *handle = result_handle(info, pointer, NULL);
+  if (!handle || !pointer) return handle;
+  ((Handle *)handle)->held = held_by(call);
+  if (!((Handle *)handle)->held) Py_CLEAR(handle);
+  return handle;
+}
+
 PyObject *result_text(const char *text) {
   if (!text) Py_RETURN_NONE;
   return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");

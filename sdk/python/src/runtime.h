@@ -78,6 +78,7 @@ typedef struct Handle {
   PyObject_HEAD const HandleInfo *info;
   void *pointer;   /* NULL: taken or dropped */
   PyObject *owner; /* of a borrowed pointer, which is not dropped; NULL: ours */
+  PyObject *held;  /* what C looks at as long as there is the pointer; NULL: nothing */
 } Handle;
 
 typedef struct Struct {
@@ -142,6 +143,8 @@ PyObject *result_none(void);
 PyObject *result_status(BurnStatus status);
 PyObject *result_tensor(BurnTensor *tensor);
 PyObject *result_handle(const HandleInfo *info, void *pointer, PyObject *owner);
+/* For what goes on looking at the arguments of its call: they live as long as the handle. */
+PyObject *result_holding(Call *call, const HandleInfo *info, void *pointer);
 PyObject *result_text(const char *text);
 PyObject *result_given_text(char *text);
 PyObject *result_value(const StructInfo *info, const void *value);

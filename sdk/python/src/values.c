@@ -11,6 +11,7 @@ static void handle_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   if (handle->pointer && !handle->owner && handle->info->drop) handle->info->drop(handle->pointer);
   Py_XDECREF(handle->owner);
+  Py_XDECREF(handle->held);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
