@@ -211,19 +211,18 @@ BurnTensor *burn_argwhere(BurnTensor *x) {
 
 BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, size_t *count) {
   BurnStatus status = burn__tensor_check(x, "nonzero");
-  *count = status == BURN_OK ? burn_rank(x) : 0;
-  if (status == BURN_OK && *count > capacity) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "nonzero: %zu tensors come out, the list holds %zu", *count, capacity);
-  }
+  const uint32_t rank = burn_rank(x);
+  if (count) *count = 0;
+  if (status == BURN_OK) status = burn__check_parts("nonzero", rank, indices, capacity, count);
   if (status != BURN_OK) {
     burn__tensor_take(x, "nonzero");
     return status;
   }
   BurnTensor *tuples = burn_argwhere(x);
   status = burn__tensor_check(tuples, "nonzero");
-  if (status != BURN_OK || burn_dim(tuples, 0) == 0) *count = 0;
-  for (size_t i = 0; status == BURN_OK && i < *count; i++)
-    indices[i] = burn_select_dim(burn_clone(tuples), 1, (int64_t)i);
+  const bool none = status != BURN_OK || burn_dim(tuples, 0) == 0;
+  if (none && count) *count = 0;
+  for (uint32_t i = 0; !none && i < rank; i++) indices[i] = burn_select_dim(burn_clone(tuples), 1, (int64_t)i);
   burn__tensor_take(tuples, "nonzero");
   return status;
 }

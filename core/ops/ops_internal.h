@@ -65,6 +65,10 @@ typedef struct Part {
 BurnStatus burn__resolve_ranges(const BurnTensor *x, const char *user, const BurnRange *ranges, uint32_t count,
                                 Part *part);
 
+/* `needed` parts fit into a list of `capacity` (NULL holds none); *count, if it is wanted, becomes their number.
+ * ops_view.c */
+BurnStatus burn__check_parts(const char *user, size_t needed, BurnTensor **parts, size_t capacity, size_t *count);
+
 /* Hands out the blocks of random numbers that `count` elements need; two threads never get the same ones. ops_create.c
  */
 uint64_t burn__random_offset(BurnDevice *device, int64_t count);

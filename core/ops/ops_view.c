@@ -350,15 +350,19 @@ BurnTensor *burn_select_dim(BurnTensor *x, int dim, int64_t index) {
   return status == BURN_OK ? burn_squeeze_dim(along(x, axis, at, 1), (int)axis) : fail(x, "select_dim", status);
 }
 
+BurnStatus burn__check_parts(const char *user, size_t needed, BurnTensor **parts, size_t capacity, size_t *count) {
+  if (count) *count = needed;
+  const size_t held = parts ? capacity : 0;
+  if (needed <= held) return BURN_OK;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, the list holds %zu", user, needed, held);
+}
+
 /* Takes x and cuts it into pieces of `size`; an empty axis gives none. */
 static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axis, BurnTensor **parts, size_t capacity,
                       size_t *count) {
   const int64_t total = burn_dim(x, (int)axis);
   const size_t needed = total == 0 ? 0 : (size_t)((total - 1) / size + 1);
-  *count = needed;
-  BurnStatus status = BURN_OK;
-  if (needed > capacity)
-    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, the list holds %zu", user, needed, capacity);
+  const BurnStatus status = burn__check_parts(user, needed, parts, capacity, count);
   for (size_t i = 0; status == BURN_OK && i < needed; i++) {
     const int64_t start = (int64_t)i * size, left = total - start;
     parts[i] = along(burn_clone(x), axis, start, left < size ? left : size);
@@ -369,7 +373,7 @@ static BurnStatus cut(BurnTensor *x, const char *user, int64_t size, int64_t axi
 
 BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
-  *count = 0;
+  if (count) *count = 0;
   BurnStatus status = burn__resolve_dim(x, "split", dim, burn_rank(x), &axis);
   const bool empty = status == BURN_OK && burn_dim(x, dim) == 0;
   if (status == BURN_OK && size < (empty ? 0 : 1)) {
@@ -382,7 +386,7 @@ BurnStatus burn_split(BurnTensor *x, int64_t size, int dim, BurnTensor **parts, 
 
 BurnStatus burn_chunk(BurnTensor *x, int64_t chunks, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
-  *count = 0;
+  if (count) *count = 0;
   BurnStatus status = burn__resolve_dim(x, "chunk", dim, burn_rank(x), &axis);
   if (status == BURN_OK && chunks < 1)
     status = BURN_FAIL(INVALID_ARGUMENT, "chunk: %lld chunks are not possible", (long long)chunks);
@@ -424,13 +428,12 @@ BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t siz
                                  size_t capacity, size_t *count) {
   const char *user = "split_with_sizes";
   int64_t axis = 0, start = 0;
-  *count = 0;
+  size_t needed = 0;
+  if (count) *count = 0;
   BurnStatus status = burn__resolve_dim(x, user, dim, burn_rank(x), &axis);
   if (status == BURN_OK) status = check_list(sizes, size_count, user, "sizes");
-  if (status == BURN_OK) status = check_sizes(sizes, size_count, burn_dim(x, dim), count);
-  if (status == BURN_OK && *count > capacity) {
-    status = BURN_FAIL(INVALID_ARGUMENT, "%s: %zu parts come out, the list holds %zu", user, *count, capacity);
-  }
+  if (status == BURN_OK) status = check_sizes(sizes, size_count, burn_dim(x, dim), &needed);
+  if (status == BURN_OK) status = burn__check_parts(user, needed, parts, capacity, count);
   for (size_t i = 0, used = 0; status == BURN_OK && i < size_count; i++) {
     if (sizes[i] > 0) parts[used++] = burn_narrow(burn_clone(x), (int)axis, start, sizes[i]);
     start += sizes[i];
@@ -442,7 +445,7 @@ BurnStatus burn_split_with_sizes(BurnTensor *x, const int64_t *sizes, size_t siz
 BurnStatus burn_iter_dim(BurnTensor *x, int dim, BurnTensor **parts, size_t capacity, size_t *count) {
   int64_t axis = 0;
   const BurnStatus status = burn__resolve_dim(x, "iter_dim", dim, burn_rank(x), &axis);
-  *count = 0;
+  if (count) *count = 0;
   if (status == BURN_OK) return burn_split(x, 1, dim, parts, capacity, count);
   burn__tensor_take(x, "iter_dim");
   return status;

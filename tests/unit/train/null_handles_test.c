@@ -291,12 +291,59 @@ static void measuring(void **state) {
   burn_device_close(device);
 }
 
+static void drop_two(BurnTensor **parts) {
+  burn_drop(parts[0]);
+  burn_drop(parts[1]);
+}
+
+/* The number of parts may be left out, as any second result. */
+static void counts(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32), *parts[2];
+  const int64_t sizes[] = {1, 1};
+  size_t count = 7;
+  expect(burn_split(burn_clone(x), 1, 0, parts, 2, NULL), "ok");
+  drop_two(parts);
+  expect(burn_chunk(burn_clone(x), 2, 0, parts, 2, NULL), "ok");
+  drop_two(parts);
+  expect(burn_split_with_sizes(burn_clone(x), sizes, 2, 0, parts, 2, NULL), "ok");
+  drop_two(parts);
+  expect(burn_iter_dim(burn_clone(x), 0, parts, 2, NULL), "ok");
+  drop_two(parts);
+  expect(burn_nonzero(burn_bool(burn_clone(x)), parts, 2, NULL), "ok");
+  drop_two(parts);
+  expect(burn_split(burn_clone(x), 0, 0, parts, 2, NULL), "split: pieces of size 0 are not possible");
+  expect(burn_chunk(burn_clone(x), 2, 0, NULL, 2, &count), "chunk: 2 parts come out, the list holds 0");
+  assert_int_equal(count, 2);
+  burn_drop(x);
+  burn_device_close(device);
+}
+
+static void buffers(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnTensor *x = burn_ones(device, BURN_SHAPE(1), BURN_DTYPE_F32);
+  const char no_buffer[] = "read: the buffer is NULL";
+  expect(burn_read(burn_clone(x), NULL, 4), no_buffer);
+  expect(burn_read_f32(burn_clone(x), NULL, 1), no_buffer);
+  expect(burn_read_i64(burn_clone(x), NULL, 1), no_buffer);
+  expect(burn_read_scalar(burn_clone(x), NULL), no_buffer);
+  expect(burn_read_finish(burn_read_start(burn_clone(x)), NULL, 4), no_buffer);
+  expect(burn_read_finish_i64(burn_read_start(burn_clone(x)), NULL, 1), no_buffer);
+  expect(burn_read_all(NULL, NULL, NULL, 1), "read_all: a list is NULL");
+  expect(burn_read_all(NULL, NULL, NULL, 0), "ok");
+  burn_drop(x);
+  burn_device_close(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(modules),  cmocka_unit_test(configs),       cmocka_unit_test(archives),
       cmocka_unit_test(layers),   cmocka_unit_test(enders),        cmocka_unit_test(values),
       cmocka_unit_test(training), cmocka_unit_test(paths_of_core), cmocka_unit_test(paths_of_train),
-      cmocka_unit_test(datasets), cmocka_unit_test(measuring),
+      cmocka_unit_test(datasets), cmocka_unit_test(measuring),     cmocka_unit_test(counts),
+      cmocka_unit_test(buffers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
