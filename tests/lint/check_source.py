@@ -63,6 +63,15 @@ def is_table(lines, start, length):
     return cases * 2 >= length
 
 
+def unmarked_chains(text):
+    """(name, index) of public functions whose last parameter is the status of a chain and that do not say so."""
+    for declaration in re.findall(r"^BURN_API[^;{]*BurnStatus \*status\)", text, re.M):
+        head, parameters = re.search(r"^(.*?)\((?!\d)(.*)\)$", " ".join(declaration.split())).groups()
+        index = parameters.count(",") + 1
+        if f"BURN_CHAINS({index})" not in head:
+            yield head.split()[-1].lstrip("*"), index
+
+
 def columns_of(where):
     if where.suffix in (".def", ".inc", ".cu"):
         return TABLE_COLUMNS
@@ -99,6 +108,8 @@ def main():
         guard = re.search(r"^#ifndef (\w+)\n#define \1$", "\n".join(lines), re.M) if path.suffix in (".h", ".hpp") else None
         if guard and not guard.group(1).endswith(re.sub(r"\W", "_", path.name).upper()):
             problems.append(f"{where}: the include guard {guard.group(1)} is not named after the file")
+        for name, index in unmarked_chains("\n".join(lines)) if path.suffix == ".h" else []:
+            problems.append(f"{where}: {name} takes the status of a chain: mark it BURN_CHAINS({index})")
         for name, start, length in functions(lines):
             lengths.append(length)
             if length > function_cap and not is_table(lines, start, length):

@@ -2,6 +2,7 @@
  * item is asked for: so memory is that of the paths, and workers read files at once. */
 #include "dataset_private.h"
 #include "image_private.h"
+#include "path_check.h"
 
 #include <burn/file.h>
 #include <burn/train/class_files.h>
@@ -45,7 +46,9 @@ static BurnStatus images_get(void *context, size_t epoch, size_t index, void *co
 static BurnStatus file_check(const char *path) {
   uint8_t bytes[FIRST_BYTES] = {0};
   FILE *file = NULL;
-  const BurnStatus status = burn_file_open(path, &file, NULL);
+  BurnStatus status = burn__path_check("images", path);
+  if (status != BURN_OK) return status;
+  status = burn_file_open(path, &file, NULL);
   if (status != BURN_OK) return burn_status_annotate(status, "images: %s", path);
   const size_t count = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
@@ -56,6 +59,7 @@ static BurnStatus file_check(const char *path) {
 }
 
 static BurnStatus config_check(const BurnImageConfig *config) {
+  if (config == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "images: the config is NULL");
   const bool sized = config->height >= 1 && config->width >= 1 && config->height <= BURN_IMAGE_SIDE_LIMIT &&
                      config->width <= BURN_IMAGE_SIDE_LIMIT && config->shorter_side <= BURN_IMAGE_SIDE_LIMIT;
   const bool channels = config->channels == 0 || config->channels == 1 || config->channels == 3;
@@ -92,6 +96,8 @@ static BurnStatus images_make(const char *const *paths, const int64_t *labels, s
   BurnSkips skipped = {0};
   const bool fits = count < (size_t)PTRDIFF_MAX / sizeof(File) / 2;
   BurnStatus status = config_check(config);
+  if (status == BURN_OK && paths == NULL && count > 0)
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "images: the paths are NULL");
   ImagesContext *images = status == BURN_OK && fits ? calloc(1, sizeof *images + count * sizeof(File)) : NULL;
   if (status != BURN_OK) return status;
   if (images == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "images: no memory for %zu paths", count);

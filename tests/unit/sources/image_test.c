@@ -392,6 +392,25 @@ static void bad_configs_are_refused(void **state) {
   }
 }
 
+static void what_is_null_is_told(void **state) {
+  (void)state;
+  const char *const no_path[] = {NULL};
+  const BurnImageConfig config = {.height = 1, .width = 1};
+  BurnStatus status = BURN_OK;
+  assert_null(burn_dataset_images(no_path, NULL, 1, NULL, &status));
+  assert_string_equal(burn_status_message(status), "images: the config is NULL");
+  status = BURN_OK;
+  assert_null(burn_dataset_image_folder(root, NULL, &status));
+  assert_string_equal(burn_status_message(status), "images: the config is NULL");
+  status = BURN_OK;
+  assert_null(burn_dataset_images(NULL, NULL, 1, &config, &status));
+  assert_string_equal(burn_status_message(status), "images: the paths are NULL");
+  status = BURN_OK;
+  assert_null(burn_dataset_images(no_path, NULL, 1, &config, &status));
+  assert_string_equal(burn_status_message(status), "images: no path");
+  burn_image_release(NULL);
+}
+
 static void texts_of_folders_are_items(void **state) {
   (void)state;
   BurnStatus status = BURN_OK;
@@ -432,6 +451,7 @@ int main(void) {
       cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(damaged_files_are_refused),
       cmocka_unit_test(no_path_and_no_picture_are_told),
+      IN_FOLDER(what_is_null_is_told),
       IN_FOLDER(classes_and_files_are_in_order),
       IN_FOLDER(pictures_are_items),
       IN_FOLDER(pnm_files_are_items),

@@ -20,7 +20,7 @@ typedef struct BurnImage {
 /* Makes a picture of that size with zeros; INVALID_SHAPE beyond the limits. Released by burn_image_release. */
 BURN_API BURN_USE_RESULT BurnStatus burn_image_init(BurnImage *image, uint32_t width, uint32_t height,
                                                     uint32_t channels);
-/* Frees the pixels and leaves the picture empty. */
+/* Frees the pixels and leaves the picture empty; NULL is allowed. */
 BURN_API void burn_image_release(BurnImage *image);
 
 /* Reads a PNG, JPEG, PGM or PPM file (binary, of 8 bits) of at most 1 GiB; `channels` is what the picture shall have:
@@ -83,11 +83,14 @@ BURN_API BURN_USE_RESULT BurnStatus burn_image_item(const BurnImage *image, cons
  * columns "image" [channels, height, width] and "label" i64. First bytes of files are looked at when it is made,
  * pixels when an item is asked for: a file that is damaged further on is CORRUPT_DATA then, with its path; a loader
  * may leave it out (loader.h). */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_image_folder(const char *folder, const BurnImageConfig *config,
-                                                                BurnStatus *status);
+BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnDataset *burn_dataset_image_folder(const char *folder,
+                                                                               const BurnImageConfig *config,
+                                                                               BurnStatus *status);
 /* The same for a list of files, with a label each; NULL: without that column. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_images(const char *const *paths, const int64_t *labels, size_t count,
-                                                          const BurnImageConfig *config, BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnDataset *burn_dataset_images(const char *const *paths,
+                                                                         const int64_t *labels, size_t count,
+                                                                         const BurnImageConfig *config,
+                                                                         BurnStatus *status);
 
 BURN_EXTERN_C_END
 

@@ -12,9 +12,9 @@ BURN_EXTERN_C_BEGIN
  * it; a single number is an integer or a real that fits the dtype. Their count is the highest row_id; a row that is
  * missing, NULL or does not fit is CORRUPT_DATA, with file, table, row and column. A database that another process has
  * locked is waited for 5 s, then FAILED_PRECONDITION. */
-BURN_API BURN_USE_RESULT BurnDataset *burn_dataset_sqlite(const char *path, const char *table,
-                                                          const BurnColumn *columns, size_t column_count,
-                                                          BurnStatus *status);
+BURN_API BURN_CHAINS(5) BURN_USE_RESULT BurnDataset *burn_dataset_sqlite(const char *path, const char *table,
+                                                                         const BurnColumn *columns, size_t column_count,
+                                                                         BurnStatus *status);
 
 /* Writes the items of a dataset as a table of a new file: into a temporary file beside it, which is renamed when it is
  * whole. Without `overwrite` a file that is there is FAILED_PRECONDITION. Numbers go as integers and reals, columns
