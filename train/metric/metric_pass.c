@@ -79,13 +79,13 @@ static bool logs(const BurnMetricPass *pass) { return pass->log_status == BURN_O
 
 /* The first failure of a log is told at once; then nothing more is logged in this pass. */
 static void tell(BurnMetricPass *pass, size_t metric, size_t batch, double value, double weight, bool final) {
-  const BurnMetricInterface *table = pass->set->items[metric].table;
+  const BurnMetric *item = &pass->set->items[metric];
   const BurnLogEntry entry = {.split = pass->split,
                               .epoch = pass->epoch,
                               .batch = batch,
-                              .metric = burn__metric_name(&pass->set->items[metric]),
-                              .unit = table->unit ? table->unit : "",
-                              .value = value * table->scale,
+                              .metric = burn__metric_name(item),
+                              .unit = item->table->unit ? item->table->unit : "",
+                              .value = value * burn__metric_scale(item),
                               .weight = weight,
                               .final = final,
                               .batches = pass->batches};

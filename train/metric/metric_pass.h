@@ -23,6 +23,8 @@ typedef struct BurnMetricSet {
 /* `list` empty: the accuracy. Refuses what makes no sense. */
 BURN_USE_RESULT BurnStatus burn__metric_set(BurnMetricSet *set, const BurnMetricList *list);
 const char *burn__metric_name(const BurnMetric *metric);
+/* From its values to logs and screen. */
+double burn__metric_scale(const BurnMetric *metric);
 
 /* What a strategy of a run looks at. */
 typedef struct BurnWatched {

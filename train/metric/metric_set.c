@@ -9,6 +9,10 @@ const char *const burn__split_names[BURN_SPLITS] = {"train", "valid", "test"};
 
 const char *burn__metric_name(const BurnMetric *metric) { return metric->name ? metric->name : metric->table->name; }
 
+double burn__metric_scale(const BurnMetric *metric) {
+  return metric->table->scale < 0 || metric->table->scale > 0 ? metric->table->scale : 1;
+}
+
 static bool listed(const BurnMetricSet *set, const char *name) {
   for (size_t i = 0; i < set->count; i++) {
     if (strcmp(burn__metric_name(&set->items[i]), name) == 0) return true;
@@ -82,7 +86,7 @@ void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_
     const BurnMetricInterface *table = set->items[i].table;
     result->metrics[i] = (BurnMetricResult){burn__metric_name(&set->items[i]),
                                             table->unit ? table->unit : "",
-                                            table->scale,
+                                            burn__metric_scale(&set->items[i]),
                                             {(double)NAN, (double)NAN, (double)NAN}};
   }
 }

@@ -58,6 +58,31 @@ static void own_metrics_are_measured(void **state) {
   folder_remove(folder.path);
 }
 
+static BurnMeasured measure_half(const void *config, const BurnMetricInput *input) {
+  (void)config;
+  return (BurnMeasured){.number = 0.5 * (double)input->items, .weight = (double)input->items};
+}
+
+/* A table with a name and a measure is enough: what is left out is no reason to log zeros. */
+static void a_metric_without_scale_and_unit_is_logged_as_it_is(void **state) {
+  (void)state;
+  static const BurnMetricInterface half_metric = {.name = "Half", .measure = measure_half};
+  Folder folder = folder_make();
+  const BurnMetric half = {&half_metric, NULL, NULL};
+  const Plan plan = {.config = {.epochs = 1, .artifact_dir = folder.path, .metrics = BURN_METRICS(half)}};
+  const Run run = train(&plan);
+  check_status(run.status);
+  assert_true(run.result.last.metrics[1].scale == 1);
+  assert_string_equal(run.result.last.metrics[1].unit, "");
+  char line[32] = "";
+  FILE *log = fopen(file_in(&folder, "train/epoch-1/Half.log"), "r");
+  assert_non_null(log);
+  assert_non_null(fgets(line, sizeof line, log));
+  fclose(log);
+  assert_string_equal(line, "0.5,8\n");
+  folder_remove(folder.path);
+}
+
 /* Whenever numbers are read, they are the same; an interrupted epoch goes on with those of its first part. */
 static void numbers_do_not_depend_on_when_they_are_read(void **state) {
   (void)state;
@@ -637,6 +662,7 @@ static void sums_of_another_metric_have_no_value(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(own_metrics_are_measured),
+      cmocka_unit_test(a_metric_without_scale_and_unit_is_logged_as_it_is),
       cmocka_unit_test(numbers_do_not_depend_on_when_they_are_read),
       cmocka_unit_test(a_late_loss_says_how_late),
       cmocka_unit_test(schedules_set_each_rate),

@@ -39,8 +39,8 @@ typedef struct BurnMeasured {
 /* A metric of your own: what it measures in a step, and what comes of the sums. */
 typedef struct BurnMetricInterface {
   const char *name; /* "Accuracy": of results and logs */
-  const char *unit; /* on screen: "%", or "" */
-  double scale;     /* from values to logs and screen: 100 for percent */
+  const char *unit; /* on screen: "%", or ""; NULL: "" */
+  double scale;     /* from values to logs and screen: 100 for percent; 0: 1 */
   /* The device's part; a failure travels in `numbers`. */
   BurnMeasured (*measure)(const void *config, const BurnMetricInput *input);
   /* The value of sums of numbers, of one step or of an epoch so far, and of their weights. NULL: numbers[0] / weight.
