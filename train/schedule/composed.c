@@ -42,5 +42,5 @@ static bool part(const void *context, size_t index, BurnSchedulePart *out) {
 static const BurnScheduleInterface composed_schedule = {"composed", check, rate, part};
 
 BurnSchedule burn_schedule_composed(BurnComposedRate *composed) {
-  return (BurnSchedule){&composed_schedule, {BurnComposedRateConfig_type(), composed}};
+  return burn__schedule(&composed_schedule, (BurnConfig){BurnComposedRateConfig_type(), composed});
 }

@@ -15,5 +15,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface constant = {"constant", check, rate, NULL};
 
 BurnSchedule burn_schedule_constant(BurnConstantRateConfig *config) {
-  return (BurnSchedule){&constant, burn_config(BurnConstantRateConfig, config)};
+  return burn__schedule(&constant, burn_config(BurnConstantRateConfig, config));
 }

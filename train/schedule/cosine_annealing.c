@@ -24,5 +24,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface cosine_annealing = {"cosine_annealing", check, rate, NULL};
 
 BurnSchedule burn_schedule_cosine_annealing(BurnCosineAnnealingConfig *config) {
-  return (BurnSchedule){&cosine_annealing, burn_config(BurnCosineAnnealingConfig, config)};
+  return burn__schedule(&cosine_annealing, burn_config(BurnCosineAnnealingConfig, config));
 }

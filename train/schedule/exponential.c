@@ -17,5 +17,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface exponential = {"exponential", check, rate, NULL};
 
 BurnSchedule burn_schedule_exponential(BurnExponentialRateConfig *config) {
-  return (BurnSchedule){&exponential, burn_config(BurnExponentialRateConfig, config)};
+  return burn__schedule(&exponential, burn_config(BurnExponentialRateConfig, config));
 }

@@ -17,5 +17,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface linear = {"linear", check, rate, NULL};
 
 BurnSchedule burn_schedule_linear(BurnLinearRateConfig *config) {
-  return (BurnSchedule){&linear, burn_config(BurnLinearRateConfig, config)};
+  return burn__schedule(&linear, burn_config(BurnLinearRateConfig, config));
 }

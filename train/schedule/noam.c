@@ -22,5 +22,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface noam = {"noam", check, rate, NULL};
 
 BurnSchedule burn_schedule_noam(BurnNoamConfig *config) {
-  return (BurnSchedule){&noam, burn_config(BurnNoamConfig, config)};
+  return burn__schedule(&noam, burn_config(BurnNoamConfig, config));
 }

@@ -2,9 +2,10 @@
 #include "schedule_internal.h"
 
 BurnStatus burn_schedule_check(const BurnSchedule *schedule) {
-  const BurnScheduleInterface *table = schedule->table;
+  const BurnScheduleInterface *table = schedule ? schedule->table : NULL;
   if (!table || !table->rate) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "schedule: no table, or one without a rate");
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "schedule: no table, as where the config was NULL, or one without a rate");
   }
   BurnStatus status = table->check ? table->check(schedule->config.data) : BURN_OK;
   BurnSchedulePart part;
@@ -15,7 +16,7 @@ BurnStatus burn_schedule_check(const BurnSchedule *schedule) {
 }
 
 double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration) {
-  if (!schedule->table || !schedule->table->rate) return 0;
+  if (!schedule || !schedule->table || !schedule->table->rate) return 0;
   return schedule->table->rate(schedule->config.data, iteration);
 }
 

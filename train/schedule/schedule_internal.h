@@ -1,8 +1,14 @@
-/* schedule_internal.h - the checks that schedules share: INVALID_ARGUMENT, with name, field and value. */
+/* schedule_internal.h - how schedules are made, and the checks that they share: INVALID_ARGUMENT, with name, field and
+ * value. */
 #ifndef BURN_TRAIN_SCHEDULE_INTERNAL_H
 #define BURN_TRAIN_SCHEDULE_INTERNAL_H
 
 #include <burn/train/schedule.h>
+
+/* A schedule of ours: all zeros, which burn_schedule_check refuses, where it has no config. */
+static inline BurnSchedule burn__schedule(const BurnScheduleInterface *table, BurnConfig config) {
+  return config.data ? (BurnSchedule){table, config} : (BurnSchedule){NULL, {NULL, NULL}};
+}
 
 /* That a rate or factor is above 0 and at most 1. */
 BurnStatus burn__check_share(const char *schedule, const char *field, double value);

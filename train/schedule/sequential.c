@@ -40,5 +40,5 @@ static bool part(const void *context, size_t index, BurnSchedulePart *out) {
 static const BurnScheduleInterface sequential_schedule = {"sequential", check, rate, part};
 
 BurnSchedule burn_schedule_sequential(BurnSequentialRate *sequential) {
-  return (BurnSchedule){&sequential_schedule, {NULL, sequential}};
+  return burn__schedule(&sequential_schedule, (BurnConfig){NULL, sequential});
 }

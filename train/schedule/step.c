@@ -32,5 +32,5 @@ static double rate(const void *context, uint64_t iteration) {
 static const BurnScheduleInterface step = {"step", check, rate, NULL};
 
 BurnSchedule burn_schedule_step(BurnStepRateConfig *config) {
-  return (BurnSchedule){&step, burn_config(BurnStepRateConfig, config)};
+  return burn__schedule(&step, burn_config(BurnStepRateConfig, config));
 }

@@ -24,5 +24,5 @@ static bool part(const void *context, size_t index, BurnSchedulePart *out) {
 static const BurnScheduleInterface warm_up_schedule = {"warm_up", check, rate, part};
 
 BurnSchedule burn_schedule_warm_up(BurnWarmUpRate *warm_up) {
-  return (BurnSchedule){&warm_up_schedule, {BurnWarmUpConfig_type(), warm_up}};
+  return burn__schedule(&warm_up_schedule, (BurnConfig){BurnWarmUpConfig_type(), warm_up});
 }

@@ -291,6 +291,21 @@ static void measuring(void **state) {
   burn_device_close(device);
 }
 
+static void schedules(void **state) {
+  (void)state;
+  const BurnSchedule made[] = {
+      burn_schedule_constant(NULL),         burn_schedule_linear(NULL),     burn_schedule_exponential(NULL),
+      burn_schedule_cosine_annealing(NULL), burn_schedule_step(NULL),       burn_schedule_noam(NULL),
+      burn_schedule_composed(NULL),         burn_schedule_sequential(NULL), burn_schedule_warm_up(NULL)};
+  const char none[] = "schedule: no table, as where the config was NULL, or one without a rate";
+  for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+    expect(burn_schedule_check(&made[i]), none);
+    assert_true(burn_schedule_rate(&made[i], 3) == 0);
+  }
+  expect(burn_schedule_check(NULL), none);
+  assert_true(burn_schedule_rate(NULL, 3) == 0);
+}
+
 static void drop_two(BurnTensor **parts) {
   burn_drop(parts[0]);
   burn_drop(parts[1]);
@@ -343,7 +358,7 @@ int main(void) {
       cmocka_unit_test(layers),   cmocka_unit_test(enders),        cmocka_unit_test(values),
       cmocka_unit_test(training), cmocka_unit_test(paths_of_core), cmocka_unit_test(paths_of_train),
       cmocka_unit_test(datasets), cmocka_unit_test(measuring),     cmocka_unit_test(counts),
-      cmocka_unit_test(buffers),
+      cmocka_unit_test(buffers),  cmocka_unit_test(schedules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,7 +143,7 @@ static void parts_are_checked(void **state) {
   refused(burn_schedule_composed(&(BurnComposedRate){{BURN_PROD_OF_RATES}, parts, 2}),
           "composed: part 1: linear: num_iters is 0");
   refused(burn_schedule_composed(&(BurnComposedRate){{BURN_PROD_OF_RATES}, absent, 1}),
-          "composed: part 0: schedule: no table, or one without a rate");
+          "composed: part 0: schedule: no table, as where the config was NULL, or one without a rate");
   refused(burn_schedule_sequential(&(BurnSequentialRate){parts, 0, NULL}),
           "sequential: count is 0, at least 1 expected");
   refused(burn_schedule_sequential(&(BurnSequentialRate){parts, 2, zero}),
