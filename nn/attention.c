@@ -76,10 +76,12 @@ static BurnStatus check_mask(const char *name, const BurnTensor *mask, BurnShape
                           burn_shape_text(wanted).text);
 }
 
-/* BURN_OK if all shapes belong together, with masks for `keys` keys. */
+/* BURN_OK if the layer could be made and all shapes belong together, with masks for `keys` keys. */
 static BurnStatus check_input(const BurnMultiHeadAttention *m, const BurnMhaInput *input, int64_t keys) {
   const int64_t batch = burn_dim(input->query, 0), queries = burn_dim(input->query, 1);
-  BurnStatus status = check_tokens(m, "query", input->query);
+  const BurnTensor *weight = m->query.weight.value;
+  BurnStatus status = weight ? burn_tensor_status(weight) : BURN_OK;
+  if (status == BURN_OK) status = check_tokens(m, "query", input->query);
   if (status == BURN_OK) status = check_tokens(m, "key", input->key);
   if (status == BURN_OK) status = check_tokens(m, "value", input->value);
   if (status != BURN_OK || queries < 0 || keys < 0) return status;
