@@ -37,10 +37,18 @@ static BurnTensor *without_history(const BurnParam *param) {
   return burn_is_tracked(value) ? burn_detach(value) : value;
 }
 
+/* A quantizer that is compared with a module, and how many parameters it wants. */
+typedef struct Check {
+  const BurnQuantizer *quantizer;
+  size_t found;
+} Check;
+
 /* What quantizing would refuse, the shape's blocks above all, is told by the range already. */
 static BurnStatus check_tensor(void *context, const BurnModuleTensor *tensor) {
-  const BurnQuantizer *quantizer = context;
+  Check *check = context;
+  const BurnQuantizer *quantizer = check->quantizer;
   BurnTensor *low = NULL, *high = NULL;
+  check->found += burn__quantizer_wants(quantizer, tensor);
   if (!is_to_do(quantizer, tensor)) return BURN_OK;
   burn_quant_range(without_history(tensor->param), quantizer->scheme, quantizer->calibration, &low, &high);
   const BurnStatus status = burn_tensor_status(high);
@@ -50,10 +58,13 @@ static BurnStatus check_tensor(void *context, const BurnModuleTensor *tensor) {
 }
 
 BurnStatus burn__quantizer_check(const BurnQuantizer *quantizer, BurnModule module) {
-  BurnQuantizer copy = *quantizer;
+  Check check = {quantizer, 0};
   BurnStatus status = burn_module_status(module);
   if (status == BURN_OK) status = burn_param_group_check(quantizer->group, module, "quantize_weights");
-  return status == BURN_OK ? burn_module_visit(module, check_tensor, &copy) : status;
+  if (status == BURN_OK) status = burn_module_visit(module, check_tensor, &check);
+  if (status != BURN_OK || check.found > 0 || !quantizer->group) return status;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "quantize_weights: %s has no float parameter in the group",
+                          burn_type_short_name(module.type));
 }
 
 static BurnStatus quantize_tensor(void *context, const BurnModuleTensor *tensor) {

@@ -35,7 +35,7 @@ typedef struct BurnQuantizer {
 
 /* Quantizes the float parameters of the group (NULL for the quantizer: min-max, BURN_QUANT_SCHEME, all): not buffers,
  * not adapters. Those that are quantized already stay as they are. Ids stay. Blocks that do not divide a shape are an
- * error with path and shape, and nothing is changed then. */
+ * error with path and shape, as is a group that has no parameter of the module, and nothing is changed then. */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_quantize_weights(BurnModule module, const BurnQuantizer *quantizer);
 
 /* Has the inputs of the layers with a quantized weight in the group (NULL: all) quantized by the range of each batch.

@@ -141,7 +141,8 @@ static void test_blocks(void **state) {
 static void test_what_does_not_fit_is_refused(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->training;
   static const char *const misspelt[] = {"fc.wieght", NULL};
-  const BurnParamGroup unknown = {.paths = misspelt};
+  static const char *const no_part[] = {"wieght", NULL};
+  const BurnParamGroup unknown = {.paths = misspelt}, empty = {.any_parts = no_part};
   BurnQuantizer wrong = quantizer;
   Net net = net_init(device);
   const BurnModule module = burn_module(Net, &net);
@@ -153,6 +154,9 @@ static void test_what_does_not_fit_is_refused(void **state) {
   wrong = quantizer;
   wrong.group = &unknown;
   check_refused("quantize_weights: a group has the parameter fc.wieght, which Net has not",
+                burn_module_quantize_weights(module, &wrong));
+  wrong.group = &empty;
+  check_refused("quantize_weights: Net has no float parameter in the group",
                 burn_module_quantize_weights(module, &wrong));
   check_refused("quantize_inputs: Net has no quantized weight in the group: quantize weights first",
                 burn_module_quantize_inputs(module, NULL));
