@@ -341,6 +341,7 @@ static BurnStatus step_module(StepContext *step, BurnModule module) {
   if (!optimizer->stepped) status = burn__optimizer_groups_check(optimizer, module);
   if (status == BURN_OK) status = burn__rates_check(optimizer->groups[0].rule->name, module, step->rates);
   if (status != BURN_OK) return status;
+  if (!optimizer->stepped) burn__warn_of_empty_groups(optimizer, module, step->rates);
   optimizer->stepped = true;
   status = step_found(step, module);
   return status == BURN_OK ? check_reached(step, module) : status;

@@ -1,6 +1,7 @@
 /* optimizer_group.c - what an optimizer does to which parameter: how it is made from a rule and a config, and groups of
  * parameters with a rule of their own. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,4 +175,40 @@ BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModul
     status = burn_param_group_check(&rates->groups[i].which, module, who);
   }
   return status;
+}
+
+/* -- groups that no parameter is in ------------------------------------------------------------ */
+
+typedef struct Search {
+  const BurnParamGroup *group;
+  bool found;
+} Search;
+
+static BurnStatus look_for_one(void *context, const BurnModuleTensor *tensor) {
+  Search *search = context;
+  search->found =
+      search->found || (tensor->param && burn_param_group_has(search->group, tensor->path, tensor->param->id));
+  return BURN_OK;
+}
+
+/* `loses` is what it does nothing with. */
+static void warn_if_empty(const char *who, BurnModule module, const BurnParamGroup *group, size_t index,
+                          const char *loses) {
+  char text[256];
+  Search search = {group, false};
+  if (burn_module_visit(module, look_for_one, &search) != BURN_OK || search.found) return;
+  const char *const *parts = group->parts ? group->parts : group->any_parts;
+  const bool named = parts && parts[0];
+  snprintf(text, sizeof text, "group %zu%s%.80s%s has no parameter of %s: its %s is not used", index,
+           named ? " (\"" : "", named ? parts[0] : "", named ? "\")" : "", burn_type_short_name(module.type), loses);
+  burn_host()->log(BURN_LOG_WARN, who, text);
+}
+
+void burn__warn_of_empty_groups(const BurnOptimizer *optimizer, BurnModule module,
+                                const BurnModuleLearningRate *rates) {
+  const char *who = optimizer->groups[0].rule->name;
+  for (size_t i = 1; i < optimizer->group_count; i++)
+    warn_if_empty(who, module, &optimizer->groups[i].which, i - 1, "optimizer");
+  for (size_t i = 0; i < rates->group_count; i++)
+    warn_if_empty(who, module, &rates->groups[i].which, i, "learning rate");
 }

@@ -95,6 +95,8 @@ const BurnOptimizerGroup *burn__optimizer_group(const BurnOptimizer *optimizer, 
 BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModule module);
 /* The same of groups with a learning rate. */
 BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates);
+/* Warns, with their numbers as they were given, of groups that no parameter is in: a misspelt part does nothing. */
+void burn__warn_of_empty_groups(const BurnOptimizer *optimizer, BurnModule module, const BurnModuleLearningRate *rates);
 
 /* -- optimizer.c ------------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -409,6 +410,37 @@ static void rates_that_are_refused(void) {
   Net_release(&net);
 }
 
+/* A part that is misspelt finds nothing, which a run would not notice otherwise. */
+static void groups_without_parameters_are_told_once(void) {
+  static const char *const misspelt[] = {"bais", NULL};
+  char text[256];
+  const BurnParamGroup group = {.any_parts = misspelt};
+  const BurnLearningRateGroup groups[] = {{.which = {.parts = misspelt}, .learning_rate = 1}};
+  const BurnModuleLearningRate rates = {1, groups, 1, 0};
+  Net net = net_make();
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  check_status(burn_optimizer_with_group(optimizer, &group, burn_sgd_create(NULL)));
+  for (int i = 0; i < 2; i++) {
+    FILE *log = tmpfile();
+    assert_non_null(log);
+    const int saved = dup(STDERR_FILENO);
+    assert_true(dup2(fileno(log), STDERR_FILENO) >= 0);
+    const BurnStatus status = burn_train_step_rates(optimizer, burn_module(Net, &net), loss_of(&net), &rates);
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    close(saved);
+    check_status(status);
+    rewind(log);
+    text[fread(text, 1, sizeof text - 1, log)] = '\0';
+    fclose(log);
+    assert_string_equal(
+        text, i ? ""
+                : "burn: warning: sgd: group 0 (\"bais\") has no parameter of Net: its optimizer is not used\n"
+                  "burn: warning: sgd: group 0 (\"bais\") has no parameter of Net: its learning rate is not used\n");
+  }
+  burn_optimizer_destroy(optimizer);
+  Net_release(&net);
+}
+
 static void all_tests(void **state) {
   (void)state;
   groups_by_path_id_and_test();
@@ -424,6 +456,7 @@ static void all_tests(void **state) {
   rates_of_groups();
   rates_meet_groups_of_an_optimizer();
   rates_that_are_refused();
+  groups_without_parameters_are_told_once();
 }
 
 static void on_stacks(void **state) {

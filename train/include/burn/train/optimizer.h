@@ -243,7 +243,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_clipping(BurnOptimizer *
  *   status = burn_optimizer_with_group(optimizer, &(BurnParamGroup){.parts = matrices}, burn_muon_create(NULL));
  *
  * Groups come before the first step (FAILED_PRECONDITION after it). The first step looks for their paths and ids in the
- * module: one that is not there is INVALID_ARGUMENT. `other` has no groups and no GLOBAL_NORM, which is that of all. */
+ * module: one that is not there is INVALID_ARGUMENT. Of a group that has no parameter there, it warns. `other` has no
+ * groups and no GLOBAL_NORM, which is that of all. */
 BURN_API BURN_USE_RESULT BurnStatus burn_optimizer_with_group(BurnOptimizer *optimizer, const BurnParamGroup *group,
                                                               BurnOptimizer *other);
 
@@ -282,7 +283,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_module_learning_rate_check(const BurnMo
 BURN_API double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const char *path, uint64_t id);
 
 /* burn_optimizer_step and burn_train_step with rates by groups. A path or id of a group that the module has not is
- * INVALID_ARGUMENT.
+ * INVALID_ARGUMENT; of a group that has no parameter of it, an optimizer's first step warns.
  *
  *   const BurnLearningRateGroup groups[] = {{.which = {.parts = backbone}, .learning_rate = 1e-5}};
  *   status = burn_train_step_rates(optimizer, module, loss, &(BurnModuleLearningRate){1e-3, groups, 1, iteration}); */
