@@ -204,6 +204,10 @@ static void test_services() {
   EXPECT(values_of(model) == before && model.blocks[1].width == 4);
   EXPECT(!model.valid()(input(device).inner()).is_tracked() && model(input(device)).is_tracked());
   model.no_grad();
+  EXPECT(!model(input(device)).is_tracked() && model.summary().find("frozen") != std::string::npos);
+  model.unfreeze();
+  EXPECT(model(input(device)).is_tracked());
+  model.freeze();
   EXPECT(!model(input(device)).is_tracked());
   const burn::Buffer buffer(Tensor::ones(device, {2}));
   buffer.set(Tensor::zeros(device, {3}));

@@ -19,6 +19,7 @@
 
 #include <burn/burn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -281,6 +282,24 @@ class Tensor {
                                    : burn_pad(clone_handle(), first, count, mode, value.real()));
   }
 
+  /* -- parts along dim; see burn_split in burn/ops.h ------------------------------------------ */
+  std::vector<Tensor> split(std::int64_t size, int dim) const {
+    return parts(dim, [&](BurnTensor *x, BurnTensor **list, std::size_t capacity, std::size_t *count) {
+      return burn_split(x, size, dim, list, capacity, count);
+    });
+  }
+  std::vector<Tensor> split_with_sizes(const std::vector<std::int64_t> &sizes, int dim) const {
+    return parts(dim, [&](BurnTensor *x, BurnTensor **list, std::size_t capacity, std::size_t *count) {
+      return burn_split_with_sizes(x, sizes.data(), sizes.size(), dim, list, capacity, count);
+    });
+  }
+  std::vector<Tensor> chunk(std::int64_t chunks, int dim) const {
+    return parts(dim, [&](BurnTensor *x, BurnTensor **list, std::size_t capacity, std::size_t *count) {
+      return burn_chunk(x, chunks, dim, list, capacity, count);
+    });
+  }
+  std::vector<Tensor> iter_dim(int dim) const { return split(1, dim); }
+
   /* -- gradients; see burn/autodiff.h --------------------------------------------------------- */
   Tensor require_grad() && { return Tensor(burn_require_grad(release())); }
   Tensor require_grad() const & { return Tensor(burn_require_grad(clone_handle())); }
@@ -340,6 +359,19 @@ class Tensor {
     handles.reserve(tensors.size());
     for (const Tensor &x : tensors) handles.push_back(x.clone_handle());
     return Tensor(function(handles.data(), handles.size(), dim));
+  }
+  /* What `cut` gives, which is at most a part for each index of the axis. */
+  template <class Cut>
+  std::vector<Tensor> parts(int along, Cut cut) const {
+    std::size_t count = 0;
+    std::vector<Tensor> result(static_cast<std::size_t>(std::max<std::int64_t>(dim(along), 0)));
+    std::vector<BurnTensor *> handles(result.size());
+    check(cut(clone_handle(), handles.data(), handles.size(), &count));
+    for (std::size_t i = 0; i < count; i++)
+      result[i].handle_ = handles[i]; /* all have an owner before one is looked at */
+    result.resize(count);
+    for (const Tensor &part : result) check(burn_tensor_status(part.handle_));
+    return result;
   }
   static BurnStatus read(BurnTensor *x, float *data, std::size_t count) { return burn_read_f32(x, data, count); }
   static BurnStatus read(BurnTensor *x, double *data, std::size_t count) { return burn_read_f64(x, data, count); }

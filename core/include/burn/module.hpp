@@ -95,7 +95,9 @@ M copied(const M &module, void (*copy)(BurnModule, void *)) {
   Self valid() const { return burn::detail::copied(*this, burn_module_valid); }                             \
   void check() const { burn::check(burn_module_status(burn::as_module(*this))); }                           \
   void to(const burn::Device &burn_to) { burn_module_to_device(burn::as_module(*this), burn_to), check(); } \
-  void no_grad() { burn_module_no_grad(burn::as_module(*this)), check(); }                                  \
+  void freeze() { burn_module_freeze(burn::as_module(*this)), check(); }                                    \
+  void unfreeze() { burn_module_unfreeze(burn::as_module(*this)), check(); }                                \
+  void no_grad() { freeze(); }                                                                              \
   void quantize_weights(const BurnQuantizer &burn_quantizer) {                                              \
     burn::check(burn_module_quantize_weights(burn::as_module(*this), &burn_quantizer));                     \
   }                                                                                                         \
@@ -108,6 +110,7 @@ M copied(const M &module, void (*copy)(BurnModule, void *)) {
   void merge_lora() { burn::check(burn_module_merge_lora(burn::as_module(*this))); }                        \
   std::int64_t num_params() const { return burn_module_num_params(burn::as_module(*this)); }                \
   std::string text() const { return burn::take_text(burn_module_text(burn::as_module(*this))); }            \
+  std::string summary() const { return burn::take_text(burn_module_summary_text(burn::as_module(*this))); } \
   friend std::ostream &operator<<(std::ostream &burn_stream, const Self &burn_self) {                       \
     return burn_stream << burn_self.text();                                                                 \
   }
