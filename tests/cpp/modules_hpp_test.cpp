@@ -198,6 +198,10 @@ static void test_services() {
   EXPECT(values_of(copy) == before);
   train::Sgd(train::SgdConfig()).step(copy, copy(input(device)).sum(), 0.1);
   EXPECT(values_of(model) == before && values_of(copy) != before);
+  Model mean = model.valid();
+  train::average(mean, copy, 0.5);
+  const double weight = values_of(model.in)[0], stepped = values_of(copy.in)[0];
+  EXPECT(weight != stepped && std::abs(values_of(mean.in)[0] - (weight + stepped) / 2) <= 1e-6 * std::abs(stepped));
   Model moved = std::move(model);
   EXPECT(burn::state(model).empty() && values_of(moved) == before && moved.blocks.size() == 2);
   model = std::move(moved);

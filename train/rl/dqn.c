@@ -1,5 +1,6 @@
 /* dqn.c - deep Q-learning. Beside the network there are two copies below autodiff: `acting`, which is the network as it
  * is, and `target`, which follows it slowly. */
+#include <burn/train/average.h>
 #include <burn/train/rl.h>
 
 #include <math.h>
@@ -44,44 +45,11 @@ static BurnStatus copies_make(BurnDqn *dqn) {
   return burn_module_status(dqn->target);
 }
 
-/* The parameters of one module, met in the order in which its twin has them. */
-typedef struct Follow {
-  double tau;
-  BurnTensor **values;
-  size_t count, next;
-} Follow;
-
-static BurnStatus collect(void *context, const BurnModuleTensor *tensor) {
-  Follow *follow = context;
-  if (!tensor->param) return BURN_OK;
-  BurnTensor **more = realloc(follow->values, (follow->count + 1) * sizeof *more);
-  if (!more) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "dqn: out of memory");
-  follow->values = more;
-  more[follow->count++] = burn_param_value(tensor->param);
-  return BURN_OK;
-}
-
-static BurnStatus follow_one(void *context, const BurnModuleTensor *tensor) {
-  Follow *follow = context;
-  if (!tensor->param) return BURN_OK;
-  BurnTensor *value = burn_mul_scalar(follow->values[follow->next], follow->tau);
-  follow->values[follow->next++] = NULL;
-  value = burn_add(burn_mul_scalar(burn_param_value(tensor->param), 1 - follow->tau), value);
-  const BurnStatus status = burn_tensor_status(value);
-  burn_param_set(tensor->param, value);
-  return status;
-}
-
 /* acting = module; target = (1 - tau) target + tau module. */
 static BurnStatus copies_update(BurnDqn *dqn) {
-  Follow follow = {.tau = dqn->config.tau};
   burn_module_release(dqn->acting);
   burn_module_valid(dqn->module, dqn->acting.data);
-  BurnStatus status = burn_module_visit(dqn->acting, collect, &follow);
-  if (status == BURN_OK) status = burn_module_visit(dqn->target, follow_one, &follow);
-  for (size_t i = 0; i < follow.count; i++) burn_drop(follow.values[i]);
-  free(follow.values);
-  return status;
+  return burn_module_average(dqn->target, dqn->acting, 1 - dqn->config.tau);
 }
 
 /* -- acting ----------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef BURN_TRAIN_H
 #define BURN_TRAIN_H
 
+#include <burn/train/average.h>
 #include <burn/train/checkpoint.h>
 #include <burn/train/class_files.h>
 #include <burn/train/data_parallel.h>

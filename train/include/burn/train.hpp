@@ -153,6 +153,13 @@ BURN_INTERNAL_CPP_OPTIMIZER(Adan, adan);
 BURN_INTERNAL_CPP_OPTIMIZER(Muon, muon);
 #undef BURN_INTERNAL_CPP_OPTIMIZER
 
+/* average = decay average + (1 - decay) model, tensor by tensor: an exponential moving average of the weights; see
+ * burn/train/average.h. It begins as model.valid() or a clone. */
+template <class M>
+void average(M &average, const M &model, double decay) {
+  check(burn_module_average(as_module(average), as_module(model), decay));
+}
+
 /* -- loss scaling ----------------------------------------------------------------------------- */
 
 BURN_CPP_CONFIG_OPTIONAL(GradScalerConfig, BurnGradScalerConfig, BURN_GRAD_SCALER_CONFIG);
