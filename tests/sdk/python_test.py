@@ -285,6 +285,36 @@ class Modules(unittest.TestCase):
         for value, wanted in zip(layer.weight.tolist(), (0.6, 1.0)):
             self.assertAlmostEqual(value[0], wanted, 6)
 
+    def test_what_is_assigned_is_what_c_uses(self):
+        layer, x = nn.Linear(1, 1, bias=False, initializer="zeros"), burn.tensor([[3.0]])
+        layer.weight = burn.tensor([[2.0]])
+        self.assertEqual((layer(x).item(), dict(layer.parameters())["weight"].item()), (6, 2))
+        loss = layer(x).sum()
+        burn.optim.Sgd().train_step(layer, loss, 0.5)  # it is a leaf that learns
+        self.assertEqual(layer.weight.item(), 0.5)
+        drop = nn.Dropout(0.0)
+        drop.prob = 0.25
+        self.assertEqual(repr(drop), "Dropout {prob: 0.25}")
+        norm = nn.BatchNorm(1)
+        norm.running_mean = burn.tensor([7.0])
+        self.assertEqual(dict(norm.parameters())["running_mean"].item(), 7)
+        for name, value, message in (("bias", burn.zeros(1), "Linear.bias: the layer was made without it"),
+                                     ("weight", None, "Linear.weight: a tensor is expected, not NoneType"),
+                                     ("extra", nn.Linear(1, 1), "Linear.extra: a layer of C has no parts beside its own; a Module that has both does")):
+            with self.assertRaises(TypeError) as caught:
+                setattr(layer, name, value)
+            self.assertEqual(str(caught.exception), message)
+        with self.assertRaisesRegex(TypeError, "^MultiHeadAttention.query is a part of a layer of C"):
+            nn.MultiHeadAttention(4, 2).query = nn.Linear(4, 4)
+
+    def test_a_tensor_does_not_take_the_place_of_a_parameter(self):
+        block = Block(2)
+        with self.assertRaises(TypeError) as caught:
+            block.scale = burn.ones(2)
+        self.assertEqual(str(caught.exception), "Block.scale is a Param, which a tensor would take the place of; scale.value = .. changes what it holds")
+        block.scale.value = burn.ones(2)
+        self.assertEqual(dict(block.parameters())["scale"].tolist(), [1, 1])
+
     def test_records_and_copies(self):
         net, other = Net(), Net()
         path = str(pathlib.Path(FOLDER) / "python_net")

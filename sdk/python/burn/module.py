@@ -176,6 +176,13 @@ class Module:
     def __call__(self, *arguments, **keywords):
         return self.forward(*arguments, **keywords)
 
+    def __setattr__(self, name, value):
+        there = self.__dict__.get(name)
+        if isinstance(there, _Leaf) and isinstance(value, _c.BurnTensor):
+            raise TypeError(f"{type(self).__name__}.{name} is a {type(there).__name__}, which a tensor would take the place of; "
+                            f"{name}.value = .. changes what it holds")
+        super().__setattr__(name, value)
+
     # -- the module of C -------------------------------------------------------------------------
 
     def _rows(self):
@@ -372,6 +379,24 @@ class Layer(Module, _Part):
         if isinstance(value, _c.BurnParam):
             return _c.burn_param_value(value)
         return _c.burn_buffer_value(value) if isinstance(value, _c.BurnBuffer) else value
+
+    def __setattr__(self, name, value):
+        """Members are set in the struct: what would stand beside it only, C would not see."""
+        if name.startswith("_") or not hasattr(self._struct, name):
+            if isinstance(value, (Module, _Leaf)) and not name.startswith("_"):
+                raise TypeError(f"{type(self).__name__}.{name}: a layer of C has no parts beside its own; a Module that has both does")
+            return super().__setattr__(name, value)
+        part = getattr(self._struct, name)
+        if isinstance(part, (_c.BurnParam, _c.BurnBuffer)):
+            if getattr(self, name) is None:
+                raise TypeError(f"{type(self).__name__}.{name}: the layer was made without it")
+            if not isinstance(value, _c.BurnTensor):
+                raise TypeError(f"{type(self).__name__}.{name}: a tensor is expected, not {type(value).__name__}")
+            (_c.burn_param_set if isinstance(part, _c.BurnParam) else _c.burn_buffer_set)(part, value)
+        elif isinstance(part, (bool, int, float)):
+            setattr(self._struct, name, value)
+        else:
+            raise TypeError(f"{type(self).__name__}.{name} is a part of a layer of C and cannot be another one")
 
     def _built(self):
         return _c.view(_c.BurnType, self._struct._type, None), self._struct._address
