@@ -187,8 +187,23 @@ class Tensors(unittest.TestCase):
         self.assertEqual(burn.zeros(2, 3, dtype=burn.bf16).tolist(), [[0, 0, 0], [0, 0, 0]])
         self.assertEqual(burn.arange(6).reshape(2, -1).shape, (2, 3))
         self.assertEqual([part.tolist() for part in burn.arange(5).split(2)], [[0, 1], [2, 3], [4]])
+        for make in burn.zeros, burn.ones, burn.uniform, burn.normal:
+            self.assertEqual([make(2, 3).shape, make((2, 3)).shape, make([2, 3]).shape, make(4).shape], [(2, 3)] * 3 + [(4,)])
         self.assertIn("shape=[2], dtype=f32", repr(burn.tensor([1.0, 2.0])))
         self.assertIn("..., 0.0]", repr(burn.zeros(5000)).replace("0.0, 0.0, 0.0]", "0.0]"))
+
+    def test_a_seed_begins_anew(self):
+        burn.seed(3)
+        first = burn.uniform(4).tolist()
+        self.assertNotEqual(burn.uniform(4).tolist(), first)
+        burn.seed(3)
+        self.assertEqual(burn.uniform(4).tolist(), first)
+
+    def test_one_value_is_that_of_one_element(self):
+        self.assertEqual([burn.tensor(3).item(), float(burn.tensor([[2.5]])), bool(burn.tensor([False]))], [3, 2.5, False])
+        for read in float, bool, int, lambda x: x.item():
+            with self.assertRaisesRegex(ValueError, r"^item: a tensor of shape \[2, 3\] has 6 elements, one is expected"):
+                read(burn.zeros(2, 3))
 
     def test_messages_are_those_of_c(self):
         with self.assertRaises(burn.BurnError) as caught:
@@ -314,6 +329,13 @@ class Modules(unittest.TestCase):
         self.assertEqual(str(caught.exception), "Block.scale is a Param, which a tensor would take the place of; scale.value = .. changes what it holds")
         block.scale.value = burn.ones(2)
         self.assertEqual(dict(block.parameters())["scale"].tolist(), [1, 1])
+
+    def test_an_average_follows_a_model(self):
+        layer = nn.Linear(1, 1, bias=False, initializer="zeros")
+        average = layer.valid()
+        layer.weight = burn.tensor([[8.0]])
+        burn.train.average(average, layer, 0.75)
+        self.assertEqual((average.weight.item(), layer.weight.item()), (2, 8))
 
     def test_records_and_copies(self):
         net, other = Net(), Net()

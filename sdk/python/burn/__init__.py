@@ -9,7 +9,7 @@
 Names, defaults and files are those of Burn. burn._c has every function of the C API by its name there."""
 from . import _c
 from ._c import BurnError
-from .device import Device, default_device, set_default_device
+from .device import Device, default_device, seed, set_default_device
 from .dtype import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8
 from .module import Buffer, Module, Param, load, save
 from .tensor import (Gradients, Tensor, arange, cat, cross_entropy, eye, from_dlpack, full, normal, ones, stack, tensor, uniform, zeros)
@@ -18,4 +18,4 @@ from . import data, nn, onnx, optim, schedule, store, train
 __version__ = _c.burn_version()
 __all__ = ["BurnError", "Buffer", "DType", "Device", "Gradients", "Module", "Param", "Tensor", "arange", "bf16", "bool_", "cat", "cross_entropy", "data",
            "default_device", "eye", "f16", "f32", "f64", "from_dlpack", "full", "i16", "i32", "i64", "i8", "load", "nn", "normal", "ones", "onnx",
-           "optim", "save", "schedule", "set_default_device", "stack", "store", "tensor", "train", "u8", "uniform", "zeros"]
+           "optim", "save", "schedule", "seed", "set_default_device", "stack", "store", "tensor", "train", "u8", "uniform", "zeros"]

@@ -66,6 +66,11 @@ def set_default_device(device):
     return _default
 
 
+def seed(number, device=None):
+    """The random numbers of a device (None: the default one) begin anew; a device that is opened begins with seed 0."""
+    chosen(device).seed(number)
+
+
 def chosen(device):
     """The device that a parameter stands for: itself, that of a name, which is opened once, or for None the default."""
     if device is None:

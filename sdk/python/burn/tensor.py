@@ -60,6 +60,11 @@ def _reduction(name):
     return reduce
 
 
+def _sizes(numbers):
+    """Numbers that were given one by one, or as one list."""
+    return numbers[0] if len(numbers) == 1 and isinstance(numbers[0], (list, tuple)) else numbers
+
+
 def _as_many(function, what, numbers, count):
     if len(numbers) != count:
         raise ValueError(f"{function}: {count} {what} expected, not {len(numbers)}")
@@ -145,16 +150,15 @@ class Tensor(_c.BurnTensor):
     # -- shape -----------------------------------------------------------------------------------
 
     def reshape(self, *shape):
-        return _c.burn_reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        return _c.burn_reshape(self, _sizes(shape))
 
     def expand(self, *shape):
-        return _c.burn_expand(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        return _c.burn_expand(self, _sizes(shape))
 
     # C reads as many numbers as these functions need, however many the list has.
 
     def permute(self, *axes):
-        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return _c.burn_permute(self, self._by_axis("permute", "axes", axes))
+        return _c.burn_permute(self, self._by_axis("permute", "axes", _sizes(axes)))
 
     def quant_permute(self, axes):
         return _c.burn_quant_permute(self, self._by_axis("quant_permute", "axes", axes))
@@ -209,6 +213,8 @@ class Tensor(_c.BurnTensor):
 
     def item(self):
         """The value of a tensor of one element."""
+        if self.size() != 1:
+            raise ValueError(f"item: a tensor of shape {list(self.shape)} has {self.size()} elements, one is expected")
         value = _c.burn_read_scalar(self) if self.dtype in FLOATS else self._flat()[0]
         return bool(value) if self.dtype == bool_ else value
 
@@ -449,12 +455,15 @@ def from_dlpack(data, device=None):
     return _c.from_dlpack_capsule(capsule, chosen(device))
 
 
+# Sizes come one by one or as one list: zeros(2, 3), zeros((2, 3)).
+
+
 def zeros(*shape, dtype=0, device=None):
-    return _c.burn_zeros(chosen(device), shape, dtype)
+    return _c.burn_zeros(chosen(device), _sizes(shape), dtype)
 
 
 def ones(*shape, dtype=0, device=None):
-    return _c.burn_ones(chosen(device), shape, dtype)
+    return _c.burn_ones(chosen(device), _sizes(shape), dtype)
 
 
 def full(shape, value, dtype=0, device=None):
@@ -470,11 +479,11 @@ def arange(start, end=None, step=1, device=None):
 
 
 def uniform(*shape, low=0.0, high=1.0, dtype=0, device=None):
-    return _function("random_uniform", low, high)(chosen(device), shape, dtype, low, high)
+    return _function("random_uniform", low, high)(chosen(device), _sizes(shape), dtype, low, high)
 
 
 def normal(*shape, mean=0.0, std=1.0, dtype=0, device=None):
-    return _c.burn_random_normal(chosen(device), shape, dtype, mean, std)
+    return _c.burn_random_normal(chosen(device), _sizes(shape), dtype, mean, std)
 
 
 def cat(tensors, dim=0):

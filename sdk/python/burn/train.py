@@ -119,4 +119,9 @@ class Learner:
         return Epoch(result)["valid"]
 
 
-__all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "NoImprovement", "Result"]
+def average(average, model, decay):
+    """average = decay * average + (1 - decay) * model, of all weights: a moving average (EMA). It begins as model.valid()."""
+    _c.burn_module_average(average, model, decay)
+
+
+__all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "NoImprovement", "Result", "average"]
