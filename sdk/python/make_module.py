@@ -390,7 +390,7 @@ def main():
     files = {"functions.c": functions_text(api, wrappers), "burn/_c.pyi": python.Stub(api).text(wrappers),
              "burn/nn.py": python.layers_text(api, Wrapper), "burn/metric.py": python.metrics_text(api),
              "burn/optim.py": python.configured_text(api, *optimizers, imports.format("Lbfgs, Optimizer")),
-             "burn/schedule.py": python.configured_text(api, *schedules, imports.format("Schedule"))}
+             "burn/schedule.py": python.configured_text(api, *schedules, imports.format("Schedule, Sequential, WarmUp"))}
     for name, text in files.items():
         (folder / name).write_text(text)
 

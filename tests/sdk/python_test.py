@@ -337,6 +337,29 @@ class Modules(unittest.TestCase):
         burn.train.average(average, layer, 0.75)
         self.assertEqual((average.weight.item(), layer.weight.item()), (2, 8))
 
+    def test_an_optimizer_goes_on_from_its_record(self):
+        path, x = str(pathlib.Path(FOLDER) / "python_adam"), burn.normal(8, 4)
+        net, adam = nn.Linear(4, 1), burn.optim.Adam()
+        adam.train_step(net, net(x).square().mean(), 0.1)
+        adam.save(path, format="json")
+        again, fresh = net.clone(), burn.optim.Adam().load(path, format="json")
+        for module, optimizer in (net, adam), (again, fresh):
+            optimizer.train_step(module, module(x).square().mean(), 0.1)
+        self.assertEqual(net.weight.tolist(), again.weight.tolist())
+        with self.assertRaisesRegex(burn.BurnError, "velocity"):
+            burn.optim.Sgd(momentum=0.9).load(path, format="json")
+
+    def test_schedules_are_made_of_others(self):
+        falls = burn.schedule.CosineAnnealing(0.01, 10)
+        warm = burn.schedule.WarmUp(4, falls, initial_lr=0.002)
+        both = burn.schedule.Sequential([warm, burn.schedule.Constant(0.5)], [6])
+        for i, wanted in ((0, 0.002), (2, 0.006), (4, falls(0)), (5, falls(1)), (6, 0.5), (99, 0.5)):
+            self.assertAlmostEqual(both(i), wanted, 12)
+        with self.assertRaisesRegex(burn.BurnError, "^warm_up: num_iters is 0"):
+            burn.schedule.WarmUp(0, falls)
+        with self.assertRaisesRegex(ValueError, "^Sequential: 2 milestones for 2 schedules"):
+            burn.schedule.Sequential([falls, warm], [1, 2])
+
     def test_records_and_copies(self):
         net, other = Net(), Net()
         path = str(pathlib.Path(FOLDER) / "python_net")
@@ -603,6 +626,20 @@ class Training(unittest.TestCase):
     def test_a_step_without_a_loss_is_told(self):
         with self.assertRaisesRegex(TypeError, "^the step gave NoneType; a loss, "):
             burn.train.Learner(Linear(), burn.optim.Adam(), lambda model, batch: None).fit(self.loader)
+
+    def test_what_a_run_is_not_made_of_is_told(self):
+        learner = burn.train.Learner(nn.Linear(1, 1), burn.optim.Adam(), lambda model, batch: model(batch.x).sum())
+        loader = burn.data.Loader(burn.data.Dataset.arrays(x=[[1.0]]), 1)
+        wrong = ((TypeError, "train is a Dataset; a burn.data.Loader is expected", lambda: learner.fit(burn.data.Dataset.arrays(x=[[1.0]]))),
+                 (TypeError, "'accuracy' is no metric", lambda: burn.train.Learner(nn.Linear(1, 1), None, None, metrics=["accuracy"]).evaluate(loader)),
+                 (TypeError, "data is a NoneType", lambda: learner.evaluate(None)),
+                 (TypeError, "an item is int; a dict", lambda: burn.data.Dataset.items([1, 2])),
+                 (ValueError, "split is 'test'; 'train' or 'valid'", lambda: burn.train.NoImprovement(split="test")),
+                 (ValueError, "split is 'valid'; 'train' or 'test'", lambda: burn.data.Dataset.mnist("nowhere", "valid")))
+        for kind, message, call in wrong:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertEqual(str(caught.exception)[:len(message)], message)
 
     def test_a_rate_that_is_none_is_told(self):
         learner = burn.train.Learner(Linear(), burn.optim.Sgd(), linear_step)

@@ -66,6 +66,8 @@ def _value_of(memory, dtype, shape):
 
 
 def _columns(item):
+    if not isinstance(item, dict):
+        raise TypeError(f"an item is {type(item).__name__}; a dict from column to value is expected")
     return [(name,) + _described(value) for name, value in item.items()]
 
 
@@ -112,7 +114,9 @@ class Dataset(_c.BurnDataset):
 
     @staticmethod
     def mnist(folder, split="train"):
-        return _c.burn_dataset_mnist(str(folder), {"train": _c.BURN_MNIST_TRAIN, "test": _c.BURN_MNIST_TEST}[split])
+        if split not in ("train", "test"):
+            raise ValueError(f"split is {split!r}; 'train' or 'test' expected")
+        return _c.burn_dataset_mnist(str(folder), _c.BURN_MNIST_TRAIN if split == "train" else _c.BURN_MNIST_TEST)
 
     @staticmethod
     def digits(count, seed=0):

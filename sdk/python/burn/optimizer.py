@@ -1,5 +1,9 @@
-"""What optimizers and schedules of C have in common."""
+"""What optimizers and schedules of C have in common, and schedules that are made of others."""
+import array
+
 from . import _c
+from .device import chosen
+from .module import _record_config
 
 
 class Optimizer:
@@ -31,6 +35,15 @@ class Optimizer:
     def load_state(self, value, device):
         _c.burn_optimizer_load(self._optimizer, value, device)
 
+    def save(self, path, format="mpk", precision="full"):
+        """Writes the state as a record, so that training can go on from there; formats are those of modules, but for bpk."""
+        _c.burn_value_write(self.state(), str(path), _record_config(format, precision))
+
+    def load(self, path, device=None, format="mpk", precision="full"):
+        """Replaces the state by that of a record; `device` is that of the parameters. Returns the optimizer."""
+        self.load_state(_c.burn_value_read(str(path), _record_config(format, precision)), chosen(device))
+        return self
+
 
 class Lbfgs:
     """L-BFGS: step(module, closure, lr) calls closure() for the loss several times."""
@@ -55,3 +68,23 @@ class Schedule:
 
     def __call__(self, iteration):
         return _c.burn_schedule_rate(self._schedule, iteration)
+
+
+class WarmUp(Schedule):
+    """A line from initial_lr to the first rate of a schedule, over num_iters iterations, and then that schedule:
+    WarmUp(100, CosineAnnealing(1e-3, 900))."""
+
+    def __init__(self, num_iters, then, initial_lr=0.0):
+        self._parts = then
+        super().__init__(_c.burn_schedule_warm_up, _c.BurnWarmUpRate(config=(num_iters, initial_lr), schedule=then._schedule))
+
+
+class Sequential(Schedule):
+    """One schedule after the other: schedule k + 1 begins at iteration milestones[k], with its own iteration 0."""
+
+    def __init__(self, schedules, milestones):
+        if len(milestones) + 1 != len(schedules):
+            raise ValueError(f"Sequential: {len(milestones)} milestones for {len(schedules)} schedules")
+        self._parts = list(schedules), array.array("Q", milestones).tobytes()
+        super().__init__(_c.burn_schedule_sequential, _c.BurnSequentialRate(schedules=[part._schedule for part in schedules], count=len(schedules),
+                                                                            milestones=self._parts[1]))

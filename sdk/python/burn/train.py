@@ -71,6 +71,8 @@ class NoImprovement:
     """Ends a run after so many epochs without a better value of a metric, of "train" or "valid"; the first `warmup_epochs` never end it."""
 
     def __init__(self, metric="Loss", split="valid", *, highest=False, epochs=1, warmup_epochs=0):
+        if split not in ("train", "valid"):
+            raise ValueError(f"split is {split!r}; 'train' or 'valid' expected")
         self.config = _c.BurnNoImprovement(metric=metric, split=("train", "valid").index(split), highest=highest, epochs=epochs, warmup_epochs=warmup_epochs)
         self.strategy = _c.burn_stop_without_improvement(self.config)  # which points at the config
 
@@ -84,7 +86,16 @@ def _rate(lr):
     raise TypeError(f"lr is {lr!r}; a number or a schedule of burn.schedule expected")
 
 
+def _loader(value, what):
+    if not isinstance(value, Loader):
+        raise TypeError(f"{what} is a {type(value).__name__}; a burn.data.Loader is expected, as Loader(dataset, 32, shuffle=True)")
+    return value._loader
+
+
 def _metrics(metrics):
+    for item in metrics:
+        if not hasattr(item, "metric"):
+            raise TypeError(f"{item!r} is no metric; burn.metric.accuracy() and others make one, and subclasses of burn.metric.Metric are some")
     return {"items": [m.metric for m in metrics], "count": len(metrics)}
 
 
@@ -108,14 +119,15 @@ class Learner:
         settings = _c.BurnLearnerConfig(epochs=epochs, devices=devices, device_count=len(devices), metrics=_metrics(self.metrics), quiet=quiet, context=id(listener),
                                         on_epoch=_c.callbacks["BurnLearnerConfig.on_epoch"], **_rate(lr), **config)
         result = _c.BurnLearnerResult()
-        _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, train._loader, None if valid is None else valid._loader, result)
+        _c.burn_learner_fit(settings, task.task, self.device, module, self.optimizer._optimizer, _loader(train, "train"),
+                            None if valid is None else _loader(valid, "valid"), result)
         return Result(result, listener.epochs)
 
     def evaluate(self, data):
         """The metrics of the model over a loader."""
         model, result = self.model.valid(), _c.BurnEpochResult()
         task = _Task(model, self.step_function)
-        _c.burn_learner_evaluate(task.task, self.device.inner, model._module(), data._loader, _metrics(self.metrics), result)
+        _c.burn_learner_evaluate(task.task, self.device.inner, model._module(), _loader(data, "data"), _metrics(self.metrics), result)
         return Epoch(result)["valid"]
 
 
