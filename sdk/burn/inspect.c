@@ -208,6 +208,8 @@ static cJSON *inspect(const char *path, BurnDevice *device) {
   burn_value_destroy(item);
   if (status == BURN_OK) return root;
   (void)command_fail("inspect", status);
+  if (burn_status_code(status) == BURN_STATUS_CORRUPT_DATA)
+    fputs("If it is of another framework (safetensors, .pt, .npz, GGUF), 'burn weights FILE' lists it\n", stderr);
   cJSON_Delete(root);
   return NULL;
 }

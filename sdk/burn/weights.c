@@ -166,9 +166,11 @@ enum { RENAMES = 32 };
 static BurnStatus read_renames(char *text, BurnStoreRename *renames, size_t *count) {
   for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) {
     char *equal = strchr(at, '=');
-    if (!equal || *count == RENAMES)
-      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--rename: \"%.80s\": at most %d times PATTERN=REPLACEMENT",
-                              at, RENAMES);
+    if (!equal)
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                              "--rename: \"%.80s\" has no =: PATTERN=REPLACEMENT expected", at);
+    if (*count == RENAMES)
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "--rename: at most %d, \"%.80s\" is one more", RENAMES, at);
     *equal = '\0';
     renames[(*count)++] = (BurnStoreRename){at, equal + 1};
   }

@@ -456,6 +456,8 @@ static void test_inspect(void **state) {
   expect_run(command, 0, "4 tensors, 9 elements in 27 bytes; 4 are parameters or state of a module\n");
   snprintf(command, sizeof command, "head -c 200 %s/data >%s/cut; burn inspect %s/cut", folder, folder, folder);
   expect_run(command, 1, "/cut: gzip: file ends at byte 200, too early\n");
+  snprintf(command, sizeof command, "printf 'PK%%0100d' 0 >%s/pt; burn inspect %s/pt", folder, folder);
+  expect_run(command, 1, "no MessagePack map: not a record\nIf it is of another framework (");
   expect_run("burn inspect /nonexistent", 1, "burn inspect: load /nonexistent: ");
   expect_run("burn inspect", 2, "burn inspect: a FILE is missing");
   snprintf(command, sizeof command, "rm -r %s", folder);

@@ -132,6 +132,15 @@ static void test_options_that_do_nothing_are_refused(void **state) {
   assert_run(fixture, "diff a other --overwrite", 2, "burn weights: --overwrite goes with convert A B\n");
 }
 
+static void test_renames_are_checked(void **state) {
+  const Fixture *fixture = *state;
+  char command[32 * 5 + 64] = "convert a b.npz --rename \"";
+  assert_run(fixture, "convert a b.npz --rename fc", 1,
+             "burn weights: --rename: \"fc\" has no =: PATTERN=REPLACEMENT expected\n");
+  for (int i = 0; i < 32; i++) strcat(command, "a=b ");
+  assert_run(fixture, strcat(command, "x=y\""), 1, "burn weights: --rename: at most 32, \"x=y\" is one more\n");
+}
+
 static int open_files(void **state) {
   static MadeFile file;
   static const Made others[] = {{"model.fc.weight", 2, {2, 3}, 5}, {"n", 1, {2}, 7}};
@@ -147,6 +156,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_list),
                                      cmocka_unit_test(test_names_stay_in_their_rows),
                                      cmocka_unit_test(test_convert_and_diff),
+                                     cmocka_unit_test(test_renames_are_checked),
                                      cmocka_unit_test(test_json_of_convert_and_diff),
                                      cmocka_unit_test(test_what_is_left_out_is_told),
                                      cmocka_unit_test(test_options_that_do_nothing_are_refused)};
