@@ -11,8 +11,11 @@
 typedef struct Source {
   const BurnStore *store;
   size_t index;
+  uint32_t part; /* of BurnStoreNamed */
   bool transposed;
 } Source;
+
+static int64_t parts_of(const Source *source) { return source->part ? BURN_STORE_PACKED_PARTS : 1; }
 
 typedef struct Apply {
   const BurnStore *store;
@@ -38,12 +41,16 @@ static BurnStatus read_source(void *context, void *values) {
   const Source *source = context;
   const BurnStoreSlot *slot = &source->store->slots[source->index];
   const size_t bytes = slot->refusal ? 0 : burn__store_value_bytes(slot);
-  if (!source->transposed) return burn_store_read(source->store, source->index, values, bytes);
+  if (!source->transposed && !source->part) return burn_store_read(source->store, source->index, values, bytes);
   uint8_t *read = malloc(bytes ? bytes : 1);
   if (!read) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
   const BurnStatus status = burn_store_read(source->store, source->index, read, bytes);
   const int64_t *dims = slot->seen.shape.dims;
-  if (status == BURN_OK) transpose(read, values, (size_t)dims[0], (size_t)dims[1], burn_dtype_bytes(slot->seen.dtype));
+  const size_t rows = (size_t)(dims[0] / parts_of(source)), taken = bytes / (size_t)parts_of(source);
+  const uint8_t *from = read + (source->part ? source->part - 1 : 0) * taken;
+  if (status == BURN_OK && source->transposed)
+    transpose(from, values, rows, (size_t)dims[1], burn_dtype_bytes(slot->seen.dtype));
+  if (status == BURN_OK && !source->transposed) memcpy(values, from, taken);
   free(read);
   return status;
 }
@@ -99,9 +106,11 @@ static BurnRecordTensor tensor_of(Apply *apply, size_t at) {
                              .shape = entry->shape,
                              .read = read_source,
                              .context = &apply->sources[at]};
+  tensor.shape.dims[0] /= parts_of(&apply->sources[at]);
   if (apply->sources[at].transposed) {
-    tensor.shape.dims[0] = entry->shape.dims[1];
-    tensor.shape.dims[1] = entry->shape.dims[0];
+    const int64_t rows = tensor.shape.dims[0];
+    tensor.shape.dims[0] = tensor.shape.dims[1];
+    tensor.shape.dims[1] = rows;
   }
   return tensor;
 }
@@ -135,12 +144,14 @@ static BurnStatus load_all(Apply *apply, BurnRecordReport *report) {
 static BurnStatus apply_names(Apply *apply, BurnRecordReport *report) {
   const bool renumbers = apply->options->adapter == BURN_STORE_PYTORCH && !apply->options->keep_indices;
   BurnStatus status = burn__store_name_list(apply->store, &apply->rules, renumbers, &apply->names);
+  if (status == BURN_OK && apply->options->adapter == BURN_STORE_PYTORCH)
+    status = burn__store_unpack_attention(apply->store, apply->module, &apply->names);
   const size_t count = apply->names.count;
   apply->paths = calloc(count + 1, sizeof *apply->paths);
   apply->sources = calloc(count + 1, sizeof *apply->sources);
   if (status == BURN_OK && (!apply->paths || !apply->sources)) status = no_memory();
   for (size_t i = 0; i < count && status == BURN_OK; i++)
-    apply->sources[i] = (Source){apply->store, apply->names.items[i].index, false};
+    apply->sources[i] = (Source){apply->store, apply->names.items[i].index, apply->names.items[i].part, false};
   if (status == BURN_OK) status = burn_module_visit(apply->module, look_for, apply);
   if (status == BURN_OK) status = check_names(apply);
   if (status == BURN_OK) status = apply->rules.status;

@@ -188,6 +188,11 @@ static BurnStatus refuse_equal(const BurnStore *store, const BurnStoreNameList *
   return BURN_OK;
 }
 
+BurnStatus burn__store_name_sort(const BurnStore *store, BurnStoreNameList *list) {
+  if (list->count) qsort(list->items, list->count, sizeof *list->items, compare_named);
+  return refuse_equal(store, list);
+}
+
 BurnStatus burn__store_name_list(const BurnStore *store, const BurnStoreRules *rules, bool renumbers,
                                  BurnStoreNameList *out) {
   const size_t count = burn_store_count(store);
@@ -196,11 +201,10 @@ BurnStatus burn__store_name_list(const BurnStore *store, const BurnStoreRules *r
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     char *name = NULL;
     status = burn__store_rename(rules, burn_store_entry(store, i)->name, &name);
-    if (name) out->items[out->count++] = (BurnStoreNamed){name, i};
+    if (name) out->items[out->count++] = (BurnStoreNamed){name, i, 0};
   }
   if (status == BURN_OK && renumbers) status = renumber_all(out);
-  if (out->count) qsort(out->items, out->count, sizeof *out->items, compare_named);
-  return status == BURN_OK ? refuse_equal(store, out) : status;
+  return status == BURN_OK ? burn__store_name_sort(store, out) : status;
 }
 
 void burn__store_name_list_end(BurnStoreNameList *list) {
@@ -209,7 +213,7 @@ void burn__store_name_list_end(BurnStoreNameList *list) {
 }
 
 const BurnStoreNamed *burn__store_name_find(const BurnStoreNameList *list, const char *name) {
-  const BurnStoreNamed wanted = {(char *)(uintptr_t)name, 0};
+  const BurnStoreNamed wanted = {(char *)(uintptr_t)name, 0, 0};
   return list->count ? bsearch(&wanted, list->items, list->count, sizeof wanted, compare_named) : NULL;
 }
 

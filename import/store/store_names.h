@@ -25,12 +25,16 @@ BurnStatus burn__store_rename(const BurnStoreRules *rules, const char *name, cha
 /* Whether include and exclude let a name through; false once rules->status has failed. */
 bool burn__store_is_included(BurnStoreRules *rules, const char *name);
 
+/* Query, key and value. */
+enum { BURN_STORE_PACKED_PARTS = 3 };
+
 /* -- lists of names --------------------------------------------------------------------------- */
 
 /* A tensor under its new name. */
 typedef struct BurnStoreNamed {
   char *name;
-  size_t index; /* what it is of; the list's maker knows */
+  size_t index;  /* what it is of; the list's maker knows */
+  uint32_t part; /* 0: all of it; 1 .. BURN_STORE_PACKED_PARTS: so many-th part along axis 0 */
 } BurnStoreNamed;
 typedef struct BurnStoreNameList {
   BurnStoreNamed *items;
@@ -41,6 +45,11 @@ typedef struct BurnStoreNameList {
  * counted without gaps, fc.0 and fc.2 as fc.0 and fc.1. */
 BurnStatus burn__store_name_list(const BurnStore *store, const BurnStoreRules *rules, bool renumbers,
                                  BurnStoreNameList *out);
+/* Sorts a list whose names have changed; two that are equal are refused. */
+BurnStatus burn__store_name_sort(const BurnStore *store, BurnStoreNameList *list);
+/* Names an attention's tensors of PyTorch as the module does, where it has them so: in_proj_weight becomes three
+ * entries, query.weight, key.weight and value.weight, likewise its bias, and out_proj becomes output. store_packed.c */
+BurnStatus burn__store_unpack_attention(const BurnStore *store, BurnModule module, BurnStoreNameList *list);
 void burn__store_name_list_end(BurnStoreNameList *list);
 /* The entry of that name; NULL where there is none. */
 const BurnStoreNamed *burn__store_name_find(const BurnStoreNameList *list, const char *name);

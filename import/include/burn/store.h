@@ -95,9 +95,10 @@ typedef struct BurnStoreNames {
 
 /* Whose habits a file has, beside names that are renamed. PyTorch's: the weight of a Linear is [out, in], which is
  * transposed; scales and shifts of norms are weight and bias, which are gamma and beta here (the slope of a PRelu is
- * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; and places of a
- * list are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and
- * fc.1. */
+ * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; places of a list
+ * are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and fc.1; and
+ * where a module has query, key, value and output, as attention here, in_proj_weight and in_proj_bias of a file are the
+ * first three in one, and out_proj is the last. Files are written with the module's names for these. */
 enum { BURN_STORE_AS_IT_IS = 0, BURN_STORE_PYTORCH = 1 };
 
 /* chosen[i], for every tensor of the store: whether it is below the top level and its name is let through; renames do

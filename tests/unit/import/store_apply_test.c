@@ -283,10 +283,56 @@ static void test_mnist_of_others(void **state) {
   burn_store_close(store);
 }
 
+/* As torch.nn.MultiheadAttention names them: rows of query, key and value in one. */
+static const Made torch_attention[] = {
+    {"attn.in_proj_weight", 2, {6, 2}, 1},
+    {"attn.in_proj_bias", 1, {6}, 20},
+    {"attn.out_proj.weight", 2, {2, 2}, 30},
+    {"attn.out_proj.bias", 1, {2}, 40},
+};
+#define ATTENTION_FIELDS(X) X(BurnMultiHeadAttention, attn, "of one head")
+BURN_MODULE(Attention, ATTENTION_FIELDS);
+#define PACKED_FIELDS(X) X(BurnParam, in_proj_weight, "[6, 2]")
+BURN_MODULE(Packed, PACKED_FIELDS);
+
+static void test_packed_attention(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  Attention net = {burn_multi_head_attention_new(2, 1, device)};
+  const BurnModule module = burn_module(Attention, &net);
+  const BurnStoreApply torch = {.adapter = BURN_STORE_PYTORCH};
+  MadeFile file;
+  BurnStore *store = made_store(&file, torch_attention, 4);
+  BurnRecordReport report = {NULL, 0, {0}};
+  assert_ok(burn_store_apply(store, module, &torch, &report));
+  assert_int_equal(report.counts[BURN_RECORD_LOADED], 8);
+  burn_record_report_release(&report);
+  assert_param(&net.attn.query.weight, (double[]){1, 3, 2, 4}, 4);
+  assert_param(&net.attn.key.weight, (double[]){5, 7, 6, 8}, 4);
+  assert_param(&net.attn.value.weight, (double[]){9, 11, 10, 12}, 4);
+  assert_param(&net.attn.value.bias, (double[]){24, 25}, 2);
+  assert_param(&net.attn.output.weight, (double[]){30, 32, 31, 33}, 4);
+  assert_non_null(strstr(burn_status_message(burn_store_apply(store, module, NULL, NULL)),
+                         "attn.query.weight: in the module, not in the file: [2,2] f32"));
+  burn_store_close(store);
+  Attention_release(&net);
+  /* What a module has under the packed name itself stays in one. */
+  Packed packed = {burn_param(burn_zeros(device, BURN_SHAPE(6, 2), BURN_DTYPE_F32))};
+  const Made whole[] = {{"in_proj_weight", 2, {6, 2}, 1}};
+  store = made_store(&file, whole, 1);
+  assert_ok(burn_store_apply(store, burn_module(Packed, &packed), &torch, NULL));
+  assert_param(&packed.in_proj_weight, (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 12);
+  burn_store_close(store);
+  Packed_release(&packed);
+  burn_device_close(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_torch),   cmocka_unit_test(test_as_it_is),     cmocka_unit_test(test_renames),
-      cmocka_unit_test(test_filters), cmocka_unit_test(test_bad_patterns), cmocka_unit_test(test_mnist_of_others),
+      cmocka_unit_test(test_torch),           cmocka_unit_test(test_packed_attention),
+      cmocka_unit_test(test_as_it_is),        cmocka_unit_test(test_renames),
+      cmocka_unit_test(test_filters),         cmocka_unit_test(test_bad_patterns),
+      cmocka_unit_test(test_mnist_of_others),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
