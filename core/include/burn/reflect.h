@@ -89,6 +89,7 @@ typedef struct BurnSize2 {
 typedef struct BurnSize3 {
   size_t at[3]; /* {depth, height, width} */
 } BurnSize3;
+/* A number that may be absent: config.momentum = (BurnOptionF64){true, 0.9}; */
 typedef struct BurnOptionF64 {
   bool present;
   double value;
