@@ -89,6 +89,9 @@ static void test_braces(const Device &device) {
   EXPECT((x.repeat({2, 1}).shape() == Shape{4, 3}) && (x.movedims({0}, {1}).shape() == Shape{3, 2}));
   EXPECT((x.roll({3, 2}, {1, 0}).shape() == Shape{2, 3}) && equals(x.roll({3, 2}, {1, 0}), {1, 2, 3, 4, 5, 6}));
   EXPECT(equals(x.pad({{1, 0}, {0, 1}}), {0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 0}));
+  const auto [highest, where] = x.max_dim_with_indices(1);
+  EXPECT(equals(highest, {3, 6}) && equals(where, {2, 2}) && equals(x.topk_with_indices(1, 0).second, {1, 1, 1}));
+  EXPECT(equals(x.sort_descending_with_indices(1).first, {3, 2, 1, 6, 5, 4}));
   EXPECT(x.split(2, 1).size() == 2 && equals(x.split(2, 1)[0], {1, 2, 4, 5}) && equals(x.split(2, 1)[1], {3, 6}));
   EXPECT(x.chunk(2, 0).size() == 2 && equals(x.chunk(2, -2)[1], {4, 5, 6}) && x.chunk(9, 1).size() == 3);
   EXPECT(equals(x.split_with_sizes({1, 2}, 1)[1], {2, 3, 5, 6}) && equals(x.iter_dim(1)[2], {3, 6}));
@@ -141,6 +144,7 @@ static void test_failures(const Device &device) {
   EXPECT(message_of([&] { return x.item(); }, BURN_STATUS_INVALID_ARGUMENT).find("3") != std::string::npos);
   EXPECT(message_of([&] { return x.permute({0}); }, BURN_STATUS_INVALID_ARGUMENT) == "permute: 1 axes for 2 axes");
   EXPECT(message_of([&] { return x.chunk(0, 0); }, BURN_STATUS_INVALID_ARGUMENT) == "chunk: 0 chunks are not possible");
+  EXPECT(message_of([&] { return x.topk_with_indices(9, 0); }, BURN_STATUS_OUT_OF_RANGE).find("topk") == 0);
   EXPECT(message_of([&] { return x.split(1, 7); }, BURN_STATUS_OUT_OF_RANGE).find("split: dim 7") == 0);
   EXPECT(message_of([&] { return x.roll({1}, {0, 1}); }, BURN_STATUS_INVALID_ARGUMENT) == "roll: 1 shifts for 2 dims");
   EXPECT(message_of([&] { return x.reshape({2, 2}); }, BURN_STATUS_INVALID_SHAPE).find("reshape") != std::string::npos);

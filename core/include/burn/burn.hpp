@@ -300,6 +300,21 @@ class Tensor {
   }
   std::vector<Tensor> iter_dim(int dim) const { return split(1, dim); }
 
+  /* -- values and where they are: const auto [values, indices] = x.topk_with_indices(3, 1); ----- */
+#define BURN_INTERNAL_CPP_PAIR(name, parameters, ...)                       \
+  std::pair<Tensor, Tensor> name##_with_indices parameters const {          \
+    BurnTensor *indices = nullptr;                                          \
+    BurnTensor *values = burn_##name##_with_indices(__VA_ARGS__, &indices); \
+    return paired(values, indices);                                         \
+  }
+  BURN_INTERNAL_CPP_PAIR(max_dim, (int dim), clone_handle(), dim)
+  BURN_INTERNAL_CPP_PAIR(min_dim, (int dim), clone_handle(), dim)
+  BURN_INTERNAL_CPP_PAIR(median, (int dim), clone_handle(), dim)
+  BURN_INTERNAL_CPP_PAIR(sort, (int dim), clone_handle(), dim)
+  BURN_INTERNAL_CPP_PAIR(sort_descending, (int dim), clone_handle(), dim)
+  BURN_INTERNAL_CPP_PAIR(topk, (std::int64_t k, int dim), clone_handle(), k, dim)
+#undef BURN_INTERNAL_CPP_PAIR
+
   /* -- gradients; see burn/autodiff.h --------------------------------------------------------- */
   Tensor require_grad() && { return Tensor(burn_require_grad(release())); }
   Tensor require_grad() const & { return Tensor(burn_require_grad(clone_handle())); }
@@ -359,6 +374,13 @@ class Tensor {
     handles.reserve(tensors.size());
     for (const Tensor &x : tensors) handles.push_back(x.clone_handle());
     return Tensor(function(handles.data(), handles.size(), dim));
+  }
+  static std::pair<Tensor, Tensor> paired(BurnTensor *first, BurnTensor *second) {
+    std::pair<Tensor, Tensor> both;
+    both.first.handle_ = first, both.second.handle_ = second; /* each has an owner before one is looked at */
+    check(burn_tensor_status(first));
+    check(burn_tensor_status(second));
+    return both;
   }
   /* What `cut` gives, which is at most a part for each index of the axis. */
   template <class Cut>
