@@ -18,6 +18,7 @@ static bool keeps(const void *context, const BurnEpochResult *history, size_t co
 BurnStatus burn__keep_best_check(const BurnCheckpointStrategy *strategy, const BurnMetricSet *set, bool validates) {
   const BurnKeepBest *config = strategy->context;
   if (strategy->keeps != keeps) return BURN_OK;
+  if (!config) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: checkpoints: burn_keep_best of NULL");
   const BurnWatched watched = {"checkpoints: burn_keep_best", config->metric, config->split};
   return burn__watched_check(&watched, set, validates);
 }

@@ -2,7 +2,7 @@
 #include <burn/train/checkpoint.h>
 
 static bool keeps(const void *context, const BurnEpochResult *history, size_t count, size_t epoch) {
-  const size_t interval = *(const size_t *)context;
+  const size_t interval = context ? *(const size_t *)context : 1;
   (void)history;
   (void)count;
   return interval < 2 || epoch % interval == 0;

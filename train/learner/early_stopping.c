@@ -35,6 +35,9 @@ static bool stops(const void *context, const BurnEpochResult *history, size_t co
 BurnStatus burn__early_stopping_check(const BurnEarlyStopping *strategy, const BurnMetricSet *set, bool validates) {
   const BurnNoImprovement *config = strategy->context;
   if (strategy->stops != stops) return BURN_OK;
+  if (!config)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "learner: early_stopping: burn_stop_without_improvement of NULL");
   const BurnWatched watched = {"early_stopping", config->metric, config->split};
   return burn__watched_check(&watched, set, validates);
 }

@@ -1,5 +1,6 @@
 /* metric_auc_pr.c - Burn's AUC-PR: the average precision, the sum of (R_n - R_(n-1)) P_n over thresholds, from the
  * highest score down. Equal scores are one threshold, as in scikit-learn's average_precision_score. */
+#include "metric_make.h"
 #include "metric_scores.h"
 
 #include <math.h>
@@ -32,4 +33,6 @@ static double value(const void *context, const double *numbers, size_t count, do
 static const BurnMetricInterface auc_pr_metric = {
     .name = "AUC-PR", .unit = "%", .scale = 100, .measure = measure, .value = value};
 
-BurnMetric burn_metric_auc_pr(const BurnAucPrConfig *config) { return (BurnMetric){&auc_pr_metric, config, NULL}; }
+BurnMetric burn_metric_auc_pr(const BurnAucPrConfig *config) {
+  return burn__metric(&auc_pr_metric, config, BurnAucPrConfig_type());
+}

@@ -1,5 +1,6 @@
 /* metric_auroc.c - Burn's AUROC. Burn compares all pairs of rows on the device; the ranks of sorted scores give the
  * same number (Mann and Whitney) without a table of rows times rows. */
+#include "metric_make.h"
 #include "metric_scores.h"
 
 static BurnMeasured measure(const void *config, const BurnMetricInput *input) {
@@ -33,4 +34,6 @@ static double value(const void *context, const double *numbers, size_t count, do
 static const BurnMetricInterface auroc_metric = {
     .name = "AUROC", .unit = "%", .scale = 100, .measure = measure, .value = value};
 
-BurnMetric burn_metric_auroc(const BurnAurocConfig *config) { return (BurnMetric){&auroc_metric, config, NULL}; }
+BurnMetric burn_metric_auroc(const BurnAurocConfig *config) {
+  return burn__metric(&auroc_metric, config, BurnAurocConfig_type());
+}

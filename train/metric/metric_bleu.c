@@ -1,6 +1,7 @@
 /* metric_bleu.c - BLEU of tokens (Papineni, Roukos, Ward, Zhu 2002) over all sequences of an epoch, with the
  * smoothing of Chen and Cherry 2014. The tokens of a step come to the host, where the counts are made whose sums
  * make the score. */
+#include "metric_make.h"
 #include "metric_tokens.h"
 
 #include <math.h>
@@ -96,4 +97,6 @@ static double value(const void *context, const double *numbers, size_t count, do
 static const BurnMetricInterface bleu_metric = {
     .name = "BLEU", .unit = "%", .scale = 100, .measure = measure, .value = value, .reduce = reduce};
 
-BurnMetric burn_metric_bleu(const BurnBleuConfig *config) { return (BurnMetric){&bleu_metric, config, NULL}; }
+BurnMetric burn_metric_bleu(const BurnBleuConfig *config) {
+  return burn__metric(&bleu_metric, config, BurnBleuConfig_type());
+}

@@ -1,6 +1,7 @@
 /* metric_dice.c - Burn's Dice coefficient of masks: 2 |X and Y| / (|X| + |Y|) over an epoch (Dice 1945, Sorensen
  * 1948). */
 #include "metric_images.h"
+#include "metric_make.h"
 
 #include <math.h>
 
@@ -44,4 +45,6 @@ static double value(const void *context, const double *numbers, size_t count, do
 static const BurnMetricInterface dice_metric = {
     .name = "Dice", .unit = "", .scale = 1, .measure = measure, .value = value};
 
-BurnMetric burn_metric_dice(const BurnDiceConfig *config) { return (BurnMetric){&dice_metric, config, NULL}; }
+BurnMetric burn_metric_dice(const BurnDiceConfig *config) {
+  return burn__metric(&dice_metric, config, BurnDiceConfig_type());
+}

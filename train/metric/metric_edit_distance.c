@@ -1,5 +1,6 @@
 /* metric_edit_distance.c - Burn's CharErrorRate and WordErrorRate. The tokens of a step come to the host, where two
  * sums are made of them: edits, and tokens of the targets. */
+#include "metric_make.h"
 #include "metric_tokens.h"
 
 #include <math.h>
@@ -62,6 +63,10 @@ static const BurnMetricInterface cer_metric = {
 static const BurnMetricInterface wer_metric = {
     .name = "WER", .unit = "%", .scale = 100, .measure = measure, .value = value, .reduce = reduce_wer};
 
-BurnMetric burn_metric_cer(const BurnTokenConfig *config) { return (BurnMetric){&cer_metric, config, NULL}; }
+BurnMetric burn_metric_cer(const BurnTokenConfig *config) {
+  return burn__metric(&cer_metric, config, BurnTokenConfig_type());
+}
 
-BurnMetric burn_metric_wer(const BurnTokenConfig *config) { return (BurnMetric){&wer_metric, config, NULL}; }
+BurnMetric burn_metric_wer(const BurnTokenConfig *config) {
+  return burn__metric(&wer_metric, config, BurnTokenConfig_type());
+}

@@ -1,5 +1,6 @@
 /* metric_f_beta.c - Burn's FBetaScore. */
 #include "metric_confusion.h"
+#include "metric_make.h"
 
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
   const BurnFBetaConfig *config = context;
@@ -25,4 +26,6 @@ static double value(const void *context, const double *numbers, size_t count, do
 static const BurnMetricInterface f_beta_metric = {
     .name = "FBetaScore", .unit = "%", .scale = 100, .measure = measure, .value = value};
 
-BurnMetric burn_metric_f_beta(const BurnFBetaConfig *config) { return (BurnMetric){&f_beta_metric, config, NULL}; }
+BurnMetric burn_metric_f_beta(const BurnFBetaConfig *config) {
+  return burn__metric(&f_beta_metric, config, BurnFBetaConfig_type());
+}

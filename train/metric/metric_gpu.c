@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "learner_internal.h"
+#include "metric_make.h"
 
 typedef struct NvmlRates {
   unsigned gpu, memory; /* percent of the time */
@@ -114,6 +115,12 @@ static const BurnMetricInterface memory_metric = {
     .name = "GpuMemory", .unit = "Gb", .scale = 1, .measure = measure_memory};
 static const BurnMetricInterface power_metric = {.name = "GpuPower", .unit = "W", .scale = 1, .measure = measure_power};
 
-BurnMetric burn_metric_gpu_use(const BurnGpuConfig *config) { return (BurnMetric){&use_metric, config, NULL}; }
-BurnMetric burn_metric_gpu_memory(const BurnGpuConfig *config) { return (BurnMetric){&memory_metric, config, NULL}; }
-BurnMetric burn_metric_gpu_power(const BurnGpuConfig *config) { return (BurnMetric){&power_metric, config, NULL}; }
+BurnMetric burn_metric_gpu_use(const BurnGpuConfig *config) {
+  return burn__metric(&use_metric, config, BurnGpuConfig_type());
+}
+BurnMetric burn_metric_gpu_memory(const BurnGpuConfig *config) {
+  return burn__metric(&memory_metric, config, BurnGpuConfig_type());
+}
+BurnMetric burn_metric_gpu_power(const BurnGpuConfig *config) {
+  return burn__metric(&power_metric, config, BurnGpuConfig_type());
+}

@@ -1,6 +1,8 @@
 /* metric_hamming.c - Burn's HammingScore: the share of labels that are predicted right. */
 #include <burn/train/metric.h>
 
+#include "metric_make.h"
+
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
   const BurnHammingScoreConfig *config = context;
   BurnTensor *output = burn_step_get(input->output, "output"), *targets = burn_step_get(input->output, "targets");
@@ -23,5 +25,5 @@ static const BurnMetricInterface hamming_metric = {
     .name = "HammingScore", .unit = "%", .scale = 100, .measure = measure};
 
 BurnMetric burn_metric_hamming_score(const BurnHammingScoreConfig *config) {
-  return (BurnMetric){&hamming_metric, config, NULL};
+  return burn__metric(&hamming_metric, config, BurnHammingScoreConfig_type());
 }

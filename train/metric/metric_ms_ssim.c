@@ -1,5 +1,6 @@
 /* metric_ms_ssim.c - Burn's MS-SSIM: SSIM at several scales (Wang, Simoncelli, Bovik: Multi-scale structural similarity
  * for image quality assessment, 2003, equation 7, with alpha, beta and gamma of a scale equal). */
+#include "metric_make.h"
 #include "metric_ssim.h"
 
 enum { MAX_SCALES = 5 };
@@ -60,4 +61,6 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
 
 static const BurnMetricInterface ms_ssim_metric = {.name = "MS-SSIM", .unit = "", .scale = 1, .measure = measure};
 
-BurnMetric burn_metric_ms_ssim(const BurnMsSsimConfig *config) { return (BurnMetric){&ms_ssim_metric, config, NULL}; }
+BurnMetric burn_metric_ms_ssim(const BurnMsSsimConfig *config) {
+  return burn__metric(&ms_ssim_metric, config, BurnMsSsimConfig_type());
+}

@@ -1,5 +1,6 @@
 /* metric_perplexity.c - Burn's Perplexity. Two numbers leave the device: the sum of negative log-likelihoods and the
  * number of targets that count; so the value of an epoch is that of all its targets, not a mean of exponentials. */
+#include "metric_make.h"
 #include "metric_rows.h"
 
 #include <math.h>
@@ -31,5 +32,5 @@ static const BurnMetricInterface perplexity_metric = {
     .name = "Perplexity", .unit = "", .scale = 1, .measure = measure, .value = value};
 
 BurnMetric burn_metric_perplexity(const BurnTokenConfig *config) {
-  return (BurnMetric){&perplexity_metric, config, NULL};
+  return burn__metric(&perplexity_metric, config, BurnTokenConfig_type());
 }

@@ -1,5 +1,6 @@
 /* metric_precision_recall.c - Burn's Precision and Recall. A class with nothing to divide by has 0, and counts. */
 #include "metric_confusion.h"
+#include "metric_make.h"
 
 static BurnMeasured measure_precision(const void *context, const BurnMetricInput *input) {
   const BurnConfusionConfig *config = context;
@@ -39,7 +40,9 @@ static const BurnMetricInterface recall_metric = {
     .name = "Recall", .unit = "%", .scale = 100, .measure = measure_recall, .value = recall};
 
 BurnMetric burn_metric_precision(const BurnConfusionConfig *config) {
-  return (BurnMetric){&precision_metric, config, NULL};
+  return burn__metric(&precision_metric, config, BurnConfusionConfig_type());
 }
 
-BurnMetric burn_metric_recall(const BurnConfusionConfig *config) { return (BurnMetric){&recall_metric, config, NULL}; }
+BurnMetric burn_metric_recall(const BurnConfusionConfig *config) {
+  return burn__metric(&recall_metric, config, BurnConfusionConfig_type());
+}

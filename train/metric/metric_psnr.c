@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "metric_images.h"
+#include "metric_make.h"
 
 /* 10 log10(peak^2 / mean squared error) of each picture: the device has natural logarithms. */
 static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
@@ -19,4 +20,6 @@ static BurnMeasured measure(const void *context, const BurnMetricInput *input) {
 
 static const BurnMetricInterface psnr_metric = {.name = "PSNR", .unit = "dB", .scale = 1, .measure = measure};
 
-BurnMetric burn_metric_psnr(const BurnPsnrConfig *config) { return (BurnMetric){&psnr_metric, config, NULL}; }
+BurnMetric burn_metric_psnr(const BurnPsnrConfig *config) {
+  return burn__metric(&psnr_metric, config, BurnPsnrConfig_type());
+}

@@ -1,4 +1,5 @@
 /* metric_rouge.c - ROUGE-L of tokens (Lin 2004): F1 of the longest common subsequence, per sequence. */
+#include "metric_make.h"
 #include "metric_tokens.h"
 
 #include <math.h>
@@ -49,4 +50,6 @@ static size_t reduce(const void *context, double *numbers, size_t count, double 
 static const BurnMetricInterface rouge_metric = {
     .name = "ROUGE-L", .unit = "%", .scale = 100, .measure = measure, .reduce = reduce};
 
-BurnMetric burn_metric_rouge_l(const BurnTokenConfig *config) { return (BurnMetric){&rouge_metric, config, NULL}; }
+BurnMetric burn_metric_rouge_l(const BurnTokenConfig *config) {
+  return burn__metric(&rouge_metric, config, BurnTokenConfig_type());
+}

@@ -23,7 +23,8 @@ static bool listed(const BurnMetricSet *set, const char *name) {
 static BurnStatus add(BurnMetricSet *set, const BurnMetric *metric) {
   const BurnMetric loss = burn_metric_loss();
   if (!metric->table || !metric->table->measure) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "learner: a metric has no table, or one without measure");
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "learner: a metric has no table, as where it was made of NULL, or one without measure");
   }
   if (metric->table == loss.table && !metric->name) return BURN_OK; /* the first of every run */
   const char *name = burn__metric_name(metric);

@@ -1,6 +1,7 @@
 /* metric_ssim.c - Burn's SSIM: the structural similarity of pictures (Wang, Bovik, Sheikh, Simoncelli: Image quality
  * assessment, 2004, equation 13), in windows of Gaussian weights. */
 #include "metric_ssim.h"
+#include "metric_make.h"
 
 #include "metric_images.h"
 
@@ -94,4 +95,6 @@ static BurnMeasured measure(const void *config, const BurnMetricInput *input) {
 
 static const BurnMetricInterface ssim_metric = {.name = "SSIM", .unit = "", .scale = 1, .measure = measure};
 
-BurnMetric burn_metric_ssim(const BurnSsimConfig *config) { return (BurnMetric){&ssim_metric, config, NULL}; }
+BurnMetric burn_metric_ssim(const BurnSsimConfig *config) {
+  return burn__metric(&ssim_metric, config, BurnSsimConfig_type());
+}

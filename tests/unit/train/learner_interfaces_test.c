@@ -2,6 +2,7 @@
  * renderers, checkpoint strategies; and when numbers are read from the device. */
 #include "learner_testing.h"
 
+
 enum { BATCHES = 7 }; /* 50 items in batches of 8 */
 
 static char said[512];
@@ -81,6 +82,28 @@ static void a_metric_without_scale_and_unit_is_logged_as_it_is(void **state) {
   fclose(log);
   assert_string_equal(line, "0.5,8\n");
   folder_remove(folder.path);
+}
+
+static void configs_of_metrics_may_be_null(void **state) {
+  (void)state;
+  const BurnFBetaConfig config = BurnFBetaConfig_defaults();
+  BurnMetric again = burn_metric_f_beta(&config);
+  again.name = "Again";
+  const Plan plan = {.config = {.epochs = 1, .metrics = BURN_METRICS(burn_metric_f_beta(NULL), again)}};
+  const Run run = train(&plan);
+  check_status(run.status);
+  assert_true(train_of(&run.result.last, "FBetaScore") == train_of(&run.result.last, "Again"));
+  Plan wrong = {.config = {.epochs = 1, .metrics = BURN_METRICS(burn_metric_top_k_accuracy(NULL))}};
+  check_refused(train(&wrong).status, BURN_STATUS_INVALID_ARGUMENT,
+                "a metric has no table, as where it was made of NULL");
+  wrong.config.metrics = (BurnMetricList){NULL, 0};
+  wrong.config.checkpoints = burn_keep_best(NULL);
+  check_refused(train(&wrong).status, BURN_STATUS_INVALID_ARGUMENT, "checkpoints: burn_keep_best of NULL");
+  wrong.config.checkpoints = burn_keep_any(NULL);
+  check_refused(train(&wrong).status, BURN_STATUS_INVALID_ARGUMENT, "checkpoints: burn_keep_any of NULL");
+  wrong.config.checkpoints = burn_keep_last(NULL);
+  wrong.config.early_stopping = burn_stop_without_improvement(NULL);
+  check_refused(train(&wrong).status, BURN_STATUS_INVALID_ARGUMENT, "burn_stop_without_improvement of NULL");
 }
 
 /* Whenever numbers are read, they are the same; an interrupted epoch goes on with those of its first part. */
@@ -663,6 +686,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(own_metrics_are_measured),
       cmocka_unit_test(a_metric_without_scale_and_unit_is_logged_as_it_is),
+      cmocka_unit_test(configs_of_metrics_may_be_null),
       cmocka_unit_test(numbers_do_not_depend_on_when_they_are_read),
       cmocka_unit_test(a_late_loss_says_how_late),
       cmocka_unit_test(schedules_set_each_rate),

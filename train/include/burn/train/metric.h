@@ -73,6 +73,8 @@ typedef struct BurnMetricList {
 
 /* -- metrics that ship with the framework ----------------------------------------------------- */
 
+/* Configs outlive the run; NULL is one with the defaults of all its rows. */
+
 /* "Loss": the mean of "loss" over the items. It is the first metric of every run and need not be listed. */
 BURN_API BurnMetric burn_metric_loss(void);
 /* "Accuracy": the share of rows of "output" [n, classes] whose largest entry is at their target, in "targets" [n]. Only
