@@ -389,6 +389,7 @@ static BurnStatus run_epoch(Learner *learner, size_t epoch) {
   result->epochs_done = epoch;
   result->last = done;
   result->mean_epoch_seconds = learner->seconds / (double)++learner->epochs_here;
+  if (learner->epochs_here == 1 && config->metrics.count) burn__warn_of_no_values(&done); /* those that were listed */
   if (config->on_epoch) status = config->on_epoch(config->context, &done);
   status = first_of(status,
                     burn_status_annotate(learner->log_status, "epoch %zu is done and saved, but not its logs", epoch));

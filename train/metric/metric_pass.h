@@ -93,5 +93,7 @@ void burn__metrics_end(BurnMetricPass *pass, bool complete);
 
 /* Names the metrics of a result, without values. */
 void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_t epoch);
+/* Warns of each metric that has a value neither in training nor in validation: a misspelt name of a tensor. */
+void burn__warn_of_no_values(const BurnEpochResult *result);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learner_internal.h"
 #include "metric_pass.h"
 
 const char *const burn__split_names[BURN_SPLITS] = {"train", "valid", "test"};
@@ -89,6 +90,15 @@ void burn__result_begin(BurnEpochResult *result, const BurnMetricSet *set, size_
                                             table->unit ? table->unit : "",
                                             burn__metric_scale(&set->items[i]),
                                             {(double)NAN, (double)NAN, (double)NAN}};
+  }
+}
+
+void burn__warn_of_no_values(const BurnEpochResult *result) {
+  for (size_t i = 0; i < result->metric_count; i++) {
+    const BurnMetricResult *metric = &result->metrics[i];
+    if (!isnan(metric->values[BURN_SPLIT_TRAIN]) || !isnan(metric->values[BURN_SPLIT_VALID])) continue;
+    burn__train_warn("the metric %s has no value in epoch %zu: no step gave it what it measures, or it is no number",
+                     metric->name, result->epoch);
   }
 }
 

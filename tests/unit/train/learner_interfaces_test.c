@@ -2,6 +2,7 @@
  * renderers, checkpoint strategies; and when numbers are read from the device. */
 #include "learner_testing.h"
 
+#include <unistd.h>
 
 enum { BATCHES = 7 }; /* 50 items in batches of 8 */
 
@@ -82,6 +83,39 @@ static void a_metric_without_scale_and_unit_is_logged_as_it_is(void **state) {
   fclose(log);
   assert_string_equal(line, "0.5,8\n");
   folder_remove(folder.path);
+}
+
+/* What is written to stderr while a run trains. */
+static Run train_heard(const Plan *plan, char *text, size_t bytes) {
+  FILE *file = tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  assert_non_null(file);
+  assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+  const Run run = train(plan);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  rewind(file);
+  text[fread(text, 1, bytes - 1, file)] = '\0';
+  fclose(file);
+  return run;
+}
+
+static BurnMeasured measure_nothing(const void *config, const BurnMetricInput *input) {
+  (void)config, (void)input;
+  return (BurnMeasured){0};
+}
+
+/* As where a step gives "outputs" in the place of "output". */
+static void a_metric_without_values_is_told_once(void **state) {
+  (void)state;
+  static const BurnMetricInterface nothing_metric = {.name = "Nothing", .measure = measure_nothing};
+  char text[512];
+  const BurnMetric nothing = {&nothing_metric, NULL, NULL};
+  const Plan plan = {.config = {.epochs = 2, .metrics = BURN_METRICS(burn_metric_learning_rate(), nothing)}};
+  check_status(train_heard(&plan, text, sizeof text).status);
+  assert_string_equal(text,
+                      "burn: warning: learner: the metric Nothing has no value in epoch 1: no step gave it what it "
+                      "measures, or it is no number\n");
 }
 
 static void configs_of_metrics_may_be_null(void **state) {
@@ -686,6 +720,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(own_metrics_are_measured),
       cmocka_unit_test(a_metric_without_scale_and_unit_is_logged_as_it_is),
+      cmocka_unit_test(a_metric_without_values_is_told_once),
       cmocka_unit_test(configs_of_metrics_may_be_null),
       cmocka_unit_test(numbers_do_not_depend_on_when_they_are_read),
       cmocka_unit_test(a_late_loss_says_how_late),
