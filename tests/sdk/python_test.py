@@ -177,8 +177,16 @@ class Tensors(unittest.TestCase):
         self.assertEqual(x[..., 1].tolist(), [row[1] for row in rows])
         self.assertEqual(x[[3, 0, 3]].tolist(), [rows[3], rows[0], rows[3]])
         self.assertEqual(x[:, None].shape, (4, 1, 5))
+        self.assertEqual(x[[True, False, False, True]].tolist(), [rows[0], rows[3]])
+        self.assertEqual(x[:, burn.tensor([False, True, False, False, False])].tolist(), [[row[1]] for row in rows])
+        self.assertEqual(x[[]].shape, (0, 5))
         with self.assertRaises(IndexError):
             x[4]
+        for index in ([True], [False] * 5, burn.tensor([True] * 3)):  # NumPy's rule: a mask that is too short chooses nothing by itself
+            with self.assertRaisesRegex(IndexError, "^[135] bools for an axis of size 4$"):
+                x[index]
+        with self.assertRaisesRegex(IndexError, "^2 lists or tensors as indices, of which there can be one"):
+            x[[0, 1], [0, 1]]
 
     def test_dtypes_and_shapes(self):
         self.assertEqual(burn.tensor([True, False]).dtype, burn.bool_)
@@ -216,6 +224,15 @@ class Tensors(unittest.TestCase):
             _c.burn_dim(burn.zeros(2))
         with self.assertRaisesRegex(OverflowError, "^burn_dim: dim: "):
             _c.burn_dim(burn.zeros(2), 1 << 40)
+        for parts in (lambda: burn.zeros(2).split(1, 5), lambda: burn.zeros(2).chunk(1, 5)):
+            with self.assertRaisesRegex(burn.BurnError, "dim 5 is outside -1..0 of shape"):
+                parts()
+
+    def test_texts_with_nul_are_refused(self):
+        """C would see the part before it: another file than that whose name was checked."""
+        for call in (lambda: burn.Device("ndarray\0cuda"), lambda: _c.burn_device_open(b"ndarray\0cuda")):
+            with self.assertRaisesRegex(ValueError, "embedded null"):
+                call()
 
     def test_a_call_of_several_results_fails_as_one(self):
         x, layers = burn.ones(2, 3), (nn.Gru(4, 5, True), nn.Rnn(4, 5, True), nn.BiGru(4, 5, True), nn.Lstm(4, 5, True))
@@ -838,6 +855,21 @@ class Shared(unittest.TestCase):
         self.assertNotEqual(burn.tensor(theirs).numpy().ctypes.data, theirs.ctypes.data)
         self.assertEqual(burn.tensor(theirs.T).tolist(), theirs.T.tolist())
         self.assertEqual(numpy.asarray(burn.tensor([True, False])).tolist(), [True, False])
+
+    def test_numpy_with_a_copy(self):
+        numpy = optional("numpy")
+        if not numpy:
+            self.skipTest("this Python has no NumPy")
+        for x in (burn.tensor([-0.0, 1.0]), burn.tensor([True, False]), burn.zeros(0, 3)):
+            copy = x.__array__(copy=True)
+            self.assertTrue(copy.flags.writeable)
+            self.assertNotEqual(copy.ctypes.data, x.numpy().ctypes.data)
+            self.assertEqual(numpy.signbit(copy.astype("f4")).tolist(), numpy.signbit(x.numpy().astype("f4")).tolist())
+        with self.assertRaisesRegex(ValueError, "without a copy"):
+            burn.tensor([1.0]).__array__(dtype="i4", copy=False)
+        if numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0":
+            self.assertTrue(numpy.signbit(numpy.from_dlpack(burn.tensor([-0.0]), copy=True))[0])
+            self.assertEqual(numpy.from_dlpack(burn.tensor([True, False]), copy=True).tolist(), [True, False])
 
     def test_pytorch_without_a_copy(self):
         torch = optional("torch")

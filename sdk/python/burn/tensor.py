@@ -1,6 +1,7 @@
 """Tensors: values that nothing takes away; operators, indexing, NumPy and DLPack."""
 import array
 import operator
+import struct
 
 from . import _c
 from .device import chosen
@@ -194,7 +195,7 @@ class Tensor(_c.BurnTensor):
         return self._parts(_c.burn_chunk, (chunks, dim), dim)
 
     def _parts(self, function, arguments, dim):
-        room = _c.burn_dim(self, dim)
+        room = max(_c.burn_dim(self, dim), 0)  # -1 where there is no such axis, which C tells
         parts, count = function(self, *arguments, room, room)
         return parts[:count]
 
@@ -203,7 +204,8 @@ class Tensor(_c.BurnTensor):
         return _c.burn_cast(self, where) if isinstance(where, DType) else _c.burn_to_device(self, chosen(where))
 
     def __getitem__(self, index):
-        """Integers (which drop their axis), slices, ..., None (a new axis), and one rank-1 tensor or list of integers or bools."""
+        """Integers (which drop their axis), slices, ..., None (a new axis), and one rank-1 tensor or list of integers, or of as many
+        bools as its axis has elements."""
         return _index(self, index if isinstance(index, tuple) else (index,))
 
     def __iter__(self):
@@ -264,7 +266,10 @@ class Tensor(_c.BurnTensor):
 
     def __array__(self, dtype=None, copy=None):
         out = self.numpy()
-        return out if dtype is None else out.astype(dtype)
+        other = dtype is not None and out.dtype != dtype
+        if copy is False and (other or out.flags.owndata):
+            raise ValueError("NumPy cannot have these values without a copy: another dtype is wanted, or they lie on another device")
+        return out.astype(dtype) if other else out.copy() if copy else out
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A capsule of DLPack over the tensor's memory, which is read-only: tensors are values."""
@@ -272,7 +277,7 @@ class Tensor(_c.BurnTensor):
         if dl_device is not None and tuple(dl_device) != x.__dlpack_device__():
             raise BufferError("the tensor lies on another device: x.to(device) first")
         if copy:
-            x = _c.burn_add_scalar(x, 0)
+            x = _copied(x)
         return _c.dlpack_capsule(x, stream, bool(max_version and max_version[0] >= 1))
 
     def __dlpack_device__(self):
@@ -296,6 +301,14 @@ for _name in dir(_c.BurnTensor):
         setattr(Tensor, _name, _exact(_name))
 
 _c.register("BurnTensor", Tensor)
+
+
+def _copied(x):
+    """The same bits in other memory of the device."""
+    values = bytearray(_c.burn_element_count(x) * struct.calcsize(LETTERS.get(x.dtype, "e")))  # bf16 has as many bytes as f16
+    if values:
+        _c.burn_read(x, values, len(values))
+    return _c.burn_tensor_from(x.device, values, x.dtype, x.shape)
 
 
 def _in_memory(x):
@@ -372,15 +385,17 @@ def _index(x, items):
             continue
         size = x.shape[dim]
         if isinstance(item, list) or (isinstance(item, Tensor) and item.ndim == 1 and (item.size() != 1 or item.dtype == bool_)):
-            lists.append((dim, item))
+            lists.append((dim, _positions(item, size, x.device)))
             ranges.append((0, END, 1))
         else:
             ranges.append(_range(item, size))
             drops += [] if isinstance(item, slice) else [dim]
         dim += 1
+    if len(lists) > 1:  # NumPy goes through several at once, others take each by itself
+        raise IndexError(f"{len(lists)} lists or tensors as indices, of which there can be one: x[a][:, b] for each by itself")
     x = _c.burn_slice(x, ranges) if any(r != (0, END, 1) for r in ranges) else x
-    for dim, item in lists:
-        x = _c.burn_select(x, dim, _positions(item, x.device))
+    for dim, positions in lists:
+        x = _c.burn_select(x, dim, positions)
     if drops and len(drops) == x.ndim:
         x, drops = x.reshape(1), []
     for dim in reversed(drops):
@@ -390,12 +405,15 @@ def _index(x, items):
     return x
 
 
-def _positions(item, device):
-    values = item.tolist() if isinstance(item, Tensor) and item.dtype == bool_ else item
-    if isinstance(values, list):
-        values = [i for i, chosen_ in enumerate(values) if chosen_] if values and isinstance(values[0], bool) else values
-        return tensor(values, i64, device)
-    return values
+def _positions(item, size, device):
+    if isinstance(item, Tensor) and item.dtype != bool_:
+        return item
+    values = item.tolist() if isinstance(item, Tensor) else item
+    if values and all(isinstance(value, bool) for value in values):
+        if len(values) != size:
+            raise IndexError(f"{len(values)} bools for an axis of size {size}")
+        values = [i for i, chosen_ in enumerate(values) if chosen_]
+    return tensor(values, i64, device)
 
 
 # -- making tensors ------------------------------------------------------------------------------

@@ -255,7 +255,12 @@ static bool write_text(void *at, PyObject *value, PyObject *keep) {
   if (value == Py_None) return true;
   PyObject *bytes = PyUnicode_Check(value) ? PyUnicode_AsUTF8String(value) : PyObject_Bytes(value);
   if (!bytes) return false;
-  *(const char **)at = PyBytes_AsString(bytes);
+  char *text;
+  if (PyBytes_AsStringAndSize(bytes, &text, NULL) != 0) { /* a NUL, after which C would see nothing */
+    Py_DECREF(bytes);
+    return false;
+  }
+  *(const char **)at = text;
   return kept(keep, at, bytes);
 }
 
