@@ -20,7 +20,8 @@ BurnStatus burn__store_map(const char *path, BurnStoreFile *file) {
   if (status == BURN_OK && bytes > 0) {
     void *mapping = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fileno(opened), 0);
     if (mapping == MAP_FAILED)
-      status = burn_status_make(BURN_STATUS_IO, "cannot map %llu bytes: error %d", (unsigned long long)bytes, errno);
+      status =
+          burn_status_make(BURN_STATUS_IO, "cannot map %llu bytes: %s", (unsigned long long)bytes, strerror(errno));
     else
       *file = (BurnStoreFile){.path = file->path, .bytes = mapping, .count = (size_t)bytes, .mapping = mapping};
   }

@@ -344,9 +344,13 @@ static BurnStatus workers_start(BurnBatches *batches) {
     return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "loader: no memory for %zu workers", wanted);
   for (; batches->worker_count < wanted; batches->worker_count++) {
     const int failure = pthread_create(&batches->workers[batches->worker_count], NULL, worker_run, batches);
-    if (failure != 0)
-      return burn_status_make(BURN_STATUS_INTERNAL, "loader: worker %zu of %zu could not be started: error %d",
-                              batches->worker_count + 1, wanted, failure);
+    if (failure != 0) {
+      char text[128];
+      return burn_status_make(BURN_STATUS_INTERNAL,
+                              "loader: worker %zu of %zu could not be started: %s; fewer workers need fewer threads and"
+                              " less memory",
+                              batches->worker_count + 1, wanted, burn__train_errno_text(failure, text, sizeof text));
+    }
   }
   return BURN_OK;
 }

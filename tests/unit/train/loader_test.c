@@ -1,5 +1,6 @@
 /* loader_test.c - batches: the same for any number of workers, from any starting point, with early ends and failures,
  * and with nothing left behind. Runs under ThreadSanitizer too. */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include <burn/train/loader.h>
 
 #include <setjmp.h>
@@ -11,6 +12,16 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "sanitized.h"
+
+/* Where the test can stand between the library and pthread_create. */
+#if defined(__GLIBC__) && !defined(SANITIZED)
+#define NO_THREADS 1
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#endif
 
 enum { COUNT = 103, BATCH = 10, BATCHES = 11, NEVER = 1000000 };
 
@@ -426,6 +437,40 @@ static void no_loader_is_told_by_stop(void **state) {
   assert_int_equal(burn_status_code(made), BURN_STATUS_NOT_FOUND);
 }
 
+#if defined(NO_THREADS)
+/* In front of the C library's, for burn_train, too. */
+static _Thread_local bool no_threads;
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                                          void *(*run)(void *), void *argument) {
+  if (no_threads) return EAGAIN;
+  void *next = dlsym(RTLD_NEXT, "pthread_create");
+  int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  memcpy(&create, &next, sizeof create);
+  return create(thread, attributes, run, argument);
+}
+
+static void workers_that_do_not_start_say_why(void **state) {
+  Source source = {.failing = NEVER};
+  BurnLoader *loader = loader_of(&source, COUNT, &(BurnLoaderConfig){.batch_size = BATCH, .workers = 2});
+  BurnBatch batch;
+  no_threads = true;
+  BurnBatches *batches = burn_loader_start(loader, device_of(state), 1, 0);
+  const bool more = burn_batches_next(batches, &batch);
+  no_threads = false;
+  assert_false(more);
+  assert_string_equal(burn_status_message(burn_batches_stop(batches)),
+                      "loader: worker 1 of 2 could not be started: Resource temporarily unavailable; fewer workers need"
+                      " fewer threads and less memory");
+  burn_loader_destroy(loader);
+}
+#else
+static void workers_that_do_not_start_say_why(void **state) {
+  (void)state;
+  print_message("skipped: pthread_create is the sanitizer's or the system's\n");
+}
+#endif
+
 static void bad_configs_are_refused(void **state) {
   (void)state;
   const BurnLoaderConfig configs[] = {
@@ -494,6 +539,7 @@ int main(void) {
       WITH_DEVICE(failures_beyond_an_early_stop_are_not_told),
       WITH_DEVICE(bad_starts_are_told_by_stop),
       WITH_DEVICE(no_loader_is_told_by_stop),
+      WITH_DEVICE(workers_that_do_not_start_say_why),
       WITH_DEVICE(empty_datasets_have_no_batches),
       WITH_DEVICE(iterations_are_independent),
       cmocka_unit_test(bad_configs_are_refused),
