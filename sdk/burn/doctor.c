@@ -36,18 +36,35 @@ static cJSON *machine(void) {
   return object;
 }
 
-/* Libraries of others that plugins open when they are there. */
+enum { LIBRARY_SECONDS = 20 };
+
+typedef struct Library {
+  bool found;
+  char version[32];
+} Library;
+
+static void look_for(const void *name, void *answer) {
+  Library *library = answer;
+  library->found = system_has_library(name, library->version, sizeof library->version);
+}
+
+/* Libraries of others that plugins open when they are there. Each is loaded in a process of its own: OpenBLAS waits for
+ * ever where an address space is limited, and a variable may name anything. */
 static cJSON *drivers(void) {
   cJSON *list = cJSON_CreateArray();
   for (const SystemDriver *driver = system_drivers; driver->name; driver++) {
     const char *named = driver->variable ? getenv(driver->variable) : NULL;
     const char *library = named && named[0] ? named : driver->library;
-    char version[32];
+    Library answer = {.found = false};
+    char why[128];
+    const bool looked = system_run_apart(look_for, library, &answer, sizeof answer, LIBRARY_SECONDS, why, sizeof why) ==
+                        SYSTEM_RETURNED;
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "name", driver->name);
     cJSON_AddStringToObject(object, "library", library);
-    cJSON_AddBoolToObject(object, "found", system_has_library(library, version, sizeof version));
-    cJSON_AddStringToObject(object, "version", version);
+    cJSON_AddBoolToObject(object, "found", looked && answer.found);
+    cJSON_AddStringToObject(object, "version", looked ? answer.version : "");
+    cJSON_AddStringToObject(object, "reason", looked ? "" : why);
     cJSON_AddStringToObject(object, "use", driver->use);
     cJSON_AddItemToArray(list, object);
   }

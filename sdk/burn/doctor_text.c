@@ -26,9 +26,10 @@ static void print_drivers(const cJSON *drivers) {
   const cJSON *driver;
   printf("drivers\n");
   cJSON_ArrayForEach(driver, drivers) {
-    const char *version = text(driver, "version");
-    printf("  %-14s %s (%s%s%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found",
-           text(driver, "library"), version[0] ? ", version " : "", version, text(driver, "use"));
+    const char *version = text(driver, "version"), *why = text(driver, "reason");
+    printf("  %-14s %s (%s%s%s%s%s) for %s\n", text(driver, "name"), is(driver, "found") ? "found" : "not found",
+           text(driver, "library"), version[0] ? ", version " : "", version, why[0] ? ": " : "", why,
+           text(driver, "use"));
   }
 }
 

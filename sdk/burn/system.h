@@ -32,8 +32,8 @@ extern const SystemVariable system_variables[];
 /* All variables, "NAME=value"; ends with NULL. */
 char *const *system_environment(void);
 
-/* True if the system's loader finds a library. It is loaded for the question. `version` gets what it tells of itself,
- * as Vulkan's loader does, else "". */
+/* True if the system's loader finds a library. It is loaded for the question, and may stay: a question for
+ * system_run_apart. `version` gets what it tells of itself, as Vulkan's loader does, else "". */
 bool system_has_library(const char *name, char *version, size_t bytes);
 
 /* How a process of its own has ended. */

@@ -140,8 +140,7 @@ bool system_has_library(const char *name, char *version, size_t bytes) {
   version[0] = '\0';
   if (tell && tell_vulkan(&number) == 0)
     snprintf(version, bytes, "%u.%u.%u", number >> 22 & 0x7fu, number >> 12 & 0x3ffu, number & 0xfffu);
-  if (library) dlclose(library);
-  return library != NULL;
+  return library != NULL; /* it stays: OpenBLAS waits in dlclose for threads that may never come to an end */
 }
 
 /* -- the machine ------------------------------------------------------------------------------ */
