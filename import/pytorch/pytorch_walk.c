@@ -32,7 +32,7 @@ static BurnStatus no_memory(void) { return burn_status_make(BURN_STATUS_OUT_OF_M
 /* -- names ------------------------------------------------------------------------------------ */
 
 /* The text of a key, malloc'd; NULL if it is no text, int or bool, or has a zero byte. */
-static char *key_text(const Pickle *pickle, PickleRef key) {
+static BurnStatus key_text(const Pickle *pickle, PickleRef key, char **made) {
   const PickleObject *object = burn__pickle_at(pickle, key);
   char number[24];
   PickleText text = {(const uint8_t *)number, 0};
@@ -43,14 +43,14 @@ static char *key_text(const Pickle *pickle, PickleRef key) {
   } else if (object->kind == PICKLE_BOOL) {
     text.count = (size_t)snprintf(number, sizeof number, "%s", object->as.integer ? "True" : "False");
   } else {
-    return NULL;
+    return BURN_OK;
   }
-  if (text.count >= NAME_LIMIT || (text.count > 0 && memchr(text.bytes, 0, text.count) != NULL)) return NULL;
-  char *made = malloc(text.count + 1);
-  if (made == NULL) return NULL;
-  if (text.count > 0) memcpy(made, text.bytes, text.count);
-  made[text.count] = '\0';
-  return made;
+  if (text.count >= NAME_LIMIT || (text.count > 0 && memchr(text.bytes, 0, text.count) != NULL)) return BURN_OK;
+  *made = malloc(text.count + 1);
+  if (*made == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the name of a tensor");
+  if (text.count > 0) memcpy(*made, text.bytes, text.count);
+  (*made)[text.count] = '\0';
+  return BURN_OK;
 }
 
 /* Puts a component to the end of the name; false if it becomes too long. */
@@ -121,12 +121,13 @@ static BurnStatus number_value(Walk *walk, PickleRef ref, BurnValue **value) {
   memcpy(&number, bytes, sizeof number);
   memcpy(&single, bytes, sizeof single);
   memcpy(&integer, bytes, sizeof integer);
-  if (dtype->dtype == BURN_DTYPE_F64) *value = burn_value_float(number);
-  if (dtype->dtype == BURN_DTYPE_F32) *value = burn_value_float((double)single);
-  if (integer < 0 && burn__pytorch_is_unsigned(dtype)) return BURN_OK;
-  if (dtype->dtype == BURN_DTYPE_I64) *value = burn_value_int(integer);
-  walk->values += *value != NULL;
-  return BURN_OK;
+  const bool is_float = dtype->dtype == BURN_DTYPE_F64 || dtype->dtype == BURN_DTYPE_F32;
+  if (!is_float && dtype->dtype != BURN_DTYPE_I64) return BURN_OK;
+  if (!is_float && integer < 0 && burn__pytorch_is_unsigned(dtype)) return BURN_OK;
+  if (is_float) *value = burn_value_float(dtype->dtype == BURN_DTYPE_F64 ? number : (double)single);
+  if (!is_float) *value = burn_value_int(integer);
+  walk->values++;
+  return *value != NULL ? BURN_OK : no_memory();
 }
 
 /* -- containers ------------------------------------------------------------------------------- */
@@ -166,10 +167,11 @@ static BurnStatus visit_dict(Walk *walk, const PickleList *list, bool is_state, 
     const bool is_inner = is_state && (burn__pickle_is_text(walk->pickle, key_ref, "_parameters") ||
                                        burn__pickle_is_text(walk->pickle, key_ref, "_buffers") ||
                                        burn__pickle_is_text(walk->pickle, key_ref, "_modules"));
-    char *key = key_text(walk->pickle, key_ref);
+    char *key = NULL;
+    status = key_text(walk->pickle, key_ref, &key);
     if (key != NULL)
       status = visit_child(walk, is_inner ? "" : key, list->items[i + 1], map);
-    else
+    else if (status == BURN_OK)
       burn__store_leave_out(walk->store, tensors_in(walk, list->items[i + 1], NAMELESS_DEPTH), walk->name,
                             "a key there is no text, integer or bool");
     free(key);

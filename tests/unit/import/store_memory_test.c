@@ -1,5 +1,5 @@
 /* store_memory_test.c - what a file may make a store ask for before its values are asked for: four times its size and 16
- * MB, whatever it claims; of a Burnpack no more than its header takes. */
+ * MB, whatever it claims; of a Burnpack no more than its header takes. And where an allocation fails. */
 #include "sanitized.h"
 #include "store_testing.h"
 
@@ -11,6 +11,8 @@ int main(void) {
 #else
 
 #include "counting_malloc.h"
+#include "gguf_golden.h"
+#include "pytorch_golden.h"
 
 enum { TENSORS = 120000, MEGABYTES_16 = 16 << 20 };
 
@@ -108,8 +110,60 @@ static void test_a_burnpack_stays_in_its_file(void **state) {
   free(file);
 }
 
+/* What a store tells of a file, beside its tensors' values. */
+typedef struct Seen {
+  size_t tensors, left_out, metadata;
+} Seen;
+
+/* True if the file was opened; `number`: the allocation that fails, 0: none. */
+static bool see(const uint8_t *bytes, size_t count, long long number, Seen *seen) {
+  BurnStatus status = BURN_OK;
+  atomic_store(&failed, 0);
+  atomic_store(&countdown, number);
+  atomic_store(&counting, number > 0);
+  BurnStore *store = burn_store_open_bytes(bytes, count, &status);
+  atomic_store(&counting, false);
+  if (store != NULL)
+    *seen =
+        (Seen){burn_store_count(store), burn_store_left_out(store, NULL), burn_value_count(burn_store_metadata(store))};
+  burn_store_close(store);
+  assert_true((store != NULL) == (status == BURN_OK));
+  if (status != BURN_OK && burn_status_code(status) != BURN_STATUS_OUT_OF_MEMORY)
+    fail_msg("allocation %lld fails: %s", number, burn_status_message(status));
+  return store != NULL;
+}
+
+/* Every allocation fails in turn: a file is opened whole, or there is no memory. */
+static void assert_opened_whole(const char *what, const uint8_t *bytes, size_t count) {
+  Seen whole, seen;
+  assert_true(see(bytes, count, 0, &whole));
+  for (long long number = 1;; number++) {
+    const long long before = atomic_load(&bytes_held);
+    const bool opened = see(bytes, count, number, &seen);
+    assert_int_equal(atomic_load(&bytes_held), before);
+    if (opened && memcmp(&seen, &whole, sizeof seen) != 0)
+      fail_msg("%s, allocation %lld: %zu tensors of %zu, %zu left out instead of %zu, %zu metadata instead of %zu",
+               what, number, seen.tensors, whole.tensors, seen.left_out, whole.left_out, seen.metadata, whole.metadata);
+    if (atomic_load(&failed) == 0) return;
+  }
+}
+
+static void test_every_allocation_fails(void **state) {
+  (void)state;
+#define OPENED_WHOLE(bytes) assert_opened_whole(#bytes, bytes, sizeof(bytes))
+  OPENED_WHOLE(pytorch_state_dict);
+  OPENED_WHOLE(pytorch_legacy);
+  OPENED_WHOLE(pytorch_checkpoint);
+  OPENED_WHOLE(pytorch_whole_module);
+  OPENED_WHOLE(pytorch_left_out);
+  OPENED_WHOLE(pytorch_tar);
+  OPENED_WHOLE(gguf_file);
+#undef OPENED_WHOLE
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_tensors), cmocka_unit_test(test_claims),
+                                     cmocka_unit_test(test_every_allocation_fails),
                                      cmocka_unit_test(test_a_burnpack_stays_in_its_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
