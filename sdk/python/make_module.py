@@ -30,6 +30,8 @@ class Wrapper:
         for i, parameter in enumerate(parameters):
             if api.counts(parameters, i):
                 self.count(parameters, i)
+            elif self.is_room_of(parameters, i):
+                self.passed.append(f"({parameter['type']['c']}){parameters[i - 1]['name']}_count")
             else:
                 self.parameter(parameter)
 
@@ -44,6 +46,20 @@ class Wrapper:
         else:
             last = f"{last}_count"
         self.passed.append(f"({scalar}){last}")
+
+    def is_room_of(self, parameters, i):
+        """Whether parameter i is how many items the room before it is for."""
+        return i > 0 and parameters[i - 1].get("role") == "room" and self.api.scalar(parameters[i]["type"]["base"]) == "size_t" and \
+            not self.api.depth(parameters[i]["type"])
+
+    def check_room(self, p, i):
+        """Of a room without a number: there is an item for each of a list that is given."""
+        parameters = self.function["parameters"]
+        at = parameters.index(p)
+        given = [parameters[k - 1]["name"] for k in range(1, at) if self.api.counts(parameters, k)]
+        if given and not (at + 1 < len(parameters) and self.is_room_of(parameters, at + 1)):
+            name = p["name"]
+            self.before.append(f"(void)argument_count(call, {i}, {name}, {name}_count, {given[0]}_count);")
 
     def is_list(self, type_):
         """Whether list() converts it."""
@@ -69,6 +85,8 @@ class Wrapper:
             i = self.argument(name)
             self.before += [f"size_t {name}_count;", f"void *{name} = argument_room(call, {i}, &{name}_count);"]
             self.passed.append(f"({base} **){name}")
+            if not self.function["name"].startswith("burn_op_call"):  # whose results are as many as the op has
+                self.check_room(p, i)
             self.outputs.append(f"result_room(&burn_python_handles[HANDLE_{base}], {name}, {name}_count)")
         elif role == "inout":
             i = self.argument(name)

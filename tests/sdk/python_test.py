@@ -228,6 +228,16 @@ class Tensors(unittest.TestCase):
             with self.assertRaisesRegex(burn.BurnError, "dim 5 is outside -1..0 of shape"):
                 parts()
 
+    def test_room_is_what_c_is_told(self):
+        """One number is both how many results C may write and the memory for them."""
+        parts, count = burn.arange(4).iter_dim(0, 4)
+        self.assertEqual(([part.tolist() for part in parts], count), ([[0], [1], [2], [3]], 4))
+        with self.assertRaises(burn.BurnError):
+            burn.arange(4).iter_dim(0, 1)
+        with self.assertRaisesRegex(ValueError, "^burn_meshgrid: grids: 1 items, and the list before it has 2$"):
+            _c.burn_meshgrid([burn.arange(2), burn.arange(3)], 0, 0, 1)
+        self.assertEqual([grid.shape for grid in _c.burn_meshgrid([burn.arange(2), burn.arange(3)], 0, 0, 2)], [(2, 3), (2, 3)])
+
     def test_texts_with_nul_are_refused(self):
         """C would see the part before it: another file than that whose name was checked."""
         for call in (lambda: burn.Device("ndarray\0cuda"), lambda: _c.burn_device_open(b"ndarray\0cuda")):
@@ -825,7 +835,7 @@ class Onnx(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "^input 'x' is given twice$"):
             graph([[1.0]], x=[[1.0]])
         with self.assertRaisesRegex(ValueError, "the list before it has 1"):
-            _c.burn_graph_run_named(graph._graph, ["x"], [], ["y"], 1, 1)
+            _c.burn_graph_run_named(graph._graph, ["x"], [], ["y"], 1)
         with self.assertRaises(burn.BurnError):
             burn.onnx.load(TINY[:40])
 

@@ -70,7 +70,7 @@ class Graph(Module):
         dtypes = {value.name: value.dtype for value in self.inputs}
         given = [self._give_strings(name, value) if dtypes.get(name) is str else self._input(value, dtypes.get(name))
                  for name, value in inputs.items()]
-        results = _c.burn_graph_run_named(self._graph, list(inputs), given, wanted, len(wanted), len(wanted))
+        results = _c.burn_graph_run_named(self._graph, list(inputs), given, wanted, len(wanted))
         return {name: self._strings(name) if result is None else result for name, result in zip(wanted, results)}
 
     def _input(self, value, dtype):

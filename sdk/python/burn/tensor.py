@@ -196,7 +196,7 @@ class Tensor(_c.BurnTensor):
 
     def _parts(self, function, arguments, dim):
         room = max(_c.burn_dim(self, dim), 0)  # -1 where there is no such axis, which C tells
-        parts, count = function(self, *arguments, room, room)
+        parts, count = function(self, *arguments, room)
         return parts[:count]
 
     def to(self, where):
