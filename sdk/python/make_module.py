@@ -117,6 +117,8 @@ class Wrapper:
         name, i = p["name"], self.argument(p["name"])
         self.before += [f"{p['type']['c']} {name};", f"memset(&{name}, 0, sizeof {name});",
                         f"argument_value(call, {i}, &burn_python_structs[STRUCT_{struct}], &{name});"]
+        if f"{struct}_clone" in self.api.functions:  # a variant is made of a module by value, and both would end its tensors
+            self.taking.append(f"{name} = {struct}_clone(&{name});")
         if p["ownership"] == "take" and not ENDS.search(self.function["name"]):
             self.taking.append(f"take_value(&burn_python_structs[STRUCT_{struct}], &{name});")
         if p["ownership"] == "take" and ENDS.search(self.function["name"]):

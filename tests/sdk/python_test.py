@@ -488,6 +488,20 @@ class Modules(unittest.TestCase):
         _c.burn_calibration_end(calibration)
         self.assertEqual((len(parts), layer(burn.ones(2, 4)).shape), (100, (2, 3)))
 
+    def test_a_variant_has_tensors_of_its_own(self):
+        """Made of a module by value, it would end the module's."""
+        device = burn.default_device()
+        before = device.memory().live_tensors
+        norm = _c.burn_layer_norm_init(_c.BurnLayerNormConfig_defaults(3), device)
+        variant = _c.BurnNormalization_Layer(norm)
+        del norm
+        others = [burn.tensor([7.0, 7.0, 7.0]) for _ in range(100)]  # in the memory that was given back
+        y = _c.burn_normalization_forward(variant, burn.tensor([[1.0, 2.0, 3.0]])).tolist()
+        for value, wanted in zip(y[0], (-1.2247, 0, 1.2247)):
+            self.assertAlmostEqual(value, wanted, 3)
+        del others, variant
+        self.assertEqual(device.memory().live_tensors, before)
+
     def test_a_config_that_c_refuses_says_why(self):
         with self.assertRaisesRegex(burn.BurnError, "groups"):
             nn.Conv2d((3, 4), 3, groups=2).status()
