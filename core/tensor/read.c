@@ -9,7 +9,6 @@
 static BurnStatus read_raw(const BurnTensor *x, void *data, size_t bytes) {
   const BurnBackend *backend = &x->device->top->backend;
   char nothing;
-  if (!data && bytes) return BURN_FAIL(INVALID_ARGUMENT, "read: the buffer is NULL");
   if (!burn__work_enter()) return burn__fork_failure();
   const BurnStatus status = backend->read(backend->self, x->primitive, bytes ? data : &nothing, bytes);
   burn__work_leave();
@@ -64,7 +63,7 @@ static BurnStatus read_as(const BurnTensor *x, void *data, BurnDType dtype, size
                      burn__shape_text(&text, primitive->rank, primitive->shape),
                      (long long)burn_primitive_count(primitive));
   }
-  if (primitive->dtype == dtype || !data) return read_raw(x, data, bytes_of(x)); /* which refuses NULL */
+  if (primitive->dtype == dtype) return read_raw(x, data, bytes_of(x));
   void *raw = malloc(bytes_of(x) ? bytes_of(x) : 1);
   if (!raw) return BURN_FAIL(OUT_OF_MEMORY, "read: no memory for %zu bytes", bytes_of(x));
   BurnStatus status = read_raw(x, raw, bytes_of(x));

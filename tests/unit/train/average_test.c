@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "status_testing.h"
 #include "test_stacks.h"
 
 #define NET_FIELDS(X)          \
@@ -20,10 +21,6 @@
 BURN_MODULE(Net, NET_FIELDS);
 
 static BurnDevice *device;
-
-static void check_status(BurnStatus status) {
-  if (status != BURN_OK) fail_msg("%s", burn_status_message(status));
-}
 
 static void check_refused(BurnStatus status, uint32_t code, const char *message) {
   assert_int_not_equal(status, BURN_OK);
