@@ -1,4 +1,4 @@
-"""Names in comments and between backticks of a README that nothing in the tree has: of functions and files that were renamed or removed.
+"""Names in comments and between backticks of READMEs and DECISIONS.md that nothing in the tree has: of functions and files that were renamed or removed.
 
 A name is a word with an underscore. It is one of the tree if it occurs in code, in a script or in a path. Left out are patterns
 (name_<family>, name_*), texts in quotes, and names with a part of one letter or digit (burn_x_init), which stands for something."""
@@ -70,7 +70,7 @@ def main():
         known.update(re.findall(r"\w+", where))
         if path.suffix != ".md":
             known.update(re.findall(r"\w+", code_of(text) if path.suffix in CODE else text))
-        if (path.suffix in CODE or path.name == "README.md") and not where.startswith(KEPT):
+        if (path.suffix in CODE or path.name in ("README.md", "DECISIONS.md")) and not where.startswith(KEPT):
             prose += [(where, line, word) for line, words in prose_of(path, text) for word in WORD.findall(words) if is_name(word)]
     problems = [entry for entry in prose if entry[2] not in known]
     for where, line, word in problems:
