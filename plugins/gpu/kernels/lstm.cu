@@ -12,8 +12,6 @@ typedef Element<IN0>::C C;
 enum { UNITS = 4, GATES = 4, SAMPLES = 32, WARPS = BURN_WARPS, SUMS = BURN_KIND == 0 ? GATES * UNITS : UNITS };
 enum { UNROLLED = BURN_KIND == 0 ? 2 : 4 }; /* steps of four whose reads are under way at once */
 
-static __device__ inline float burn_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-static __device__ inline double burn_multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
 static __device__ inline float burn_bent(float x) { return burn_tanh_f32(x); }
 static __device__ inline double burn_bent(double x) { return tanh(x); }
 static __device__ inline float burn_gate(float x) { return burn_sigmoid_f32(x); }
@@ -48,7 +46,7 @@ static __device__ inline void burn_multiply_fours(C *sums, const GpuLstm &p, con
 #pragma unroll
     for (int at = 0; at < 4 * SUMS; at++) {
       const int step = at / SUMS, sum = at % SUMS;
-      sums[sum] = burn_multiply_add(x.at[step], w[step][sum / UNITS].at[sum % UNITS], sums[sum]);
+      sums[sum] = burn_fused(x.at[step], w[step][sum / UNITS].at[sum % UNITS], sums[sum]);
     }
 #else
     Four w[UNITS];
@@ -56,7 +54,7 @@ static __device__ inline void burn_multiply_fours(C *sums, const GpuLstm &p, con
     for (int u = 0; u < UNITS; u++) w[u] = *(const Four *)burn_weight(p, tile, k, 0, u);
 #pragma unroll
     for (int at = 0; at < 4 * UNITS; at++)
-      sums[at / 4] = burn_multiply_add(x.at[at % 4], w[at / 4].at[at % 4], sums[at / 4]);
+      sums[at / 4] = burn_fused(x.at[at % 4], w[at / 4].at[at % 4], sums[at / 4]);
 #endif
   }
 }
@@ -71,7 +69,7 @@ static __device__ inline void burn_multiply(C *sums, const GpuLstm &p, const Til
       const int u = sum % UNITS;
       if (tile.unit + u >= p.units) continue;
       const C w = BURN_KIND == 0 ? burn_weight(p, tile, k, 0, sum / UNITS)[u] : *burn_weight(p, tile, k, 0, u);
-      sums[sum] = burn_multiply_add(left[k], w, sums[sum]);
+      sums[sum] = burn_fused(left[k], w, sums[sum]);
     }
   }
 }

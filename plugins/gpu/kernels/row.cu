@@ -200,9 +200,8 @@ static __device__ inline C burn_row_sum(C x) {
 #endif
   return burn_row_sum_in<0>(x);
 }
-/* The same of what a thread has added up for each number of its vectors. Rows of f32 that a warp has are summed in
- * ndarray's order: of 128 lanes, four of them a thread's, each is added to the one 64 beyond, then 32, then 16; what
- * is left in f64. */
+/* The sum of what all threads of the row have in their W lanes. Rows of f32 that a warp has are summed in ndarray's order:
+ * of 128 lanes, four of them a thread's, each is added to the one 64 beyond, then 32, then 16; what is left in f64. */
 #define BURN_IS_WARP_OF_F32 (BURN_T == 32 && sizeof(IN2) == 4)
 static __device__ inline double burn_row_total(C *lanes) {
 #if BURN_T == 32
@@ -213,7 +212,11 @@ static __device__ inline double burn_row_total(C *lanes) {
       left[k] = (double)lanes[k];
       for (int step = 2; step > 0; step /= 2) left[k] += __shfl_xor_sync(0xffffffffu, left[k], step);
     }
-    return (left[0] + left[2 % W]) + (left[1] + left[3 % W]); /* of four; W is 2 where nobody comes here */
+#pragma unroll
+    for (int half = W / 2; half > 0; half /= 2)
+#pragma unroll
+      for (int k = 0; k < half; k++) left[k] += left[k + half];
+    return left[0];
   }
 #endif
   C sum = (C)0;
