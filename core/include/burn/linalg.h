@@ -28,10 +28,9 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lu(BurnTensor *x, BurnTensor 
  * x. Fails if a pivot is at most 1e-6, as Burn: it reads the pivots, so it waits for the device. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_lu_decomposition(BurnTensor *x, BurnTensor **permutation);
 /* x [.., m, n] = Q R by Householder reflections: returns Q [.., m, k] with orthonormal columns and, in *upper (the
- * caller's), R
- * [.., k, n], zero below the diagonal; k = min(m, n) if reduced, else m. Element i of R's diagonal has the sign
- * opposite to that of the element that the reflection met there, as in Burn, so it may be negative; LAPACK leaves the
- * last row of a square or wide R as it is, so Q's last column and R's last row can have the other sign there. */
+ * caller's), R [.., k, n], zero below the diagonal; k = min(m, n) if reduced, else m. Element i of R's diagonal has the
+ * sign opposite to that of the element that the reflection met there, as in Burn, so it may be negative; LAPACK leaves
+ * the last row of a square or wide R as it is, so Q's last column and R's last row can have the other sign there. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_qr(BurnTensor *x, bool reduced, BurnTensor **upper);
 
 /* -- parts of matrices, products -------------------------------------------------------------- */

@@ -290,9 +290,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median(BurnTensor *x, int dim
 /* The same and, in *indices (the caller's; a failed tensor after a failure), where it is, in the default int dtype. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_median_with_indices(BurnTensor *x, int dim, BurnTensor **indices);
 /* Draws from weights x [.., categories], which need not add up to 1, by inversion of their running sum: `samples`
- * indices
- * [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are negative,
- * NaN or all 0 give indices without meaning. Advances the device's random state. */
+ * indices [.., samples] with replacement, in the default int dtype. A weight of 0 is never drawn; weights that are
+ * negative, NaN or all 0 give indices without meaning. Advances the device's random state. */
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_categorical(BurnTensor *x, int64_t samples);
 /* Covariance of data whose observations lie along dim: [variables, variables] for rank 2; sums of products of
  * deviations, divided by observations - correction, even if that is negative. With more axes, as in Burn: the

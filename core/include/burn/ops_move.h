@@ -35,9 +35,8 @@ BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_normal_like(BurnTensor
 BURN_API BURN_GIVES BURN_TAKES(1) BurnTensor *burn_random_bernoulli_like(BurnTensor *x, double prob);
 /* [shape.., rank of shape], default int dtype: element [i, j, ..] is the tuple i, j, .. */
 BURN_API BURN_GIVES BurnTensor *burn_cartesian_grid(BurnDevice *device, BurnShape shape);
-/* Bool masks over the last two axes, for burn_mask_fill: FALSE on the upper triangle (column - row >= offset), the
- * lower one
- * (<=) or the diagonal (==), which stay; true everywhere else. Rank 2 or more. */
+/* Bool masks over the last two axes, for burn_mask_fill: false on the upper triangle (column - row >= offset), the
+ * lower one (<=) or the diagonal (==), which stay as they are; true everywhere else. Rank 2 or more. */
 BURN_API BURN_GIVES BurnTensor *burn_triu_mask(BurnDevice *device, BurnShape shape, int64_t offset);
 BURN_API BURN_GIVES BurnTensor *burn_tril_mask(BurnDevice *device, BurnShape shape, int64_t offset);
 BURN_API BURN_GIVES BurnTensor *burn_diag_mask(BurnDevice *device, BurnShape shape, int64_t offset);

@@ -159,7 +159,7 @@ BURN_API BurnDevice *burn_tensor_device(const BurnTensor *x); /* NULL if failed 
 /* Copies the elements to `data` in row-major order, in the tensor's own dtype. `bytes` must be exactly their size. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read(BurnTensor *x, void *data, size_t bytes);
 
-/* Copies `count` elements, which must be all, converted to the type of `data`. */
+/* Copies all elements, converted to the type of `data`; `count` must be their number. */
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f32(BurnTensor *x, float *data, size_t count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_f64(BurnTensor *x, double *data, size_t count);
 BURN_API BURN_USE_RESULT BURN_TAKES(1) BurnStatus burn_read_i64(BurnTensor *x, int64_t *data, size_t count);

@@ -1,7 +1,7 @@
 /* activation.h - activations as modules, for models that list them. Where no module is wanted, the ops of the same
  * names (burn_relu and so on) do. All take any shape and keep it, but for GLU. Those with parameters are in
- * activation_learned.h; activation_kinds.h has one of all, chosen by a config. Devices of init are not needed, they
- * stand here as for every layer. */
+ * activation_learned.h; activation_kinds.h has one of all, chosen by a config. The device of init is not used: it is a
+ * parameter because the init of every layer has one. */
 #ifndef BURN_NN_ACTIVATION_H
 #define BURN_NN_ACTIVATION_H
 

@@ -55,9 +55,9 @@ BURN_API const BurnType *BurnActivationConfig_type(void);
 #define BURN_INTERNAL_ACTIVATION(KIND, negative_slope, alpha, beta, lambda, bias)                                 \
   BURN_INTERNAL_ROW_VALUE(BurnActivationConfig, BURN_ACTIVATION_KIND_##KIND, negative_slope, alpha, beta, lambda, \
                           bias, {1, 0.25}, {0, 0, false, BURN_KAIMING_UNIFORM, BURN_LINEAR_LAYOUT_ROW})
-/* Values for rows, and with a cast for assignments: config.activation = (BurnActivationConfig)BURN_ACTIVATION_RELU;
- * Burn's defaults: slope 0.01; alpha 0.2 and beta 0.5 of hard sigmoid; else 1 for alpha and beta, 0.5 for lambda and
- * bias; prelu(1, 0.25). */
+/* Values for rows; with a cast for assignments and arguments: (BurnActivationConfig)BURN_ACTIVATION_GELU. Burn's
+ * defaults: slope 0.01; alpha 0.2 and beta 0.5 of hard sigmoid; else 1 for alpha and beta, 0.5 for lambda and bias;
+ * prelu(1, 0.25). */
 #define BURN_ACTIVATION_IDENTITY BURN_INTERNAL_ACTIVATION(IDENTITY, 0, 0, 0, 0, 0)
 #define BURN_ACTIVATION_GELU BURN_INTERNAL_ACTIVATION(GELU, 0, 0, 0, 0, 0)
 #define BURN_ACTIVATION_GELU_APPROXIMATE BURN_INTERNAL_ACTIVATION(GELU_APPROXIMATE, 0, 0, 0, 0, 0)

@@ -15,7 +15,8 @@ BURN_CONFIG(BurnDropoutConfig, BURN_DROPOUT_CONFIG);
 #define BURN_DROPOUT_FIELDS(X) X(BurnF64, prob, "share of elements dropped")
 BURN_MODULE(BurnDropout, BURN_DROPOUT_FIELDS);
 
-/* The device is not needed, it stands here as for every layer. A prob outside 0..1 fails in every forward pass. */
+/* The device is not used: it is a parameter because the init of every layer has one. A prob outside 0..1 fails in every
+ * forward pass. */
 BURN_API BurnDropout burn_dropout_init(const BurnDropoutConfig *config, BurnDevice *device);
 BURN_LAYER(BurnDropout, burn_dropout, BURN_DROPOUT_CONFIG);
 /* Any shape -> the same shape */

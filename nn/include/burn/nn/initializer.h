@@ -43,8 +43,8 @@ BURN_API const BurnType *BurnInitializer_type(void);
 /* KIND, value, min, max, mean, std, gain. */
 #define BURN_INTERNAL_INITIALIZER(KIND, ...) \
   BURN_INTERNAL_ROW_VALUE(BurnInitializer, BURN_INITIALIZER_##KIND, __VA_ARGS__, false)
-/* Values for rows, and with a cast for assignments: config.initializer = (BurnInitializer)BURN_ZEROS;
- * The Kaiming gain of Burn's layers is 1/sqrt(3): uniform in +-1/sqrt(fan_in). */
+/* Values for rows; with a cast for assignments and arguments: config.initializer = (BurnInitializer)BURN_ZEROS; The
+ * Kaiming gain of Burn's layers is 1/sqrt(3): uniform in +-1/sqrt(fan_in). */
 #define BURN_CONSTANT(number) BURN_INTERNAL_INITIALIZER(CONSTANT, (number), 0, 0, 0, 0, 0)
 #define BURN_ONES BURN_INTERNAL_INITIALIZER(ONES, 0, 0, 0, 0, 0, 0)
 #define BURN_ZEROS BURN_INTERNAL_INITIALIZER(ZEROS, 0, 0, 0, 0, 0, 0)

@@ -1,5 +1,6 @@
-/* interpolate.h - resampling to a size or by a factor, of which a config has one. The size by a factor is rounded
- * down, with the factor in f32, as in Burn. The device of init is not needed, it stands here as for every layer. */
+/* interpolate.h - resampling to a size or by a factor, of which a config has one. The size by a factor is rounded down,
+ * with the factor in f32, as in Burn. The device of init is not used: it is a parameter because the init of every layer
+ * has one. */
 #ifndef BURN_NN_INTERPOLATE_H
 #define BURN_NN_INTERPOLATE_H
 

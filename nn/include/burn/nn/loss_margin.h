@@ -1,5 +1,5 @@
 /* loss_margin.h - losses over embeddings, rankings and margins. A number of a config that makes no sense fails in every
- * forward pass; devices of init are not needed, they stand here as for every layer. */
+ * forward pass; the device of init is not used: it is a parameter because the init of every layer has one. */
 #ifndef BURN_NN_LOSS_MARGIN_H
 #define BURN_NN_LOSS_MARGIN_H
 

@@ -1,6 +1,6 @@
 /* loss_regression.h - losses over errors, and likelihoods of counts and of normal distributions. Predictions and
- * targets have one shape. A number of a config that makes no sense fails in every forward pass; devices of init are
- * not needed, they stand here as for every layer. */
+ * targets have one shape. A number of a config that makes no sense fails in every forward pass; the device of init is
+ * not used: it is a parameter because the init of every layer has one. */
 #ifndef BURN_NN_LOSS_REGRESSION_H
 #define BURN_NN_LOSS_REGRESSION_H
 

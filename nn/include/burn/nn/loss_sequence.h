@@ -1,5 +1,5 @@
 /* loss_sequence.h - losses of sequences whose alignment with their labels is not known. As in Burn, forward is that
- * without reduction. Devices of init are not needed, they stand here as for every layer. */
+ * without reduction. The device of init is not used: it is a parameter because the init of every layer has one. */
 #ifndef BURN_NN_LOSS_SEQUENCE_H
 #define BURN_NN_LOSS_SEQUENCE_H
 

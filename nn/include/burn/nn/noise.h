@@ -13,7 +13,8 @@ BURN_CONFIG(BurnGaussianNoiseConfig, BURN_GAUSSIAN_NOISE_CONFIG);
 #define BURN_GAUSSIAN_NOISE_FIELDS(X) X(BurnF64, std, "standard deviation, 0 or more")
 BURN_MODULE(BurnGaussianNoise, BURN_GAUSSIAN_NOISE_FIELDS);
 
-/* The device is not needed, it stands here as for every layer. A std that is refused fails in every forward pass. */
+/* The device is not used: it is a parameter because the init of every layer has one. A std that is refused fails in
+ * every forward pass. */
 BURN_API BurnGaussianNoise burn_gaussian_noise_init(const BurnGaussianNoiseConfig *config, BurnDevice *device);
 BURN_LAYER(BurnGaussianNoise, burn_gaussian_noise, BURN_GAUSSIAN_NOISE_CONFIG);
 /* Any shape -> the same shape */

@@ -150,8 +150,8 @@ BURN_CONFIG(BurnLocalResponseNormConfig, BURN_LOCAL_RESPONSE_NORM_CONFIG);
   X(BurnF64, k, "summand")
 BURN_MODULE(BurnLocalResponseNorm, BURN_LOCAL_RESPONSE_NORM_FIELDS);
 
-/* Makes the layer; it has no parameters. A size of 0 fails in every forward pass. The device is not needed, it stands
- * here as for every layer. */
+/* Makes the layer; it has no parameters. A size of 0 fails in every forward pass. The device is not used: it is a
+ * parameter because the init of every layer has one. */
 BURN_API BurnLocalResponseNorm burn_local_response_norm_init(const BurnLocalResponseNormConfig *config,
                                                              BurnDevice *device);
 BURN_LAYER(BurnLocalResponseNorm, burn_local_response_norm, BURN_LOCAL_RESPONSE_NORM_CONFIG);

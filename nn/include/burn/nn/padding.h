@@ -31,7 +31,7 @@ BURN_API const BurnType *BurnPadding1d_type(void);
 BURN_API const BurnType *BurnPadding2d_type(void);
 BURN_API const BurnType *BurnPadding3d_type(void);
 
-/* Values for rows, and with a cast for assignments: config.padding = (BurnPadding2d)BURN_PADDING_SAME; */
+/* Values for rows; with a cast for assignments and arguments: config.padding = (BurnPadding2d)BURN_PADDING_SAME; */
 #define BURN_PADDING_SAME BURN_INTERNAL_PADDING_KIND(SAME)
 #define BURN_PADDING_VALID BURN_INTERNAL_PADDING_KIND(VALID)
 #define BURN_PADDING_1D(at_left, at_right) \

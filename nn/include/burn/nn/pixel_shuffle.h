@@ -1,5 +1,5 @@
 /* pixel_shuffle.h - channels to pixels and back. A factor of 0 fails in every forward pass; the device of init is not
- * needed, it stands here as for every layer. */
+ * used: it is a parameter because the init of every layer has one. */
 #ifndef BURN_NN_PIXEL_SHUFFLE_H
 #define BURN_NN_PIXEL_SHUFFLE_H
 

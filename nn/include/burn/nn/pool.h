@@ -1,7 +1,7 @@
 /* pool.h - pooling over [batch, channels, length] and [batch, channels, height, width], adaptive also over [batch,
- * channels, depth, height, width]. A stride of 0, the default, is
- * the kernel size. Max pooling pads with -infinity. Average pooling with uneven padding counts the padded zeros
- * whatever count_include_pad says, as in Burn. The device of init is not needed, it stands here as for every layer. */
+ * channels, depth, height, width]. A stride of 0, the default, is the kernel size. Max pooling pads with -infinity.
+ * Average pooling with uneven padding counts the padded zeros whatever count_include_pad says, as in Burn. The device
+ * of init is not used; it is a parameter because every layer's init has it. */
 #ifndef BURN_NN_POOL_H
 #define BURN_NN_POOL_H
 

@@ -50,8 +50,8 @@ BURN_CONFIG(BurnRotaryEncodingConfig, BURN_ROTARY_ENCODING_CONFIG);
   X(BurnF64, base, "base of the frequencies")
 BURN_MODULE(BurnRotaryEncoding, BURN_ROTARY_ENCODING_FIELDS);
 
-/* The device is not needed, it stands here as for every layer. A config that is refused (d_model odd, theta not above
- * 0) fails in every forward pass. */
+/* The device is not used: it is a parameter because the init of every layer has one. A config that is refused (d_model
+ * odd, theta not above 0) fails in every forward pass. */
 BURN_API BurnRotaryEncoding burn_rotary_encoding_init(const BurnRotaryEncodingConfig *config, BurnDevice *device);
 BURN_LAYER(BurnRotaryEncoding, burn_rotary_encoding, BURN_ROTARY_ENCODING_CONFIG);
 /* The frequencies as they are, f32 [d_model / 2] on `device`, and other ones (taken), float [d_model / 2], for models

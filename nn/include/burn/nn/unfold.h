@@ -1,5 +1,5 @@
 /* unfold.h - windows as columns and back. Values that make no sense fail in every forward pass; the device of init is
- * not needed, it stands here as for every layer. */
+ * not used: it is a parameter because the init of every layer has one. */
 #ifndef BURN_NN_UNFOLD_H
 #define BURN_NN_UNFOLD_H
 

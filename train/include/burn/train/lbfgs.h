@@ -26,7 +26,7 @@ typedef struct BurnLineSearch {
   uint32_t kind; /* BURN_LINE_SEARCH_* */
 } BurnLineSearch;
 BURN_API const BurnType *BurnLineSearch_type(void);
-/* Values for rows, and with a cast for assignments: config.line_search = (BurnLineSearch)BURN_STRONG_WOLFE; */
+/* Values for rows; with a cast for assignments and arguments: (BurnLineSearch)BURN_STRONG_WOLFE. */
 #define BURN_NO_LINE_SEARCH BURN_INTERNAL_ROW_VALUE(BurnLineSearch, BURN_LINE_SEARCH_NONE)
 #define BURN_STRONG_WOLFE BURN_INTERNAL_ROW_VALUE(BurnLineSearch, BURN_LINE_SEARCH_STRONG_WOLFE)
 

@@ -92,7 +92,7 @@ typedef struct BurnGradientClipping {
   BurnF64 limit; /* above 0 */
 } BurnGradientClipping;
 BURN_API const BurnType *BurnGradientClipping_type(void);
-/* Values for rows, and with a cast for assignments: config.clipping = (BurnGradientClipping)BURN_CLIP_NORM(1); */
+/* Values for rows; with a cast for assignments and arguments: (BurnGradientClipping)BURN_CLIP_NORM(1). */
 #define BURN_CLIP_NONE BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_NONE, 0)
 #define BURN_CLIP_VALUE(limit) BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_VALUE, (limit))
 #define BURN_CLIP_NORM(limit) BURN_INTERNAL_ROW_VALUE(BurnGradientClipping, BURN_GRADIENT_CLIPPING_NORM, (limit))
@@ -188,7 +188,7 @@ typedef struct BurnMuonRate {
   uint32_t kind; /* BURN_MUON_RATE_* */
 } BurnMuonRate;
 BURN_API const BurnType *BurnMuonRate_type(void);
-/* Values for rows, and with a cast for assignments: config.adjust_lr = (BurnMuonRate)BURN_MUON_MATCH_RMS_ADAMW; */
+/* Values for rows; with a cast for assignments and arguments: (BurnMuonRate)BURN_MUON_MATCH_RMS_ADAMW. */
 #define BURN_MUON_ORIGINAL BURN_INTERNAL_ROW_VALUE(BurnMuonRate, BURN_MUON_RATE_ORIGINAL)
 #define BURN_MUON_MATCH_RMS_ADAMW BURN_INTERNAL_ROW_VALUE(BurnMuonRate, BURN_MUON_RATE_MATCH_RMS_ADAMW)
 

@@ -100,7 +100,7 @@ typedef struct BurnRateReduction {
   uint32_t kind; /* BURN_RATES_* */
 } BurnRateReduction;
 BURN_API const BurnType *BurnRateReduction_type(void);
-/* Values for rows, and with a cast for assignments: config.reduction = (BurnRateReduction)BURN_SUM_OF_RATES; */
+/* Values for rows; with a cast for assignments and arguments: (BurnRateReduction)BURN_AVG_OF_RATES. */
 #define BURN_AVG_OF_RATES BURN_INTERNAL_ROW_VALUE(BurnRateReduction, BURN_RATES_AVG)
 #define BURN_SUM_OF_RATES BURN_INTERNAL_ROW_VALUE(BurnRateReduction, BURN_RATES_SUM)
 #define BURN_PROD_OF_RATES BURN_INTERNAL_ROW_VALUE(BurnRateReduction, BURN_RATES_PROD)
