@@ -21,7 +21,7 @@
 #define BURN__THREAD_LOCAL _Thread_local
 #endif
 
-/* The address of a byte that every thread has for itself, as its name. */
+/* The address of a byte that each thread has of its own: it identifies the thread. */
 extern BURN__THREAD_LOCAL char burn__thread_mark_place;
 static inline const void *burn__thread_mark(void) { return &burn__thread_mark_place; }
 

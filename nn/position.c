@@ -1,4 +1,5 @@
-/* position.c - encodings of positions. None has parameters, so what a config has wrong is told by the forward pass. */
+/* position.c - encodings of positions. None has parameters, so what is wrong with a config is reported by the forward
+ * pass. */
 #include <burn/nn/position.h>
 
 #include "nn_internal.h"

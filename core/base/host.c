@@ -117,7 +117,7 @@ static BurnStatus BURN_API_CALL host_invoke(const BurnBackend *backend, const Bu
 }
 
 /* A plugin of an earlier version passes on calls with the attributes that it knows: the others have their defaults. An
- * op that is not there is told by who gets the call. */
+ * op that is not there is reported by whoever gets the call. */
 static BurnStatus complete(const BurnOpCall *given, BurnOpCall *call, BurnAttrStorage *room) {
   const BurnOpInfo *info = burn__op_info(given->op);
   *call = burn__call_copy(given);

@@ -87,7 +87,7 @@ static uint64_t monotonic_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Waits awake for an offer; true if there is one. *crowded counts the waits that shall be short. */
+/* Waits for an offer without sleeping; true if there is one. *crowded counts the waits that must be short. */
 static bool spin_for_offer(const Seat *seat, unsigned *crowded) {
   const uint64_t begin = monotonic_ns();
   const uint64_t patience = *crowded > 0 ? SPIN_NS_CROWDED : SPIN_NS;

@@ -1,5 +1,5 @@
-/* privileged.h - whether the environment counts. It does not in a program that has more rights than who calls it
- * (setuid): the caller would choose what runs and is written with them. Plugins have the same in
+/* privileged.h - whether the environment counts. It does not in a program that has more rights than its caller
+ * (setuid): the caller would choose what runs, and what is written, with those rights. Plugins have the same in
  * plugins/common/include/burn/common/environment.h. */
 #ifndef BURN_PRIVILEGED_H
 #define BURN_PRIVILEGED_H

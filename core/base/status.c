@@ -36,7 +36,7 @@ static const char *code_text(uint32_t code) {
   }
 }
 
-/* Whoever hands in what is no code, such as an error number of a driver, must not reach the bits of the serial. */
+/* A number that is not a code, such as an error number of a driver, must not reach the bits of the serial. */
 static uint32_t code_of(uint32_t code) { return code > 0 && code <= 0xffu ? code : BURN_STATUS_INTERNAL; }
 
 BurnStatus burn__status_again(uint32_t code, const char *text) {

@@ -1,4 +1,4 @@
-/* decompose_elementwise.c - ops on every element for itself, made of primitives. */
+/* decompose_elementwise.c - element-wise ops made of primitives. */
 #include "decompose_internal.h"
 
 DECOMPOSE(clamp) {

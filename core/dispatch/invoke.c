@@ -269,7 +269,7 @@ static BurnStatus detach(const BurnBackend *backend, BurnPrimitive *x, BurnPrimi
   return status == BURN_OK ? burn__check_given(backend, "detach", NULL, out) : status;
 }
 
-/* What a pack declares constant has no history in its decomposition: no gradient shall flow there. */
+/* What a pack declares constant has no history in its decomposition, so that no gradient flows there. */
 static BurnStatus decompose_of_pack(const BurnBackend *backend, const BurnOpCall *call,
                                     const BurnOpDefinition *definition) {
   BurnPrimitive *inputs[BURN_MAX_FIXED_INPUTS], *detached[BURN_MAX_FIXED_INPUTS] = {NULL};

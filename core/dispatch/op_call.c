@@ -1,4 +1,4 @@
-/* op_call.c - ops by name or number, and the doors for tools that work below the tensors. */
+/* op_call.c - ops by name or number, and the entry points of tools that work below the tensors. */
 #include "core_internal.h"
 
 #include <burn/op_call.h>

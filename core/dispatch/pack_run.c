@@ -92,7 +92,7 @@ static struct BurnInstanceKernel *find_kernel(const BurnInstance *instance, cons
   return at;
 }
 
-/* A failure is told here, once: the entry stays without `loaded`. */
+/* A failure is reported here, once: the entry stays without `loaded`. */
 static struct BurnInstanceKernel *load_kernel(BurnInstance *instance, const BurnDeviceInterface *device, void *self,
                                               const BurnDeviceKernel *kernel, const BurnDeviceCode *code) {
   struct BurnInstanceKernel *entry = calloc(1, sizeof *entry);

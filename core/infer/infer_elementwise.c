@@ -1,4 +1,4 @@
-/* infer_elementwise.c - rules of ops on every element for itself. */
+/* infer_elementwise.c - rules of element-wise ops. */
 #include "infer_internal.h"
 
 /* Further inputs, where there are any, have the same shape and dtype (relu_backward, softmax_backward). */

@@ -112,7 +112,7 @@ static BurnStatus write_tensor(void *context, const BurnModuleTensor *tensor) {
   return BURN_OK;
 }
 
-/* Those without autodiff are told only where there are some. */
+/* Those without autodiff are listed only where there are some. */
 static void write_sums(Summary *summary) {
   const int64_t total = summary->trainable + summary->frozen + summary->untracked + summary->buffers;
   burn__text_addf(&summary->text, "%" PRId64 " parameters: %" PRId64 " trainable, %" PRId64 " frozen, ", total,

@@ -43,7 +43,7 @@ typedef struct Check {
   size_t found;
 } Check;
 
-/* What quantizing would refuse, the shape's blocks above all, is told by the range already. */
+/* What quantizing would refuse, above all the shape's blocks, the range has already reported. */
 static BurnStatus check_tensor(void *context, const BurnModuleTensor *tensor) {
   Check *check = context;
   const BurnQuantizer *quantizer = check->quantizer;

@@ -1,5 +1,5 @@
-/* ops_elementwise.c - public ops on every element for itself: one line per row of ops.def, then those that are
- * compositions, among them numbers on the left and bit ops with a number. */
+/* ops_elementwise.c - public element-wise ops: one line per row of ops.def, then those that are compositions, among
+ * them numbers on the left and bit ops with a number. */
 #include "ops_internal.h"
 
 #include <math.h>

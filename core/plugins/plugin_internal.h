@@ -39,7 +39,7 @@ typedef enum BurnProbeStage {
   BURN__STAGE_PROBE
 } BurnProbeStage;
 const char *burn__probe_stage_text(BurnProbeStage stage);
-/* Tells the parent; does nothing in a process that is no child for a probe. */
+/* Tells the parent; does nothing in a process that was not started for a probe. */
 void burn__probe_stage(BurnProbeStage stage);
 
 /* A frame on the pipe between both: stages have no bytes, the answer has its text after the frame. */

@@ -166,7 +166,7 @@ static BurnStatus load_option(BurnRecordLoader *loader, const BurnRecordStep *st
 }
 
 /* The file must have the case that the module is. A case without tensors is no more than a constant: it may be nil, or
- * missing, as in files of before the row was a variant. */
+ * missing, as in files from before the row was a variant. */
 static BurnStatus load_variant(BurnRecordLoader *loader, const BurnRecordStep *step, const BurnType *type, char *data,
                                const BurnValue *record) {
   const BurnField *chosen = burn__module_case(type, data);

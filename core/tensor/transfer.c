@@ -151,7 +151,7 @@ bool burn_read_ready(BurnPendingRead *read) {
   int32_t done = 0;
   const BurnStatus status = read->table->event_query(read->self, read->event, &done);
   burn__work_leave();
-  return status != BURN_OK || done; /* a failure is told at the end */
+  return status != BURN_OK || done; /* a failure is reported at the end */
 }
 
 /* Waits for the copy. */

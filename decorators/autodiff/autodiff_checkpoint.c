@@ -6,13 +6,13 @@
  *              region do not keep it; those outside do, so that the values of one region at a time are needed
  *   balanced   an option: ops bound by memory are computed again, wherever their results go
  *
- * Of a call that is to be run again those inputs stay which are not computed again in turn: leaves, what is not tracked
- * (a mask that was drawn), results that are kept, and what comes from outside the region; and only as long as somebody
- * may ask for its results (autodiff_kept.c). */
+ * A call that will be run again keeps those of its inputs that are not computed again themselves: leaves, what is not
+ * tracked (a mask that was drawn), results that are kept, and what comes from outside the region; and it keeps them
+ * only as long as somebody may ask for its results (autodiff_kept.c). */
 #include "autodiff_internal.h"
 
 /* One that is open. Threads have numbers of their own, as the system gives those of ended threads away again, and an
- * open region that a thread has left behind shall not be another's. */
+ * open region that a thread has left behind must not become another's. */
 struct AutodiffRegion {
   AutodiffRegion *next;
   uint64_t thread;

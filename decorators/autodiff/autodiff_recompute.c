@@ -3,7 +3,7 @@
  *
  * A node runs its call once more on the decorator below, and keeps the results as its saved outputs until the walk has
  * finished it: all who read them come before it in the walk's order, so nothing is computed twice. What the call takes
- * may be missing in turn; nodes that wait for their inputs form a list, as a chain of any length shall not recurse. The
+ * may be missing in turn; nodes that wait for their inputs form a list, as a chain of any length must not recurse. The
  * walk has claimed every node it can reach, so all of this is its own. */
 #include "autodiff_walk.h"
 

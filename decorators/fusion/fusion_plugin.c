@@ -161,7 +161,7 @@ static void find_bodies(FusionDecorator *decorator) {
   decorator->fused_self = found.self;
 }
 
-/* One that runs bodies itself and passes this question on shall see the products. */
+/* One that runs bodies itself and passes this question on must see the products. */
 static void find_epilogues(FusionDecorator *decorator) {
   BurnInterface found;
   if (!decorator->fused || !burn_common_ask(decorator->next, BURN_EPILOGUE_INTERFACE, &found)) return;

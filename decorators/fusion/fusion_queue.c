@@ -131,7 +131,7 @@ static void put_attr(FusionQueue *queue, const BurnAttr *attr, bool varies) {
 }
 
 /* What the key of a region begins with, and no other: no op has such a number. Each queue has regions of its own, so
- * that threads with the same step do not quarrel about one recording. */
+ * that threads with the same step do not compete for one recording. */
 static uint32_t region_word(const FusionQueue *queue) {
   return 1u << 31 | (uint32_t)(queue - queue->decorator->queues);
 }

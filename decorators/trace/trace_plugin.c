@@ -275,7 +275,7 @@ static void write_totals(const Trace *trace) {
             trace->device.lost, TRACE_PENDING);
 }
 
-/* Nobody waits for a status any more, so a file that is not whole is told in the log. */
+/* Nobody waits for a status any more, so the log says that a file is not whole. */
 static void close_file(Trace *trace) {
   char text[sizeof trace->path + 128];
   if (trace->file == stderr) return;

@@ -200,7 +200,7 @@ static int64_t opset_of(const Scope *scope, const char *domain) {
   return 1;
 }
 
-/* All operators that are not here are told in one message. */
+/* All operators that are not here are named in one message. */
 static void note_unsupported(OnnxProgram *program, const Onnx__NodeProto *proto, const char *name, const char *reason) {
   const char *node = proto->name[0] ? proto->name : proto->n_output ? proto->output[0] : "";
   for (uint32_t i = 0; i < program->unsupported_count; i++) {

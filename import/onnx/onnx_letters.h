@@ -5,8 +5,8 @@
 
 #include "onnx_strings.h"
 
-/* Adds the text (UTF-8) in upper or lower case, each character for itself; false, with something else added, where it
- * has characters of which this build knows too little. */
+/* Adds the text (UTF-8) in upper or lower case, character by character; false, with something else added, where it has
+ * characters of which this build knows too little. */
 bool onnx_add_in_case(OnnxStringsBuilder *builder, const char *text, bool upper);
 
 #endif

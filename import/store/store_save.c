@@ -38,7 +38,7 @@ size_t burn__store_item_bytes(const BurnStoreItem *item) {
 
 /* -- collecting ------------------------------------------------------------------------------- */
 
-/* Takes x; `name` is that of before. */
+/* Takes x; `name` is what it was called before. */
 static BurnStatus add_item(Save *save, const char *name, BurnTensor *x, bool scalar) {
   const BurnDType floats = save->options->floats;
   BurnStoreItem item = {NULL, x, scalar};

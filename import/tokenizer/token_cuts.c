@@ -92,7 +92,7 @@ void burn__step_punctuation(const TokenStep *step, const TokenSlice *in, TokenPa
   cut_characters(step, is_bert_punctuation, in, out);
 }
 
-/* cut: each digit for itself (isolated), or digits together (contiguous). */
+/* cut: digit by digit (isolated), or digits together (contiguous). */
 void burn__step_digits(const TokenStep *step, const TokenSlice *in, TokenParts *out) {
   cut_characters(step, burn__is_number, in, out);
 }

@@ -33,7 +33,7 @@ enum { TOKEN_COMPOSE = 1, TOKEN_COMPATIBLE = 2 };
 /* The text in normal form D; C with TOKEN_COMPOSE, KD and KC with TOKEN_COMPATIBLE. */
 void burn__normal_form(const TokenSlice *in, unsigned form, TokenParts *out);
 
-/* In lower case, each character for itself. */
+/* In lower case, character by character. */
 void burn__lower_case(const TokenSlice *in, TokenParts *out);
 
 /* The end of the grapheme cluster that begins here. */

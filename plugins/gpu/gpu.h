@@ -493,7 +493,7 @@ BurnStatus burn__gpu_channels_last(Gpu *gpu, BurnPrimitive *x, BurnPrimitive **o
 BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p);
 /* Copies elements from one of the orders to the other, or whatever the strides are. */
 BurnStatus burn__gpu_copy_channels(Gpu *gpu, BurnPrimitive *to, BurnPrimitive *from);
-/* True if the result of an element-wise op shall lie so, as one of its inputs of that shape does. */
+/* True if the result of an element-wise op should lie so, as one of its inputs of that shape does. */
 bool burn__gpu_keeps_channels_last(BurnPrimitive *const *inputs, uint32_t count, const BurnTensorDesc *desc);
 
 /* -- gpu_columns.c ----------------------------------------------------------------------------- */

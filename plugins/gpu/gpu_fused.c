@@ -40,7 +40,8 @@ static void destroy_program(Gpu *gpu, GpuFusedProgram *program) {
 }
 
 /* Destroys the programs that nobody uses, when nothing in the queue does either; under the lock, without which another
- * thread could start one after the wait and let it go. What failed in the queue is told where it is waited for next. */
+ * thread could start one after the wait and let it go. What failed in the queue is reported where it is waited for
+ * next. */
 static void destroy_idle(Gpu *gpu) {
   GpuFusedProgram **link = &gpu->fused.first;
   if (gpu->fused.idle == 0 || gpu->is_recorded || burn__gpu_finish(gpu) != BURN_OK) return;

@@ -1,4 +1,4 @@
-/* gpu_index.c - elements through indices. An index outside is told by the kernel, and reported by the next function
+/* gpu_index.c - elements through indices. The kernel notes an index outside, and it is reported by the next function
  * that can. Values for the same place meet in the order of their indices: these are sorted, and runs of equals are done
  * in pieces whose places follow from the order and the shape alone, so results have the same bits every time. */
 #include "gpu.h"

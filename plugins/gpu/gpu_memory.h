@@ -20,8 +20,8 @@ typedef struct GpuMemoryFigures {
 
 /* What a backend does for it, between enter and leave and under a lock: it takes no storage meanwhile. */
 typedef struct GpuSegments {
-  /* A segment, at an address that is a multiple of 512, and what the storages in it shall have as their `memory`. Where
-   * the device has no room for it *address stays 0, with BURN_OK; other failures are told. */
+  /* A segment, at an address that is a multiple of 512, and what the storages in it get as their `memory`. Where the
+   * device has no room for it *address stays 0, with BURN_OK; other failures are returned. */
   BurnStatus (*take)(Gpu *gpu, uint64_t bytes, GpuAddress *address, void **memory);
   /* It goes back. Work that uses it may be in the queue only after burn__gpu_memory_give_up and _destroy. */
   void (*give_back)(Gpu *gpu, GpuAddress address, void *memory);

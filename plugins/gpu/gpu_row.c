@@ -1,4 +1,4 @@
-/* gpu_row.c - how threads share rows, and softmax with its kin: the last axis by rows, others by columns. */
+/* gpu_row.c - how threads share rows, and softmax and ops like it: the last axis by rows, others by columns. */
 #include "gpu.h"
 
 /* -- rows ------------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ struct Ndarray {
     _Atomic uint64_t recordings, runs, patches;
   } replay;
   char name[64];
-  NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host shall decompose */
+  NdKernel kernels[BURN_OP_LIMIT]; /* by op; NULL where the host is to decompose */
 };
 
 /* Numbered as the words of the option. NEON, on 64-bit ARM, is part of the baseline there: it adds products of i8. */

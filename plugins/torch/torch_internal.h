@@ -164,7 +164,7 @@ inline at::TensorOptions options_of(const Torch &torch, BurnDType dtype) {
   return at::TensorOptions().dtype(scalar_type(dtype)).device(torch.device);
 }
 
-/* A new primitive with one reference around a tensor of the dtype and shape that it shall have. */
+/* A new primitive with one reference, around a tensor that has its dtype and shape already. */
 BurnPrimitive *wrap(Torch &torch, at::Tensor value);
 inline TorchTensor *tensor_of(BurnPrimitive *x) { return reinterpret_cast<TorchTensor *>(x); }
 

@@ -91,7 +91,7 @@ static uint32_t along_axis(Emitter *emitter, KernelWord word, uint32_t axis) {
   return burn__emit_extract(emitter, u32(emitter), *known, axis);
 }
 
-/* threadIdx.x and its kin. */
+/* threadIdx.x and the like. */
 bool burn__emit_builtin_member(Emitter *emitter, const Node *node, Value *out) {
   static const KernelWord words[] = {WORD_threadIdx, WORD_blockIdx, WORD_blockDim, WORD_gridDim};
   const Node *of = node->a;

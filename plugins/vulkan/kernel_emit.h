@@ -234,7 +234,7 @@ struct Emitter {
 
 #define EMIT_FAIL(emitter, ...) burn__kernel_escape((emitter)->arena, (emitter)->line, __VA_ARGS__)
 
-/* What a compilation may take, so that none goes on for ever. The largest kernels take a ninth of it. */
+/* What a compilation may take, so that each one ends. The largest kernels take a ninth of it. */
 enum { MOST_STEPS = 10000000, MOST_EMIT_DEPTH = 500 };
 
 static inline void burn__emit_work(Emitter *emitter, uint64_t steps) {

@@ -7,7 +7,8 @@
  *   kernel_condition.c   expressions of #if
  *   kernel_directive.c   lines that begin with #
  *
- * The first failure is the one that is told. After it every read gives PIECE_END, so loops end and need no checks. */
+ * The first failure is the one that is reported. After it every read gives PIECE_END, so loops end and need no
+ * checks. */
 #ifndef BURN_VULKAN_KERNEL_PIECES_H
 #define BURN_VULKAN_KERNEL_PIECES_H
 

@@ -4,7 +4,7 @@
 #
 # makes the target burn_NAME, which builds burn_NAME.so (burn_NAME.dll on Windows): the file that the stack text NAME opens. Only the entry symbol is
 # visible, undefined symbols are errors at link time, and nothing of Burn is linked. Add what you need to the target:
-# target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall). TARGET_MINOR is the oldest host that it shall run
+# target_link_libraries(burn_NAME PRIVATE m), target_compile_options(burn_NAME PRIVATE -Wall). TARGET_MINOR is the oldest host that it is to run
 # on, by the minor of its plugin ABI (default: that of the headers): see burn/plugin/abi.h.
 #
 #   BURN_PLUGIN_OUTPUT_DIRECTORY  where the file goes (default: the top of your build folder, so that

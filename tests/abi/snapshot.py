@@ -392,7 +392,7 @@ def always_wrong(new):
             problems.append(f"op {since.group(1)}: came after 0.{FIRST_CLOSED}, whose primitives are a closed set: make it COMPOSITE, so"
                             " that plugins which do not know it run its parts")
         if re.match(r"attr .* REQUIRED since \d+$", line):
-            problems.append(f"{key_of(line)}: a later attribute needs a default: callers and plugins of before do not give it")
+            problems.append(f"{key_of(line)}: a later attribute needs a default: callers and plugins built earlier do not give it")
     return problems
 
 

@@ -52,7 +52,7 @@ static void remember(int file, const char *path) {
   if (file >= 0 && file < MAX_FILES) snprintf(paths[file], sizeof paths[file], "%s", path);
 }
 
-/* Counts one operation; true if it shall fail, with errno. */
+/* Counts one operation; true if it is to fail, with errno. */
 static bool fails(const char *operation, const char *path) {
   const long number = atomic_fetch_add(&operations, 1) + 1;
   char line[256];

@@ -5,7 +5,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = (".c", ".h", ".cpp", ".hpp", ".def", ".inc", ".md", ".sh", ".cmake", ".txt")
-LEFT_OUT = ("tests/golden/", "tests/lint/words", "build")
+LEFT_OUT = ("tests/golden/", "tests/abi/zoo/", "tests/lint/words", "build")
 # Pattern, in either case, and replacement.
 BANNED = [
     (r"\btakes? NULL\b", "NULL is allowed"),
@@ -25,6 +25,10 @@ BANNED = [
     (r"\bbehind (each other|the (end|array)|its end)\b|\bbefore and behind\b", "after"),
     (r"\basks for \w+ elements\b", "prefetches n elements"),
     (r"\bis so many (images|rows)\b", "images per item"),
+    (r"\bshall\b", "must, should, is to"),
+    (r"\b(files|records|those|contents) of before\b", "from before, earlier"),
+    (r"\bwho calls it\b", "its caller"),
+    (r"\b(each|every) \w+ for itself\b", "digit by digit, of its own"),
 ]
 
 

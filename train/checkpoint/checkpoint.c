@@ -316,7 +316,7 @@ static bool random_restore(const BurnValue *value, BurnDevice *device) {
   return true;
 }
 
-/* The value of a metric of an epoch, also in files of before there were metrics by name: {"train_loss": ..}. */
+/* The value of a metric of an epoch, also in files from before metrics had names: {"train_loss": ..}. */
 static double metric_value(const BurnValue *epoch, const char *metric, int split) {
   static const struct {
     const char *metric, *names[BURN_EPOCH_SPLITS];
@@ -372,7 +372,7 @@ static BurnStatus state_restore(const BurnValue *value, BurnMetricState *state, 
   return BURN_OK;
 }
 
-/* Where the state of a metric is, also in files of before: {"loss": ..}. */
+/* Where the state of a metric is, also in such files: {"loss": ..}. */
 static const BurnValue *partial_metric(const BurnValue *partial, const char *name) {
   const BurnValue *metrics = burn_value_get(partial, "metrics");
   if (metrics) return burn_value_get(metrics, name);

@@ -60,7 +60,7 @@ static void write_all(const char *text, size_t length) {
   }
 }
 
-/* Waits until the thread that draws is between two pictures: not for ever, as it may be the one that was hit. */
+/* Waits until the thread that draws is between two pictures: not without a limit, as it may be the one that was hit. */
 static void wait_for_drawing(void) {
   const struct timespec moment = {0, 2000000};
   if (pthread_equal(pthread_self(), t.thread)) return;

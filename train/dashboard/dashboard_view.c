@@ -144,7 +144,7 @@ static void put_braille(int row, int column, uint8_t dots) {
   (void)mvaddstr(row, column, text);
 }
 
-/* Without colours the curve of validation has a sign of its own, where it has a cell for itself. */
+/* Without colours the curve of validation has a sign of its own where it is alone in a cell. */
 static void put_cell(const View *view, const Plot *plot, int cell, int row, int column) {
   const uint8_t train = plot->cells[0][cell], valid = plot->cells[1][cell];
   if (!train && !valid) return;

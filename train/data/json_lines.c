@@ -1,8 +1,8 @@
 /* json_lines.c - a JSON object per line, into columns.
  *
- * Lines are read one by one (lines.c) and turned into items at once (rows.c), so memory is that of the items and of
- * the longest line. Every byte is taken as hostile: a line has a limit, cJSON bounds how deep it nests, and a value
- * must have just the shape of its column and fit its dtype. Why a line is refused stays a text until it is told: a
+ * Lines are read one by one (lines.c) and turned into items at once (rows.c), so memory is that of the items and of the
+ * longest line. Every byte is taken as hostile: a line has a limit, cJSON bounds how deep it nests, and a value must
+ * have just the shape of its column and fit its dtype. Why a line is refused stays a text until it is reported: a
  * skipped line makes no failure. */
 #include "dataset_private.h"
 #include "lines.h"

@@ -77,7 +77,7 @@ static BurnStatus append(BurnMetricState *state, const double *numbers, size_t c
 
 static bool logs(const BurnMetricPass *pass) { return pass->log_status == BURN_OK && (pass->file || pass->logger.log); }
 
-/* The first failure of a log is told at once; then nothing more is logged in this pass. */
+/* The first failure of a log is reported at once; then nothing more is logged in this pass. */
 static void tell(BurnMetricPass *pass, size_t metric, size_t batch, double value, double weight, bool final) {
   const BurnMetric *item = &pass->set->items[metric];
   const BurnLogEntry entry = {.split = pass->split,

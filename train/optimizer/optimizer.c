@@ -44,7 +44,7 @@ typedef struct StepContext {
   struct Stepped *found; /* [done] the parameters that have a gradient, in order; memory of the optimizer */
 } StepContext;
 
-/* At least so many bytes, with the contents of before; NULL when out of memory. */
+/* At least so many bytes, with the same contents; NULL when out of memory. */
 static void *step_memory(BurnStepMemory *memory, size_t bytes) {
   if (bytes <= memory->bytes) return memory->block;
   const size_t wanted = bytes < 2 * memory->bytes ? 2 * memory->bytes : bytes;

@@ -269,7 +269,7 @@ static BurnStatus columns_take(SqliteContext *context, const BurnColumn *columns
   return status;
 }
 
-/* Counts the rows and makes a first connection: what is wrong with path, table or columns is told at once. */
+/* Counts the rows and makes a first connection: what is wrong with path, table or columns is reported at once. */
 static BurnStatus table_open(SqliteContext *context, const BurnColumn *columns, size_t column_count, size_t *count) {
   FILE *file = NULL;
   BurnStatus status = columns_take(context, columns, column_count);

@@ -143,7 +143,7 @@ typedef BurnTensor *(*BurnModuleMapper)(void *context, const char *path, BurnTen
 BURN_API void burn_module_map(BurnModule module, BurnModuleMapper mapper, void *context);
 
 /* BURN_OK, or the first failed tensor in the module with its path: check a module once after building it. From then on
- * failures in its layers are told with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
+ * failures in its layers are reported with their path, "blocks.2.up: linear: x [2,3] and weight [4,2]: ..". */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_status(BurnModule module);
 
 /* Elements of all float parameters and buffers, as Burn counts: quantized ones are floats here, and factors of adapters

@@ -198,9 +198,9 @@ BURN_API BurnShape burn_value_shape(const BurnValue *value);
 BURN_API const void *burn_value_elements(const BurnValue *value, BurnDType *dtype, BurnShape *shape);
 /* True if it is a quantized tensor, which burn_value_as_tensor makes floats of; its scheme goes to *scheme. */
 BURN_API bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme);
-/* Puts a module's record into a module: all or nothing. What does not fit is told with its path: NOT_FOUND for what the
- * record lacks, INVALID_ARGUMENT for what the module lacks, INVALID_SHAPE and INVALID_DTYPE for tensors that differ;
- * CORRUPT_DATA if it is no module's record. */
+/* Puts a module's record into a module: all or nothing. What does not fit is reported with its path: NOT_FOUND for what
+ * the record lacks, INVALID_ARGUMENT for what the module lacks, INVALID_SHAPE and INVALID_DTYPE for tensors that
+ * differ; CORRUPT_DATA if it is no module's record. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
 
 /* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the

@@ -7,7 +7,7 @@
  *   status = burn_store_apply(store, burn_module(Mlp, &mlp), &(BurnStoreApply){.adapter = BURN_STORE_PYTORCH}, NULL);
  *   burn_store_close(store);
  *
- * The format is told by the content of a file, not by its name. A file is mapped into memory: names, shapes and
+ * The format is recognised by the content of a file, not by its name. A file is mapped into memory: names, shapes and
  * metadata are read when it is opened, the values of a tensor when it is asked for. (So the file must not be cut while
  * it is open: like every mapped file it would end the process.) Bytes are taken as hostile: every size is compared with
  * what is there before it is used, nothing in a file is executed, and a message has the file and the place. */
@@ -131,7 +131,7 @@ typedef struct BurnStoreSave {
   const char *format;   /* "safetensors", "bpk" (Burnpack), "npz", or "pt": the zip archive of torch.save, of a state
                            dict that torch.load(weights_only=True) reads; NULL: by the extension, which may also be
                            .pth or .bin */
-  BurnStoreNames names; /* of the module or store; include and exclude see those of before */
+  BurnStoreNames names; /* of the module or store; include and exclude see the names as they were */
   uint32_t adapter;     /* BURN_STORE_PYTORCH: names and weights as PyTorch has them, but for places of lists, which
                            stay (renames can put them right); for a module only */
   BurnDType floats;     /* what floats are cast to; BURN_DTYPE_DEFAULT: nothing */

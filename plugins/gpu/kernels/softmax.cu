@@ -1,5 +1,6 @@
-/* softmax.cu - softmax and its kin along an axis, and their gradients. Kinds: 0 softmax, 1 log_softmax, 2 quiet_softmax
- * (whose sum has a 1 more), 3 softmin; 4 and 5 are the gradients of the first two, from grad (x) and output (y).
+/* softmax.cu - softmax and ops like it along an axis, and their gradients. Kinds: 0 softmax, 1 log_softmax, 2
+ * quiet_softmax (whose sum has a 1 more), 3 softmin; 4 and 5 are the gradients of the first two, from grad (x) and
+ * output (y).
  *
  * BURN_COLUMNS (T of 1): the axis is not the last one; a block has 32 lines beside each other and 8 rows of threads. */
 #define BURN_IS_LOG (BURN_KIND == 1 || BURN_KIND == 5)

@@ -191,7 +191,7 @@ int64_t nd_conv_copy_elements(const NdConvPlan *plan, int64_t channels);
 void nd_conv_copy(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel, int64_t channels,
                   void *copy);
 void nd_conv_copy_end(const NdConvPlan *plan, int64_t channels, void *copy);
-/* What the loops shall read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which
+/* What the loops are to read for `channels` planes of an item from `channel` on of the whole input `x`: the copy, which
  * is made in `copy`, or the planes themselves. */
 const void *nd_conv_input(const NdConvPlan *plan, const NdConvItem *item, const void *x, int64_t channel,
                           int64_t channels, void *copy);

@@ -1,6 +1,6 @@
 /* ndarray_gemm_shared.c - one large product by all threads at once.
  *
- * Block by block of k the threads pack what shall be packed of A and B, each panel once, and then multiply: pieces of
+ * For each block of k the threads pack what is to be packed of A and B, each panel once, and then multiply: pieces of
  * C, a run of panels of A that fits into the second-level cache times a run of panels of B. Every thread has a share of
  * the pieces, one after the other, so that neighbours find their panels of A, and what was theirs the last time, in its
  * cache; when it is done it takes from the ends of the others' shares, so that threads of unequal speed finish

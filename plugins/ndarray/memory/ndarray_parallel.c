@@ -1,5 +1,5 @@
 /* ndarray_parallel.c - loops with subnormal numbers flushed to zero. The mode belongs to a thread, so every chunk sets
- * it for itself and puts back what was there. On CPUs without such a mode the loop is an ordinary one. */
+ * it and then restores what was there. On CPUs without such a mode the loop is an ordinary one. */
 #include "ndarray_internal.h"
 
 #if defined(__SSE2__)

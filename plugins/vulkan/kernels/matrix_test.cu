@@ -1,6 +1,6 @@
 /* matrix_test.cu - a product of matrices as subgroups multiply them, once for each way in which both factors can lie in
  * shared memory: what kernels/matrix_product.cu of the floor builds upon. The plugin defines what that text knows, and
- * NUMBER and SUM. The host gives shared memory as it shall be, and knows the results.
+ * NUMBER and SUM. The host fills shared memory, and knows the results.
  *
  * BY_ELEMENTS: the left factor and the sums are given and taken element by element, as attention_fragments.cu of the floor
  * does it with halves. */

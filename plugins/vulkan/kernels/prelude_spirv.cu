@@ -174,7 +174,7 @@ static __device__ inline void __threadfence_system() {}
 static __device__ inline uint32_t spirv_shuffle(uint32_t word, uint32_t from) { return burn_shuffle(word, from); }
 static __device__ inline uint32_t __ballot_sync(uint32_t, bool mine) { return burn_ballot(mine); }
 #else
-/* The word of a neighbour; of one beyond the workgroup, one's own. */
+/* The word of a neighbour; a thread's own where the neighbour would be beyond the workgroup. */
 static __device__ inline uint32_t spirv_shuffle(uint32_t word, uint32_t from) {
   __shared__ uint32_t words[blockDim.x];
   const uint32_t me = threadIdx.x, neighbour = (me & ~31u) + from;

@@ -1,4 +1,4 @@
-/* bench_report.h - what is told about a run: a table, JSON, lines of results.csv. */
+/* bench_report.h - what is reported of a run: a table, JSON, lines of results.csv. */
 #ifndef BURN_BENCH_REPORT_H
 #define BURN_BENCH_REPORT_H
 

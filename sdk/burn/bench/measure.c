@@ -129,7 +129,7 @@ enum { MIN_WARM_UPS = 15 };
 #define WARM_UP_SECONDS 0.03
 #define MAX_WARM_UP_SECONDS 1.0
 
-/* The first repetition, whose loss is told; then as long as the peer does. */
+/* The first repetition, whose loss is reported; then as long as the peer does. */
 static BurnStatus warm_up(Own *own, double *loss) {
   BurnStatus status = repeat(own, 1);
   *loss = own->subject.loss;
@@ -163,7 +163,7 @@ static void leave(Own *own, Side *side, BurnStatus status) {
   subject_end(&own->subject);
 }
 
-/* Work there is told to a queue, and waiting for it takes longer than many an op. */
+/* Work there goes to a queue, and waiting for it takes longer than many an op. */
 static bool is_gpu(BurnDevice *device) {
   BurnDeviceDescription description = {.struct_size = (uint32_t)sizeof description};
   if (burn_device_describe(device, &description) != BURN_OK) return false;

@@ -130,7 +130,7 @@ void samples_leave(SampleIterator *iterator);
 /* Why an op of a pack has no samples: what its shape rule says to the first call that is tried, which is described. */
 BurnStatus sample_refusal(const BurnOpInfo *op, BurnDType dtype, char *call, size_t call_bytes);
 
-/* One random call of an op. `first` is the description of an existing tensor that shall be the first input, or NULL to
+/* One random call of an op. `first` is the description of an existing tensor that is to be the first input, or NULL to
  * draw one. The other inputs are described only: a fuzzer may use existing tensors whose description fits and whose
  * domain is SAMPLE_ANY. False if the op has no call with such a first input. */
 bool sample_random(const BurnOpInfo *op, const BurnTensorDesc *first, uint64_t seed, uint32_t dtypes, Sample *out);

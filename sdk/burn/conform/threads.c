@@ -31,7 +31,7 @@ static void job_end(Job *job) {
   free(job);
 }
 
-/* A sample with its serial result; NULL if it cannot run (which is told by the forward check). */
+/* A sample with its serial result; NULL if it cannot run (which the forward check reports). */
 static Job *job_new(BurnDevice *device, const Sample *sample) {
   Job *job = calloc(1, sizeof *job);
   char why[256];

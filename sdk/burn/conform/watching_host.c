@@ -19,11 +19,11 @@ static char complaint[256];
 static atomic_bool has_complaint;
 
 static void complain(const char *format, uint64_t found, uint64_t expected) {
-  if (atomic_exchange(&has_complaint, true)) return; /* the first one is told */
+  if (atomic_exchange(&has_complaint, true)) return; /* the first one is kept */
   snprintf(complaint, sizeof complaint, format, found, expected);
 }
 
-/* True for the one allocation that shall fail. */
+/* True for the one allocation that is to fail. */
 static bool fails_now(void) {
   uint64_t left = atomic_load(&countdown);
   while (left > 0) {

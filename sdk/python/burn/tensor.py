@@ -312,7 +312,7 @@ def _copied(x):
 
 
 def _in_memory(x):
-    """Whether the elements lie where this process can read them. NumPy of before 2.0 has no bools in DLPack."""
+    """Whether the elements lie where this process can read them. NumPy before 2.0 has no bools in DLPack."""
     if x.dtype == bool_:
         return False
     try:

@@ -656,7 +656,7 @@ static void expect_little_lost(const char *command, double least) {
   cJSON_Delete(result);
 }
 
-/* What is there stays, and is told of before the model is read. */
+/* What is there stays, and is refused before the model is read. */
 static void test_onnx_run_keeps_files(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[600];

@@ -573,7 +573,7 @@ static void strategies_look_at_what_a_run_has(void **state) {
   }
 }
 
-/* -- files of before metrics had names --------------------------------------------------------- */
+/* -- files from before metrics had names ------------------------------------------------------- */
 
 static BurnValue *floats(const char *const *names, const double *values, size_t count) {
   BurnValue *map = burn_value_map();

@@ -1,4 +1,4 @@
-/* optimizer_state_test.c - what states are called in records, as in Burn's; records of before a field was added; and
+/* optimizer_state_test.c - what states are called in records, as in Burn's; records from before a field was added; and
  * the parameters that Muon takes. Numbers are in optimizer_golden_test.c. */
 #include <burn/train.h>
 
@@ -89,7 +89,7 @@ static void states_have_the_names_of_burn(void **state) {
   has_fields(burn_muon_create(NULL), "momentum", NAMES("velocity"));
 }
 
-/* -- records of before amsgrad ---------------------------------------------------------------- */
+/* -- records from before amsgrad -------------------------------------------------------------- */
 
 /* The record of Adam without the field that was added. */
 static BurnValue *older_record(const Layer *layer) {

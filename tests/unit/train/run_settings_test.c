@@ -60,7 +60,7 @@ static void another_optimizer_is_refused(void **state) {
   }
 }
 
-/* Takes what begins with "optimizer" out of the settings of a checkpoint, as those of before have them. */
+/* Takes what begins with "optimizer" out of the settings of a checkpoint, as those of earlier versions lack it. */
 static void forget_optimizer(const char *path) {
   const BurnRecordConfig format = {BURN_RECORD_MPK, BURN_PRECISION_DOUBLE};
   BurnValue *learner = NULL, *kept = burn_value_map();

@@ -90,7 +90,7 @@
 
 #if !defined(BURN_NO_INLINE)
 /* Copies a struct that starts with its size into one of `to_bytes`, whose struct_size becomes the number of bytes that
- * came across; the rest is zero. So a struct of older or newer headers can be used as one's own. */
+ * came across; the rest is zero. So a struct of older or newer headers can be used as if it were of these. */
 static inline void burn_struct_copy(void *to, uint32_t to_bytes, const void *from) {
   uint32_t from_bytes;
   memcpy(&from_bytes, from, sizeof from_bytes);

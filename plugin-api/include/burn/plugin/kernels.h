@@ -44,7 +44,7 @@ struct BurnOpDefinition {
   BurnStatus(BURN_API_CALL *infer)(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out);
 
   /* The op written with other ops, on any backend (build.h); ends with burn_builder_finish. NULL only if there is a
-   * kernel for every backend that shall run it. */
+   * kernel for every backend that is to run it. */
   BurnStatus(BURN_API_CALL *decompose)(const BurnHost *host, const BurnBackend *backend, const BurnOpCall *call);
 
   /* The gradient, written with other ops; NULL: that of the decomposition. On failure input_grads are all NULL. */

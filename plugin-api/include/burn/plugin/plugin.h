@@ -138,7 +138,7 @@ typedef const BurnPlugin *(BURN_API_CALL *BurnPluginQuery)(const BurnHostInfo *q
 #define BURN_PLUGIN_SYMBOL "burn_plugin_query_v0"
 
 /* Defines the entry function of a plugin around a descriptor. Static builds define BURN_PLUGIN_STATIC as the name that
- * the function shall have instead, so that several plugins fit into one program. */
+ * the function gets instead, so that several plugins fit into one program. */
 #if defined(BURN_PLUGIN_STATIC)
 #define BURN_PLUGIN_ENTRY(descriptor)                                                           \
   BURN_EXTERN_C const BurnPlugin *BURN_API_CALL BURN_PLUGIN_STATIC(const BurnHostInfo *);       \

@@ -81,7 +81,7 @@ typedef struct BurnReplayInterface {
   BurnStatus(BURN_API_CALL *slot)(void *self, BurnRecording *recording, BurnPrimitive *x, BurnPrimitive **out,
                                   uint32_t *number);
 
-  /* While recording: x, computed by it, shall be there after runs: its number for take. *input is the number of the
+  /* While recording: x, computed by it, is to be there after runs: its number for take. *input is the number of the
    * input whose memory x lies in (x was written over it, or is a view of it), else BURN_REPLAY_NONE. */
   BurnStatus(BURN_API_CALL *hold)(void *self, BurnRecording *recording, BurnPrimitive *x, uint32_t *number,
                                   uint32_t *input);

@@ -48,8 +48,8 @@ typedef struct BurnLbfgs BurnLbfgs;
  * several times per step, with other parameters each time. Failures travel in it. */
 typedef BurnTensor *(*BurnLossClosure)(void *context);
 
-/* `config` NULL means the defaults. NULL when out of memory; a number that makes no sense is told by burn_lbfgs_status
- * and by each step. */
+/* `config` NULL means the defaults. NULL when out of memory; a number that makes no sense is reported by
+ * burn_lbfgs_status and by each step. */
 BURN_API BURN_USE_RESULT BurnLbfgs *burn_lbfgs_create(const BurnLbfgsConfig *config);
 BURN_API void burn_lbfgs_destroy(BurnLbfgs *lbfgs); /* NULL is allowed */
 /* BURN_OK, or why the optimizer cannot step. */

@@ -122,8 +122,8 @@ typedef struct BurnLearnerResult {
  *
  * An interrupted run is CANCELLED, has a checkpoint of the batch where it ended (given an artifact_dir) and says so in
  * *result. With gradient_accumulation it ends with the next optimizer step. A killed run resumes too, after the last
- * epoch that was complete. A log that cannot be written is told at once (log, with the reason) and fails the run after
- * the checkpoint of its epoch. */
+ * epoch that was complete. A log that cannot be written is reported at once (log, with the reason) and fails the run
+ * after the checkpoint of its epoch. */
 BURN_API BURN_USE_RESULT BurnStatus burn_learner_fit(const BurnLearnerConfig *config, const BurnTask *task,
                                                      BurnDevice *device, BurnModule module, BurnOptimizer *optimizer,
                                                      BurnLoader *train, BurnLoader *valid, BurnLearnerResult *result);

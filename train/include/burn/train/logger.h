@@ -26,8 +26,8 @@ typedef struct BurnLogEntry {
 
 /* Entries come in the order of batches, a few batches late: when their numbers are read. */
 typedef struct BurnLogger {
-  /* A failure is told at once, ends the logs of this epoch, and ends the run after the checkpoint of the epoch. NULL
-   * for no logger. */
+  /* A failure is reported at once, ends the logs of this epoch, and ends the run after the checkpoint of the epoch.
+   * NULL for no logger. */
   BurnStatus (*log)(void *context, const BurnLogEntry *entry);
   void *context;
 } BurnLogger;

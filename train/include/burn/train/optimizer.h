@@ -24,7 +24,7 @@ BURN_EXTERN_C_BEGIN
 typedef struct BurnGradientsParams BurnGradientsParams;
 
 /* Moves the gradient of every parameter of the module out of `gradients` (taken). Parameters that no gradient reached
- * have no entry. NULL when out of memory; other failures travel in the object and are told by the step or the sum:
+ * have no entry. NULL when out of memory; other failures travel in the object and are reported by the step or the sum:
  * `gradients` was NULL, or no parameter of the module got one. */
 BURN_API BURN_USE_RESULT BurnGradientsParams *burn_gradients_params(BurnGradients *gradients, BurnModule module);
 /* Parts of a pass, for several optimizers: moves the gradients of a module, or of those of its parameters that have one
@@ -308,7 +308,7 @@ typedef enum BurnStatePresence {
   BURN_STATE_ALWAYS = 0,     /* from the first step on */
   BURN_STATE_FIELD_OPTIONAL, /* {"centered": {"grad_avg": nil, ..}} */
   BURN_STATE_GROUP_OPTIONAL, /* {"momentum": nil} */
-  BURN_STATE_FIELD_ADDED     /* as FIELD_OPTIONAL, and records of before it was added lack it */
+  BURN_STATE_FIELD_ADDED     /* as FIELD_OPTIONAL, and records from before it was added lack it */
 } BurnStatePresence;
 
 /* A tensor of a parameter's state, and its place in the record: {group: {name: tensor}}, or {name: tensor} if `group`

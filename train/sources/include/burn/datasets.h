@@ -1,6 +1,6 @@
 /* datasets.h - datasets whose files other libraries read: images (libpng, libjpeg-turbo), databases (SQLite), and what
- * is fetched (libcurl). The library burn_datasets, apart from burn_train, which needs none of them. What was not there
- * when it was built is told by a failure that says what to install (burn_datasets_has). */
+ * is fetched (libcurl). The library burn_datasets, apart from burn_train, which needs none of them. What needs a
+ * library that was missing when it was built fails and says what to install (burn_datasets_has). */
 #ifndef BURN_DATASETS_H
 #define BURN_DATASETS_H
 

@@ -2,8 +2,8 @@
  *
  *   const char *folder = burn_common_trusted_variable("XDG_CACHE_HOME");
  *
- * For names of what is loaded or written. In a program that has more rights than who calls it (setuid), the caller
- * would choose the code that runs with them. The core has the same for itself in core/base/privileged.h. */
+ * For names of what is loaded or written. In a program that has more rights than its caller (setuid), the caller would
+ * choose the code that runs with them. The core has a copy of its own, core/base/privileged.h. */
 #ifndef BURN_COMMON_ENVIRONMENT_H
 #define BURN_COMMON_ENVIRONMENT_H
 
@@ -20,7 +20,7 @@ extern "C"
     issetugid(void); /* some systems hide it in unistd.h */
 #endif
 
-/* Whether this program has more rights than who calls it, as the system says; never on Windows, which has no such
+/* Whether this program has more rights than its caller, as the system says; never on Windows, which has no such
  * programs. */
 static inline bool burn_common_is_privileged(void) {
 #if defined(__linux__)

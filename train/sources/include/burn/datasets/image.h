@@ -23,7 +23,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_image_init(BurnImage *image, uint32_t w
 /* Frees the pixels and leaves the picture empty; NULL is allowed. */
 BURN_API void burn_image_release(BurnImage *image);
 
-/* Reads a PNG, JPEG, PGM or PPM file (binary, of 8 bits) of at most 1 GiB; `channels` is what the picture shall have:
+/* Reads a PNG, JPEG, PGM or PPM file (binary, of 8 bits) of at most 1 GiB; `channels` is what the picture is to have:
  * 1, 3, or 0 as the file has. Colours become grey by ITU-R 601 (0.299, 0.587, 0.114), as in Pillow; 16 bits of a PNG
  * become 8 by their upper ones; what is transparent is laid on black. Released by burn_image_release, empty on failure:
  * CORRUPT_DATA with the path and the library's words. */
