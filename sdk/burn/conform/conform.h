@@ -249,8 +249,7 @@ void watching_host_fail_at(uint64_t n);
 void watching_host_stop(void);
 /* True if an allocation failed since fail_at. */
 bool watching_host_failed(void);
-/* Bytes and blocks that plugins hold. */
-int64_t watching_host_bytes(void);
+/* Blocks that plugins hold. */
 int64_t watching_host_blocks(void);
 /* What a plugin did wrong with memory since the last call ("" if nothing): freed with another size, freed what it never
  * had. */

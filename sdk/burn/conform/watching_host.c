@@ -12,7 +12,7 @@ typedef struct Block {
 } Block;
 static const uint64_t live_magic = 0x6e727562206c6976u, freed_magic = 0x6e72756220646561u;
 
-static _Atomic int64_t held_bytes, held_blocks;
+static _Atomic int64_t held_blocks;
 static _Atomic uint64_t countdown; /* 0: nothing fails */
 static atomic_bool has_failed;
 static char complaint[256];
@@ -40,7 +40,6 @@ static void *BURN_API_CALL watched_allocate(uint64_t bytes) {
   if (!memory) return NULL;
   const Block block = {live_magic, bytes};
   memcpy(memory, &block, sizeof block);
-  atomic_fetch_add(&held_bytes, (int64_t)bytes);
   atomic_fetch_add(&held_blocks, 1);
   return memory + HEADER;
 }
@@ -59,7 +58,6 @@ static void BURN_API_CALL watched_free(void *memory, uint64_t bytes) {
   }
   if (block.bytes != bytes)
     complain("host->free was told %" PRIu64 " bytes for memory of %" PRIu64, bytes, block.bytes);
-  atomic_fetch_sub(&held_bytes, (int64_t)block.bytes);
   atomic_fetch_sub(&held_blocks, 1);
   const Block freed = {freed_magic, block.bytes};
   memcpy(start, &freed, sizeof freed);
@@ -82,7 +80,6 @@ void watching_host_fail_at(uint64_t n) {
 void watching_host_stop(void) { atomic_store(&countdown, 0); }
 
 bool watching_host_failed(void) { return atomic_load(&has_failed); }
-int64_t watching_host_bytes(void) { return atomic_load(&held_bytes); }
 int64_t watching_host_blocks(void) { return atomic_load(&held_blocks); }
 
 const char *watching_host_complaint(void) {

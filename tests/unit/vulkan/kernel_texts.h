@@ -4,7 +4,5 @@
 
 /* What goes before every kernel for Vulkan. */
 const char *kernel_texts_prelude(void);
-/* A file of plugins/gpu/kernels, such as "prelude.cu". It lives as long as the program. */
-const char *kernel_texts_shared(const char *name);
 
 #endif
