@@ -33,8 +33,7 @@
 #include "ndarray_conv_loops.h"
 
 enum {
-  ND_CONV_MANY_CHANNELS =
-      32,             /* from which on the gradient of a weight counts as one of many weights: output channels */
+  ND_CONV_MANY_CHANNELS = 32, /* output channels from which on a weight's gradient counts as one of many weights */
   ND_CONV_PLANE = 96, /* least pixels of a plane that is read where it lies: of fewer, too many lanes are lost */
   ND_CONV_PAGE = 4096 /* bytes: planes so far apart push each other out of the first-level cache */
 };
@@ -101,9 +100,10 @@ typedef struct NdConvPlan {
   int64_t pixel;                 /* elements of the copy (or input) from column to column */
   int64_t row_width;             /* and from row to row */
   int64_t plane, image, channel; /* and so on */
-  int64_t weights_row, weights_channel,
-      weights_group; /* from output to output channel, from input to input channel, .. */
-  int64_t square;    /* rows and columns of the kernel, where both are as many and its taps are neighbours; else 0 */
+  int64_t weights_row;           /* elements of the weights from output to output channel, */
+  int64_t weights_channel;       /* from input to input channel, */
+  int64_t weights_group;         /* and from group to group */
+  int64_t square; /* rows and columns of the kernel, where both are as many and its taps are neighbours; else 0 */
   int64_t phase_count;
   NdConvPhase *phases;
   void *tables; /* vectors and pieces */

@@ -7,9 +7,10 @@
 enum {
   COPY_BYTES = 256 * 1024, /* a copy should fit into the second-level cache */
   PANEL_PIXELS = 288,      /* of an item whose vectors are packed */
-  IMAGES_PIXELS =
-      64, /* most of an image whose item has images in the lanes: taps in the padding are left out then, .. */
-  IMAGES_WORK = 256,      /* .. each of which so many taps of output channels use: it takes a while to fetch */
+  /* Images lie in the lanes if they have at most so many pixels, as taps in the padding are then left out, and if so
+   * many taps of output channels use each pixel, as it takes a while to fetch. */
+  IMAGES_PIXELS = 64,
+  IMAGES_WORK = 256,
   SEEN_TAPS = 64,         /* most taps of a channel that are told apart */
   DIRECT_PIXELS = 96,     /* least of an item whose vectors run on */
   GRADIENT_PIXELS = 1024, /* most of them in the gradient of few weights: some channels stay in the first-level cache */

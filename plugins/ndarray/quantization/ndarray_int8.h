@@ -16,8 +16,8 @@ enum {
   ND_INT8_ROWS = 6,     /* of a tile, at most */
   ND_INT8_WIDE = 4,     /* panels that `direct` takes at once with one row */
   ND_INT8_UNIT = 4,     /* segments are packed to a multiple of this */
-  ND_INT8_DEPTH =
-      65536, /* terms whose sum cannot overflow: 2^16 * 2^7 * 2^7 = 2^30, twice that with the shift by 128 */
+  /* Terms whose sum cannot overflow: 2^16 * 2^7 * 2^7 = 2^30, twice that with the shift by 128. */
+  ND_INT8_DEPTH = 65536,
 };
 
 /* Some rows of C in one panel. */

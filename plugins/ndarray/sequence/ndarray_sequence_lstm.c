@@ -15,8 +15,8 @@
 
 enum {
   GATES = 4,
-  LOW_VECTORS =
-      4, /* of units in a group on the way back with few samples, whose sums are too few to keep the multipliers busy */
+  /* Of units in a group on the way back with few samples, whose sums are too few to keep the multipliers busy. */
+  LOW_VECTORS = 4,
   OWN_BYTES = 5 << 18 /* of a weight that every thread may have in its second-level cache */
 };
 

@@ -19,8 +19,8 @@
 /* The part an op may play in a body: answers of BurnFusedInterface.role. */
 enum BurnFusedRole {
   BURN_FUSED_NO = 0, /* none: it is always a call of its own */
-  BURN_FUSED_ELEMENTWISE =
-      1,                 /* element i of the result is a function of the elements i of its inputs, which broadcast */
+  /* Element i of the result is a function of the elements i of its inputs, which broadcast. */
+  BURN_FUSED_ELEMENTWISE = 1,
   BURN_FUSED_REDUCE = 2, /* one axis becomes 1 */
   BURN_FUSED_EXPAND = 3  /* axes of its input stretch: that may be read through an index */
 };
