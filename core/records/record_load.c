@@ -224,8 +224,9 @@ static BurnStatus load_fields(BurnRecordLoader *loader, const BurnRecordStep *st
   if (type->kind == BURN_TYPE_MODULE_VARIANT) return load_variant(loader, step, type, data, record);
   if (!burn__type_has_tensors(type)) return refuse_tensors(step, record);
   if (burn_value_kind(record) != BURN_VALUE_MAP) {
-    return burn__record_fail_at(step, BURN_STATUS_NOT_FOUND, "fields of %s expected, file has %s", type->name,
-                                kind_name(record));
+    const bool is_absent = burn_value_kind(record) == BURN_VALUE_NIL;
+    return burn__record_fail_at(step, is_absent ? BURN_STATUS_NOT_FOUND : BURN_STATUS_CORRUPT_DATA,
+                                "fields of %s expected, file has %s", type->name, kind_name(record));
   }
   BurnStatus status = check_extra(step, type, record);
   for (uint32_t i = 0; i < type->field_count && status == BURN_OK; i++) {

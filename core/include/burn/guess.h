@@ -22,7 +22,8 @@ typedef struct BurnGuess {
 BURN_API BurnGuess burn_guess(const char *word);
 
 /* Keeps the candidate (borrowed) if it is nearer than those before it: at most a third of the word's letters, and at
- * least one, are added, left out, replaced or swapped with their neighbour, or it begins with the word. */
+ * least one, are added, left out, replaced or swapped with their neighbour, or it begins with the word. A word of less
+ * than 3 letters is near to nearly everything, so nothing is kept for it, nor for one of more than 63. */
 BURN_API void burn_guess_add(BurnGuess *guess, const char *candidate);
 
 /* " Did you mean 'ndarray'?", with the space, or "". Lives as long as the guess. */

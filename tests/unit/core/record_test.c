@@ -406,6 +406,11 @@ static void test_structure_is_checked(void **state) {
   assert_load_fails(&other, record, "tail.bias: in the file, not in the module");
   assert_true(burn_value_set(record, "tail", burn_value_nil()));
   assert_load_fails(&other, record, "tail: fields of Dense expected, file has nil");
+  assert_int_equal(burn_status_code(burn_value_into_module(record, burn_module(Net, &other))), BURN_STATUS_NOT_FOUND);
+  assert_true(burn_value_set(record, "tail", burn_value_int(3)));
+  assert_load_fails(&other, record, "tail: fields of Dense expected, file has an integer");
+  assert_int_equal(burn_status_code(burn_value_into_module(record, burn_module(Net, &other))),
+                   BURN_STATUS_CORRUPT_DATA);
   burn_value_destroy(record);
   record = burn_value_module(module);
   assert_true(burn_value_set(record, "dense", burn_value_module(burn_module(Dense, &net.tail))));
