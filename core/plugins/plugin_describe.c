@@ -1,5 +1,6 @@
-/* plugin_describe.c - a plugin as an answer in JSON, and back as what lists show. The one form for what comes from this
- * process, from a child and from disk, so that all of it passes the same checks: a plugin, too, may write anything. */
+/* plugin_describe.c - what is known of a plugin as JSON, and JSON as what lists show. Answers of this process, of a
+ * child and from disk have this one form, so that all of them pass the same checks: a plugin may write anything,
+ * too. */
 #include "plugin_internal.h"
 
 #include <burn/plugin/kernels.h>

@@ -39,7 +39,7 @@ bool burn__fusion_takes_epilogue(FusionDecorator *decorator, const FusionQueue *
   AskedStep asked;
   if (!decorator->epilogue || op->flags != 0 || !ask_about(queue, op, &asked)) return false;
   const uint32_t slot = op->first_output;
-  if (fusion_values(queue)[slot].made_as != slot) return false; /* it is made as what it is cast to */
+  if (fusion_values(queue)[slot].made_as != slot) return false; /* its kernel writes the dtype of the cast after it */
   return decorator->epilogue->takes(decorator->fused_self, &asked.step, asked.inputs, desc_of(queue, slot)) != 0;
 }
 

@@ -134,7 +134,7 @@ typedef struct FusionLaunch {
 
 /* A cast that a call does without (fusion_casts.c): what the plan changes in the queue. */
 typedef struct FusionFold {
-  uint32_t is_result; /* 1: a result is made as what it is cast to; 0: an input is what has been cast */
+  uint32_t is_result; /* 1: the call writes the dtype of the cast after it; 0: it reads what was before a cast */
   uint32_t op;        /* the call's */
   uint32_t at;        /* in queue->slots; the slot of the result */
   uint32_t was;       /* the slot that is read; the number of the cast */

@@ -109,7 +109,7 @@ MAP(SequenceErase) {
   }
 }
 
-/* Parts of a size, of given sizes, or of 1, which then may lose the axis. */
+/* Parts of one size, of given sizes, or of size 1; the last may lose the axis. */
 MAP(SplitToSequence) {
   int64_t sizes[ONNX_INTS];
   const int axis = onnx_axis(node, "axis", onnx_int(node, "axis", 0), onnx_input_rank(node, 0));

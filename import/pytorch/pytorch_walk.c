@@ -216,7 +216,7 @@ static bool has_storage(Walk *walk, PickleRef ref, unsigned depth) {
   return false;
 }
 
-/* An object of any class. What it is made of must be no tensor, as what the class does with that is not known. */
+/* An object of any class. It must not be made of tensors, because nobody knows what the class does with them. */
 static BurnStatus visit_unknown(Walk *walk, PickleRef ref, BurnValue **value) {
   const PickleObject object = *burn__pickle_at(walk->pickle, ref);
   char name[128];
@@ -233,7 +233,7 @@ static BurnStatus visit_unknown(Walk *walk, PickleRef ref, BurnValue **value) {
   if (*value == NULL)
     *value = of_state;
   else
-    burn_value_destroy(of_state); /* the items of a dict are what it is; its attributes are beside the point */
+    burn_value_destroy(of_state); /* a dict is its items; its attributes do not matter */
   return status;
 }
 

@@ -89,8 +89,8 @@ static int compare_named(const void *a, const void *b) {
   return strcmp(((const Named *)a)->name, ((const Named *)b)->name);
 }
 
-/* Sorts the slots by name into store->order; a name that stands twice is refused, as which one counts would be a matter
- * of taste. */
+/* Sorts the slots by name into store->order; a name that occurs twice is refused, because nothing says which of the two
+ * counts. */
 static BurnStatus sort_names(BurnStore *store) {
   const size_t count = store->count;
   Named *named = calloc(count + 1, sizeof *named);

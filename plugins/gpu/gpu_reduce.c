@@ -56,13 +56,13 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
 enum {
   MOST_LANES = 32,
   LEAST_LANES = 2,    /* 32 bytes, which memory gives at once */
-  SMALL = 16 << 20,   /* bytes that one pass of narrow blocks takes less time for than two launches */
+  SMALL = 16 << 20,   /* bytes up to which one pass of narrow blocks takes less time than two launches */
   FEW_BLOCKS = 128,   /* about as many as a device has units */
   MANY_BLOCKS = 1024, /* enough for each of them to have several */
   FEW = 1024,         /* rows that are summed by stretches, by fours of them at first ... */
   FEW_LINES = 8,      /* ... of as many lines in a block at least */
   AT_ONCE = 8,        /* rows that a thread reads at once */
-  LONGEST = 128       /* rows that a thread adds up: of more the last digits would suffer */
+  LONGEST = 128       /* rows that a thread adds up: longer sums lose digits */
 };
 
 /* Lines beside each other: narrow blocks with many rows of threads where x is small, else wide ones and parts. By the

@@ -5,16 +5,17 @@
 /* Parts are chosen for this number of units on every device. */
 enum { USUAL_UNITS = 132, LEAST_PART = 64 /* steps of k */ };
 
-/* The time of the unit that has most groups, in that of one among as many as it works at at once. Those of the last
- * wave take the longer each the fewer they are: one alone takes at_least. */
+/* How long the unit with the most groups is busy. A unit works at c->at_once groups at a time, a wave; in a full wave
+ * each group counts 1. In a last wave that is not full each takes longer, the more so the fewer there are: one alone
+ * counts at_least. */
 static double busy_of(const GpuTilesCost *c, int64_t most) {
   const int64_t last = most % c->at_once;
   const double each_more = ((double)c->at_once - c->at_least) / (double)(c->at_once - 1);
   return (double)(most - last) + (last > 0 ? c->at_least + (double)(last - 1) * each_more : 0.0);
 }
 
-/* In multiplications of a unit, as which count what a wave takes to begin and to end, too. With several parts each of
- * their sums goes to memory and back, and a second kernel adds them. */
+/* The time of a product, counted in multiplications of one unit, and so is what it takes to begin and to end a wave.
+ * With several parts each of their sums goes to memory and back, and a second kernel adds them. */
 static double cost_of(const GpuTilesCost *c, int64_t units, int64_t parts) {
   static const double WAVE_COST = 700000, SUM_COST = 45, JOIN_COST = 700000;
   const int64_t most = gpu_pieces(c->groups * parts, units);
@@ -33,7 +34,7 @@ uint32_t burn__gpu_choose_tile(const GpuTilesCost *tiles, uint32_t count, int64_
   return best;
 }
 
-/* Few numbers are tried, as every product asks. */
+/* Only a few numbers are tried, because every product comes here. */
 int64_t burn__gpu_choose_parts(const GpuTilesCost *tiles, uint32_t count, int64_t most_parts, int64_t most_sums) {
   static const int64_t tried[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
   int64_t best = 1;

@@ -46,9 +46,9 @@ at::Tensor convolve(const Run &run, const Window &w) {
   return at::convolution(run.in(0), run.in(1), bias_of(run), w.stride, w.padding, w.dilation, false, zeros, w.groups);
 }
 
-/* On the CPU as what it is, the gradient of a convolution: for that ATen asks a library, while its transposed
- * convolution is a plain one. ATen wants padding_out below stride or dilation. Otherwise: the whole result without
- * padding, cut and filled with zeros. */
+/* On the CPU it is made as the gradient of a convolution, which it is: for that ATen asks a library, while its own
+ * transposed convolution is a plain loop. ATen wants padding_out below stride or dilation. Otherwise: the whole result
+ * without padding, cut and filled with zeros. */
 at::Tensor convolve_transposed(const Run &run, const Window &w) {
   if (is_trivial(run)) return bias_alone(run);
   bool fits = true, is_gradient = run.in(0).is_cpu() && w.stride.size() == 2;

@@ -40,7 +40,7 @@ static bool deduce_symbol(Deduced *deduced, const char *name, const Type *type, 
     deduced->is_known[i] = true;
     return true;
   }
-  return true; /* no parameter: what it is is seen later */
+  return true; /* no template parameter: a later check finds what it is */
 }
 
 static bool deduce(Deduced *deduced, const TypeSyntax *syntax, const Type *type);

@@ -4,11 +4,12 @@
  * elements; by four of them that lie beside each other along k (1), or across it (2). + 36: all tiles lie inside of the operands,
  * those at the edges moved, which makes some results twice; + 72: and no step of k comes twice.
  *
- * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Parts of k have sums of their
- * own, [parts, batches, m, n], and product_parts.cu adds these. Where results are what is
- * added in (f32, f64), k is cut into blocks of p.depth, but for the largest tiles on Vulkan, whose registers are full: they
- * lose a quarter of their speed. The blocks' sums are added one after the other; meanwhile the sum of those before lies in
- * the result's place. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added before the rounding. */
+ * A result adds along k by FMA, one after the other, from 0: it is the same in all variants. Parts of k have sums of
+ * their own, [parts, batches, m, n], and product_parts.cu adds these. Where results have the type in which they are
+ * summed (f32, f64), k is cut into blocks of p.depth; except for the largest tiles on Vulkan, which have no free
+ * registers and would lose a quarter of their speed. The blocks' sums are added one after the other; meanwhile the sum
+ * of those before lies in the result's place. Halves and f32 add in f32, f64 in f64, integers wrap; the bias is added
+ * before the rounding. */
 #define TILE_NUMBER (BURN_VARIANT % 4)
 #define LEFT_WAY (BURN_VARIANT / 4 % 3)
 #define RIGHT_WAY (BURN_VARIANT / 12 % 3)

@@ -16,12 +16,12 @@ enum {
   GRADIENT_PIXELS = 1024, /* most of them in the gradient of few weights: some channels stay in the first-level cache */
   SWEEP_PIXELS = 256,  /* the same where lanes are output channels: their gradient and the input stay there together */
   OUTER_PIXELS = 512,  /* of an item of the gradient of many weights */
-  DIRECT_DEPTH = 1024, /* taps at once, where few output channels hardly come back to what they see */
+  DIRECT_DEPTH = 1024, /* taps at once, where output channels are so few that pixels are hardly read again */
   ITEMS_PER_THREAD = 4,
   POINTS_DEPTH = 64, /* least planes that are seen at once where windows are one number */
   FIRST_WAYS = 8,    /* lines at distances of whole pages that the first-level cache has room for */
   MAX_ANEW = 4,   /* rows of a copy that the next item copies, too, for each row of results: kernels may be very tall */
-  SHARE_COST = 8, /* channels that take as long as what each share does anew */
+  SHARE_COST = 8, /* channels that cost as much time as what each share does again */
 };
 
 /* -- the cut ---------------------------------------------------------------------------------- */

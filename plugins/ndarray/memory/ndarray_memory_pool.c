@@ -266,7 +266,8 @@ static void cache_block(NdPool *pool, NdFreeBlock *block, uint32_t class) {
   ND_POISON(block, burn_common_pool_class_bytes(class));
 }
 
-/* Makes room in the cache for a block that is no longer in use, which then goes there. The lock is held, and left. */
+/* Makes room in the cache and puts a block there that is no longer in use. The lock is held when this begins, and
+ * released. */
 static ND_APART void cache_block_instead(NdPool *pool, NdFreeBlock *block, uint32_t class) {
   NdFreeBlock *lists[ND_POOL_CLASSES];
   take_stale_lists(pool, burn_common_pool_class_bytes(class), lists);

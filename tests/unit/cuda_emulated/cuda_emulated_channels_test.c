@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static char cache[64]; /* of the choices; compiled kernels are in that of all tests */
+static char cache[64]; /* of the choices; compiled kernels are in the cache that all tests share */
 
 enum { BATCH = 4, CHANNELS = 4, SIDE = 128 }; /* as many numbers as make another order worth a try */
 

@@ -118,7 +118,7 @@ static void test_gathered(void **state) {
 
 /* -- by cuDNN ---------------------------------------------------------------------------------- */
 
-static char cache[64]; /* of the choices; compiled kernels are in that of all tests */
+static char cache[64]; /* of the choices; compiled kernels are in the cache that all tests share */
 
 /* Convolutions run so far by cuDNN, here one on the CPU. */
 static int runs_of(bool is_last) {

@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <math.h>
 
-static char cache[64]; /* of the choices; compiled kernels are in that of all tests */
+static char cache[64]; /* of the choices; compiled kernels are in the cache that all tests share */
 
 static BurnDevice *open_device(const char *stack) {
   setenv("BURN_CUDA_DRIVER", FAKE_DRIVER, 1);

@@ -64,7 +64,8 @@ static inline void burn_common_pool_use(BurnCommonPool *pool, uint64_t bytes) {
   if (pool->in_use > pool->peak) pool->peak = pool->in_use;
 }
 
-/* For an allocation of this class: true if one of its cached blocks is to be taken, which then counts as in use. */
+/* For an allocation of this class: true if the caller is to take one of its cached blocks. That block counts as in use
+ * from now on. */
 static inline bool burn_common_pool_take(BurnCommonPool *pool, uint32_t number) {
   BurnCommonPoolClass *from = &pool->classes[number];
   from->asked = ++pool->clock;
