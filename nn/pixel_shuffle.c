@@ -30,7 +30,7 @@ BurnTensor *burn_pixel_shuffle_forward(const BurnPixelShuffle *m, BurnTensor *x)
   BurnStatus status = check_factor(layer, "upscale_factor", m->upscale_factor, x);
   const BurnShape in = burn_shape(x);
   if (status == BURN_OK && in.dims[1] % (r * r) != 0) {
-    status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: %lld channels are no multiple of %lld * %lld", layer,
+    status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: %lld channels are not a multiple of %lld * %lld", layer,
                               (long long)in.dims[1], (long long)r, (long long)r);
   }
   if (status != BURN_OK) return burn_nn_refused(status, &operand, 1);
@@ -48,7 +48,7 @@ BurnTensor *burn_pixel_unshuffle_forward(const BurnPixelUnshuffle *m, BurnTensor
   BurnStatus status = check_factor(layer, "downscale_factor", m->downscale_factor, x);
   const BurnShape in = burn_shape(x);
   if (status == BURN_OK && (in.dims[2] % r != 0 || in.dims[3] % r != 0)) {
-    status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: height %lld and width %lld are no multiples of %lld",
+    status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "%s: height %lld and width %lld are not multiples of %lld",
                               layer, (long long)in.dims[2], (long long)in.dims[3], (long long)r);
   }
   if (status != BURN_OK) return burn_nn_refused(status, &operand, 1);

@@ -40,8 +40,8 @@ bool burn__random_bytes(void *bytes, size_t count) {
 }
 #endif
 
-/* Not aligned_alloc, which need not take sizes that are no multiple of the alignment: sanitizers see the true end this
- * way. */
+/* Not aligned_alloc, which need not take sizes that are not a multiple of the alignment: sanitizers see the true end
+ * this way. */
 void *burn__aligned_allocate(size_t bytes) {
   void *memory = NULL;
   return posix_memalign(&memory, 64, bytes) == 0 ? memory : NULL;

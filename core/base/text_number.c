@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* printf's decimal point is the locale's, perhaps of several bytes: what is no digit, sign or exponent becomes one
+/* printf's decimal point is the locale's, perhaps of several bytes: what is not a digit, sign or exponent becomes one
  * point. */
 static void neutral_point(const char *digits, char *text) {
   bool in_point = false;

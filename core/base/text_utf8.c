@@ -1,4 +1,4 @@
-/* text_utf8.c - texts of others, such as names of devices: what is no UTF-8 does not reach JSON or a terminal. */
+/* text_utf8.c - texts of others, such as names of devices: what is not UTF-8 does not reach JSON or a terminal. */
 #include "text_builder.h"
 
 #include <burn/text.h>

@@ -97,7 +97,7 @@ static BurnStatus check_rights(WCHAR *path, const char *shown, const char *what,
 BurnStatus burn__file_check(const char *path, BurnRefusal *refusal) {
   *refusal = BURN_REFUSED_UNREADABLE;
   WCHAR *full = burn__full_path(path);
-  if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
+  if (!full) return BURN_FAIL(IO, "'%s' is not a path, or there is no memory for it", path);
   BurnStatus status = check_rights(full, path, "file", refusal);
   WCHAR *slash = wcsrchr(full, L'\\');
   if (status == BURN_OK && slash) {

@@ -194,7 +194,7 @@ static BurnStatus check_kernels(const BurnKernelsInterface *pack) {
     if (!kernel || kernel->struct_size < BURN_KERNEL_MIN_BYTES || !kernel->op || !kernel->run)
       return BURN_FAIL(INCOMPATIBLE, "kernel %u is missing, too small, or lacks its op's name or run", i);
     if (!is_op_of(pack, kernel->op))
-      return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is no op of this pack", i, kernel->op);
+      return BURN_FAIL(INCOMPATIBLE, "kernel %u is for '%s', which is not an op of this pack", i, kernel->op);
   }
   return BURN_OK;
 }
@@ -219,7 +219,7 @@ static BurnStatus check_device_kernels(const BurnKernelsInterface *pack) {
                        "device kernel %u is missing, too small, or lacks its op's name, entry, plan or code", i);
     }
     if (!is_op_of(pack, kernel->op))
-      return BURN_FAIL(INCOMPATIBLE, "device kernel %u is for '%s', which is no op of this pack", i, kernel->op);
+      return BURN_FAIL(INCOMPATIBLE, "device kernel %u is for '%s', which is not an op of this pack", i, kernel->op);
   }
   return BURN_OK;
 }

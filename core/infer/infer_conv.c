@@ -203,8 +203,8 @@ BURN_RULE(fold4d) {
       columns(info, plane, &attrs->kernel_size, &attrs->stride, &attrs->padding, &attrs->dilation, &rows, &windows));
   BurnShapeText text;
   if (rows != x->shape[1]) {
-    return BURN_FAIL(INVALID_SHAPE, "%s: %lld rows are no multiple of the %lld of a window of [%lld,%lld]", info->name,
-                     (long long)x->shape[1], (long long)taps, (long long)kernel[0], (long long)kernel[1]);
+    return BURN_FAIL(INVALID_SHAPE, "%s: %lld rows are not a multiple of the %lld of a window of [%lld,%lld]",
+                     info->name, (long long)x->shape[1], (long long)taps, (long long)kernel[0], (long long)kernel[1]);
   }
   if (windows != x->shape[2]) {
     return BURN_FAIL(INVALID_SHAPE, "%s: a result of %s has %lld windows, x has %lld", info->name,

@@ -311,7 +311,7 @@ static BurnStatus read_sizes(const Place *place, const cJSON *json, uint32_t cou
   return status;
 }
 
-/* Refuses keys that are no field and keys that stand twice. */
+/* Refuses keys that are not a field and keys that stand twice. */
 static BurnStatus unknown_key(const Place *place, const BurnField *fields, uint32_t field_count) {
   BurnGuess guess = burn_guess(place->name);
   for (uint32_t i = 0; i < field_count; i++) burn_guess_add(&guess, fields[i].name);
@@ -379,7 +379,7 @@ static BurnStatus read_variant(const Place *place, const cJSON *json, const Burn
   }
   uint32_t index = 0;
   while (index < type->count && strcmp(type->variants[index].name, name) != 0) index++;
-  if (index == type->count) return fail_at(place, "\"%.60s\" is no case of %s", name, type->name);
+  if (index == type->count) return fail_at(place, "\"%.60s\" is not a case of %s", name, type->name);
   const BurnVariant *variant = &type->variants[index];
   const Place here = {place, variant->name, 0};
   memset(out, 0, type->bytes);

@@ -62,8 +62,8 @@ void burn__param_dequantize(BurnParam *param);
 /* Takes a scale [1] f32, or NULL for the range of each batch. The parameter is quantized. */
 void burn__param_set_input(BurnParam *param, BurnTensor *scale);
 
-/* Gives the parameter of a copied struct an extra of its own: `each` takes a clone of every tensor that is no
- * parameter. The factors of the adapter are not copied yet: the walk meets them after it. */
+/* Gives the parameter of a copied struct an extra of its own: `each` takes a clone of every tensor that is not
+ * a parameter. The factors of the adapter are not copied yet: the walk meets them after it. */
 typedef BurnTensor *(*BurnTensorFunction)(void *context, BurnTensor *x);
 void burn__param_extra_copy(BurnParam *param, BurnTensorFunction each, void *context);
 /* Replaces those tensors: `each` takes them. */

@@ -22,7 +22,7 @@ static BurnStatus no_memory(void) {
   return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a parameter that is more than a tensor");
 }
 
-/* The tensors of an extra that are no parameters. */
+/* The tensors of an extra that are not parameters. */
 enum { EXTRA_TENSORS = 3 };
 
 static void extra_tensors(BurnParamExtra *extra, BurnTensor **places[EXTRA_TENSORS]) {

@@ -58,7 +58,7 @@ typedef enum BurnChildEnd {
   BURN__CHILD_CRASHED,     /* `number` is the signal */
   BURN__CHILD_EXITED,      /* `number` is the exit status */
   BURN__CHILD_HUNG,
-  BURN__CHILD_GARBLED /* what came is no answer */
+  BURN__CHILD_GARBLED /* what came is not an answer */
 } BurnChildEnd;
 typedef struct BurnChild {
   BurnChildEnd end;

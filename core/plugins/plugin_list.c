@@ -110,7 +110,7 @@ static BurnStatus put_into_quarantine(const char *name, BurnRefusal refusal, con
 BurnStatus burn_plugin_quarantine(const char *name, const char *refusal, const char *reason) {
   const BurnRefusal why = burn__refusal_of_word(refusal ? refusal : "");
   if (!name || !reason || !burn__refusal_is_quarantine(why)) {
-    return BURN_FAIL(INVALID_ARGUMENT, "plugin_quarantine: '%s' is no reason for it; crashed, hung and exited are",
+    return BURN_FAIL(INVALID_ARGUMENT, "plugin_quarantine: '%s' is not a reason for it; crashed, hung and exited are",
                      refusal ? refusal : "(null)");
   }
   pthread_mutex_lock(&burn__verdict_mutex);

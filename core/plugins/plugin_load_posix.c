@@ -61,7 +61,7 @@ static bool is_whole(int file, const ElfW(Ehdr) * header, uint64_t file_bytes) {
   return true;
 }
 
-/* What the loader would not say, or only by a crash; it has its own words for what is no ELF file. */
+/* What the loader would not say, or only by a crash; it has its own words for what is not an ELF file. */
 static BurnStatus check_image(int file) {
   ElfW(Ehdr) header;
   struct stat info;
@@ -138,7 +138,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
   }
   if (!is_function(symbol)) {
     dlclose(library);
-    return BURN_FAIL(INCOMPATIBLE, "its " BURN_PLUGIN_SYMBOL " is no function: define it with BURN_PLUGIN_ENTRY");
+    return BURN_FAIL(INCOMPATIBLE, "its " BURN_PLUGIN_SYMBOL " is not a function: define it with BURN_PLUGIN_ENTRY");
   }
   memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function pointer */
   return BURN_OK;

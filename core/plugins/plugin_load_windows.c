@@ -39,7 +39,7 @@ static bool is_beside(const WCHAR *file, const WCHAR *name) {
 }
 
 /* True if the loader would find a DLL that the plugin at `path` needs: one that is loaded, or lies beside the plugin,
- * in the system's folder or in the program's. Names of interfaces of the system (api-ms-..) are no files. */
+ * in the system's folder or in the program's. Names of interfaces of the system (api-ms-..) are not files. */
 static bool finds_library(const char *name, const WCHAR *path) {
   WCHAR system[MAX_PATH], program[4096];
   if (GetModuleHandleA(name) || _strnicmp(name, "api-ms-", 7) == 0 || _strnicmp(name, "ext-ms-", 7) == 0) return true;
@@ -77,7 +77,8 @@ static BurnStatus load_failure(DWORD error, const WCHAR *path) {
   ErrorText text;
   char name[256];
   if (error == ERROR_BAD_EXE_FORMAT) {
-    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is no DLL, or one for another processor (error %lu)", error);
+    return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: it is not a DLL, or one for another processor (error %lu)",
+                     error);
   }
   if (error != ERROR_MOD_NOT_FOUND) {
     return BURN_FAIL(INCOMPATIBLE, "cannot be loaded: %s (error %lu)", burn__error_text(error, &text), error);
@@ -127,7 +128,7 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
   if (checked != BURN_OK) return checked;
   *refusal = BURN_REFUSED_NOT_LOADABLE;
   WCHAR *full = burn__full_path(path);
-  if (!full) return BURN_FAIL(IO, "'%s' is no path, or there is no memory for it", path);
+  if (!full) return BURN_FAIL(IO, "'%s' is not a path, or there is no memory for it", path);
   DWORD error;
   HMODULE library = load_quietly(full, &error);
   BurnStatus status = library ? BURN_OK : load_failure(error, full);

@@ -26,7 +26,7 @@ static int64_t limit_milliseconds(void) {
   if (*end == '.') end++;
   for (; *end >= '0' && *end <= '9'; end++, part /= 10) value += part * (*end - '0');
   if (*end == '\0' && value > 0) return value;
-  burn__log(BURN_LOG_WARN, "plugins", "BURN_PROBE_SECONDS='%s' is no number of seconds in 0.001..%d; ignored", text,
+  burn__log(BURN_LOG_WARN, "plugins", "BURN_PROBE_SECONDS='%s' is not a number of seconds in 0.001..%d; ignored", text,
             LIMIT_SECONDS_MAX);
   return LIMIT_MILLISECONDS;
 }
@@ -80,7 +80,7 @@ static cJSON *answer_of_child(const BurnPluginEntry *entry, const BurnChild *chi
     case BURN__CHILD_NOT_STARTED:
     case BURN__CHILD_GARBLED:
     default:
-      (void)snprintf(reason, sizeof reason, "its process wrote something that is no answer %s", stage);
+      (void)snprintf(reason, sizeof reason, "its process wrote something that is not an answer %s", stage);
       break;
   }
   return burn__answer_of_refusal(entry->file_name, refusal, reason);

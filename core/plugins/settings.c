@@ -53,7 +53,7 @@ static BurnStatus refuse_doubled(const char *path, const cJSON *settings) {
 }
 
 /* Warns of what is in a file and has no effect, once per file: misspelt, it would pick another backend in silence. It
- * is no error, as a later version of Burn may know more keys. */
+ * is not an error, as a later version of Burn may know more keys. */
 static void tell_ignored(int file, const char *path, const cJSON *settings) {
   static atomic_bool told[FILE_COUNT];
   const cJSON *entry;

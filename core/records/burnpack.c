@@ -337,7 +337,7 @@ static BurnStatus check_entry(Unpacker *unpacker, Entry *entry) {
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "no map of dtype, shape and data_offsets");
   entry->has_id = burn_value_kind(id) != BURN_VALUE_NIL;
   if (entry->has_id && !read_uint(id, &entry->id))
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "param_id is no unsigned integer");
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "param_id is not an unsigned integer");
   return read_range(unpacker, burn_value_get(entry->value, "data_offsets"), entry);
 }
 
@@ -388,7 +388,7 @@ static BurnValue *copy_scalar(const BurnValue *map) {
 
 static BurnStatus read_scalars(const BurnValue *scalars, BurnValue *item) {
   if (burn_value_kind(scalars) == BURN_VALUE_NIL) return BURN_OK;
-  if (scalars->kind != BURN_VALUE_MAP) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "scalars are no map");
+  if (scalars->kind != BURN_VALUE_MAP) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "scalars are not a map");
   for (size_t i = 0; i < burn_value_count(scalars); i++) {
     const char *name = burn_value_key_at(scalars, i);
     BurnValue *value = copy_scalar(burn_value_at(scalars, i));
@@ -405,7 +405,7 @@ static BurnStatus check_texts(const BurnValue *metadata) {
   bool are_texts = metadata->kind == BURN_VALUE_MAP;
   for (size_t i = 0; i < burn_value_count(metadata); i++)
     are_texts = are_texts && burn_value_kind(burn_value_at(metadata, i)) == BURN_VALUE_TEXT;
-  return are_texts ? BURN_OK : burn_status_make(BURN_STATUS_CORRUPT_DATA, "metadata are no map of texts");
+  return are_texts ? BURN_OK : burn_status_make(BURN_STATUS_CORRUPT_DATA, "metadata are not a map of texts");
 }
 
 /* Moves the file's own metadata out of the tree. */

@@ -74,7 +74,7 @@ static BurnStatus read_key(Reader *reader, char **out) {
   Head head;
   BurnStatus status = read_head(reader, &head);
   if (status != BURN_OK) return status;
-  return head.major == TEXT ? read_text(reader, &head, out) : corrupt(reader, head.start, "a key that is no text");
+  return head.major == TEXT ? read_text(reader, &head, out) : corrupt(reader, head.start, "a key that is not text");
 }
 
 static BurnStatus read_item(Reader *reader, unsigned depth, BurnValue **out);
@@ -124,7 +124,7 @@ static BurnStatus fill_scalar(const Reader *reader, const Head *head, BurnValue 
     value->kind = BURN_VALUE_FLOAT;
     value->as.number = float_of(head);
   } else if (head->low != SIMPLE_NULL) {
-    return corrupt(reader, head->start, "a simple value that is no bool, null or float");
+    return corrupt(reader, head->start, "a simple value that is not a bool, null or float");
   }
   return BURN_OK;
 }

@@ -131,7 +131,7 @@ static BurnStatus read_text(Reader *reader, char **out) {
   char *text = malloc(end - reader->offset + 1);
   if (!text) return no_memory();
   BurnStatus status = fill_text(reader, end, text);
-  if (status == BURN_OK && text[burn_text_utf8_bytes(text)] != 0) status = corrupt(start, "a text that is no UTF-8");
+  if (status == BURN_OK && text[burn_text_utf8_bytes(text)] != 0) status = corrupt(start, "a text that is not UTF-8");
   if (status != BURN_OK) {
     free(text);
     return status;
@@ -262,7 +262,7 @@ static BurnStatus read_bytes(Reader *reader, BurnValue **out) {
   return BURN_OK;
 }
 
-/* Bytes that are no tensor's were an array like any other. */
+/* Bytes that are not a tensor's were an array like any other. */
 static BurnStatus bytes_to_array(Reader *reader, size_t start, BurnValue **entry) {
   const uint8_t *data = (*entry)->as.own_bytes.data;
   const size_t count = (*entry)->as.own_bytes.count;

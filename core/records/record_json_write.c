@@ -52,7 +52,7 @@ static BurnStatus put_text(Writer *writer, const char *text) {
   for (const unsigned char *at = (const unsigned char *)text; *at;) {
     const size_t bytes = burn__utf8_bytes(at);
     if (bytes == 0)
-      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a text that is no UTF-8, which JSON cannot hold");
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "a text that is not UTF-8, which JSON cannot hold");
     if (*at < 0x20 || *at == '"' || *at == '\\') {
       put_escaped(&writer->text, *at);
     } else {

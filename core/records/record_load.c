@@ -82,7 +82,7 @@ BurnStatus burn__record_load_present(BurnRecordLoader *loader, const BurnRecordS
                                 kind_name(record));
   }
   if (id && !burn__param_id_parse(id, &item.id))
-    return burn__record_fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is no parameter id", id);
+    return burn__record_fail_at(step, BURN_STATUS_CORRUPT_DATA, "\"%.40s\" is not a parameter id", id);
   BurnStatus status = burn_tensor_status(current);
   if (status != BURN_OK) return burn__record_at(step, status);
   const bool transposed = item.param && item.param->transposed;
@@ -204,7 +204,7 @@ static BurnStatus load_field(BurnRecordLoader *loader, const BurnRecordStep *ste
   }
 }
 
-/* Keys that are no field may stand in the file, as in Burn, unless they hold weights. */
+/* Keys that are not a field may stand in the file, as in Burn, unless they hold weights. */
 static BurnStatus check_extra(const BurnRecordStep *step, const BurnType *type, const BurnValue *record) {
   for (size_t i = 0; i < burn_value_count(record); i++) {
     const BurnRecordStep here = {step, burn_value_key_at(record, i)};

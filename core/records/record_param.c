@@ -129,7 +129,7 @@ static BurnStatus read_scales(const BurnValue *map, BurnQuantScheme *out) {
 
 static BurnStatus read_scheme(const BurnValue *map, BurnQuantScheme *out) {
   *out = BURN_QUANT_SCHEME;
-  if (burn_value_kind(map) != BURN_VALUE_MAP) return bad_scheme("a scheme that is no map");
+  if (burn_value_kind(map) != BURN_VALUE_MAP) return bad_scheme("a scheme that is not a map");
   if (strcmp(burn_value_as_text(burn_value_get(map, "mode"), ""), "Symmetric") != 0)
     return bad_scheme("a mode that is not Symmetric");
   BurnStatus status = read_value_type(burn_value_get(map, "value"), out);
@@ -278,7 +278,7 @@ static BurnStatus read_input_scale(const BurnValue *value, BurnDevice *device, B
   const double scale = burn_value_as_float(value, -1);
   const float narrow = (float)scale;
   if (!(scale >= 0) || !isfinite(narrow)) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "input_scale is no finite number of 0 or more");
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "input_scale is not a finite number of 0 or more");
   }
   *out = burn_tensor_f32(device, &narrow, BURN_SHAPE(1));
   return burn_tensor_status(*out);

@@ -211,7 +211,7 @@ static BurnStatus read_shape(const BurnValue *value, BurnShape *shape) {
   for (size_t i = 0; i < rank; i++) {
     shape->dims[i] = burn_value_as_int(burn_value_at(value, i), -1);
     if (shape->dims[i] < 0)
-      return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: axis %zu of the shape is no size", i);
+      return burn_status_make(BURN_STATUS_CORRUPT_DATA, "tensor: axis %zu of the shape is not a size", i);
   }
   return BURN_OK;
 }
@@ -287,7 +287,7 @@ static BurnStatus read_key(Reader *reader, char **out) {
   Head head;
   BurnStatus status = read_head(reader, &head);
   if (status != BURN_OK) return status;
-  return head.kind == BURN_VALUE_TEXT ? read_text(reader, &head, start, out) : corrupt(start, "a key that is no text");
+  return head.kind == BURN_VALUE_TEXT ? read_text(reader, &head, start, out) : corrupt(start, "a key that is not text");
 }
 
 /* Reads `length` entries into the list; `has_bytes` says whether one of them is a bin. */

@@ -120,7 +120,7 @@ static BurnInstance *find_recorder(BurnInstance *autodiff) {
 static BurnStatus check_gradients(const BurnInstance *recorder, const BurnAutodiffInterface *table) {
   const char *name = recorder->plugin->name;
   if (!recorder->next)
-    return BURN_FAIL(INCOMPATIBLE, "'%s' offers gradients, but is no decorator: there is no level below", name);
+    return BURN_FAIL(INCOMPATIBLE, "'%s' offers gradients, but is not a decorator: there is no level below", name);
   if (table->struct_size >= BURN_AUTODIFF_INTERFACE_MIN_BYTES && table->require_grad && table->is_require_grad &&
       table->detach && table->backward && table->gradient && table->gradients_release)
     return BURN_OK;

@@ -17,7 +17,7 @@ static inline bool burn__is_guarded(void) { return (burn__watching() & BURN__WAT
 /* Settles for the rest of the process whether there are guards; called before the first handle is made. */
 void burn__guards_decide(void);
 
-/* Why x, which is not NULL, is no handle that `user` may use: it was taken, or is none; BURN_OK if it is one. */
+/* Why x, which is not NULL, is not a handle that `user` may use: it was taken, or is none; BURN_OK if it is one. */
 BurnStatus burn__guard_check(const BurnTensor *x, const char *user);
 bool burn__guard_is_live(const BurnTensor *x);
 /* Says on the log that a handle is dropped which was taken; once for each. */

@@ -22,7 +22,7 @@ static BURN__COLD void tell_made(BurnTensor *x) {
 
 static const char drop_name[] = "drop";
 
-/* False if guards know that x is no handle that could be taken. */
+/* False if guards know that x is not a handle that could be taken. */
 static BURN__COLD bool tell_taken(BurnTensor *x, const char *user) {
   if (burn__is_guarded() && !burn__guard_is_live(x)) {
     if (user == drop_name) burn__guard_report_drop(x); /* others have reported it when they checked x */

@@ -28,7 +28,7 @@ static uint32_t BURN_API_CALL decorator_dtype_usage(void *self, BurnDType dtype)
   return next->dtype_usage(next->self, dtype);
 }
 
-/* Casts that are kept are no tensors of the program: who looks for leaks must not find them. */
+/* Casts that are kept are not tensors of the program: who looks for leaks must not find them. */
 static BurnStatus BURN_API_CALL decorator_query(void *self, uint32_t key, int64_t *out) {
   AutocastDecorator *decorator = self;
   const BurnStatus status = decorator->next->query(decorator->next->self, key, out);

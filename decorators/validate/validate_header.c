@@ -79,7 +79,7 @@ static bool check_memory(Check *check, uint32_t i, const BurnPrimitive *header, 
   memory->buffer = header->buffer;
   memory->byte_offset = header->byte_offset;
   if (header->byte_offset < 0 || header->byte_offset % bytes != 0) {
-    return PROMISE("result %u begins at byte %lld of its buffer, which is no place for a %s", i,
+    return PROMISE("result %u begins at byte %lld of its buffer, which is not a place for a %s", i,
                    (long long)header->byte_offset, burn_dtype_name(header->dtype));
   }
   if (!reach(&memory->desc, memory->strides, &below, &above)) {

@@ -10,7 +10,7 @@
 #include "onnx_program.h" /* arena and names */
 
 /* Items in the two runs that tell what follows a dynamic batch: more than one, which would broadcast, and with a
- * distance that finds what is no multiple of it. */
+ * distance that finds what is not a multiple of it. */
 enum { EXPORT_BATCH = 2, EXPORT_OTHER_BATCH = 5 };
 
 /* -- a recorded forward pass ------------------------------------------------------------------- */

@@ -17,11 +17,12 @@ static const char *size(Export *export, const ExportCall *c, int64_t a, int64_t 
   const int64_t distance = EXPORT_OTHER_BATCH - EXPORT_BATCH, factor = (b - a) / distance;
   const int64_t more = a - factor * EXPORT_BATCH;
   if ((b - a) % distance != 0 || (more != 0 && factor != 1)) {
-    export_fail(export, burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                                         "a size in %s is %lld with %d items and %lld with %d, which is no multiple of "
-                                         "the batch; export without dynamic_batch",
-                                         burn_op_info(c->call->op)->name, (long long)a, EXPORT_BATCH, (long long)b,
-                                         EXPORT_OTHER_BATCH));
+    export_fail(export,
+                burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                 "a size in %s is %lld with %d items and %lld with %d, which is not a multiple of "
+                                 "the batch; export without dynamic_batch",
+                                 burn_op_info(c->call->op)->name, (long long)a, EXPORT_BATCH, (long long)b,
+                                 EXPORT_OTHER_BATCH));
     return "";
   }
   const char *name = batch(export);

@@ -53,7 +53,8 @@ static BurnStatus make_input(Generator *g, GenerateScope *scope, uint32_t i) {
   if (input.strings)
     return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "input '%s': strings are not written as C", input.name);
   if (!input.has_shape || input.dtype == BURN_DTYPE_DEFAULT)
-    return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "input '%s' is no tensor of known rank and dtype", input.name);
+    return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "input '%s' is not a tensor of known rank and dtype",
+                            input.name);
   GenerateValue *value = generate_value(g, GENERATE_VARIABLE);
   const char *name = generate_local(g, input.name);
   if (!value) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");

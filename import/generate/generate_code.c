@@ -185,7 +185,7 @@ const char *generate_borrow(GenerateStep *s, uint32_t i) {
 
 const char *generate_int(GenerateStep *s, uint32_t i, const char *otherwise) {
   if (!generate_has(s, i)) return otherwise;
-  if (!s->inputs[i]->probes[0].tensor) generate_refuse(s, "input %u is no tensor", i);
+  if (!s->inputs[i]->probes[0].tensor) generate_refuse(s, "input %u is not a tensor", i);
   if (s->reason[0]) return "0";
   if (s->inputs[i]->kind == GENERATE_VARIABLE) {
     s->g->uses_status = true;

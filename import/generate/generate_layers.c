@@ -18,7 +18,7 @@ static const char *layer_name(GenerateStep *s, uint32_t weight, const char *othe
     if (length > end && strcmp(name + length - end, ends[i]) == 0)
       return generate_text(s->g, "%.*s", (int)(length - end), name);
   }
-  bool spelled = false; /* "193" is no name for a layer */
+  bool spelled = false; /* "193" is not a name for a layer */
   for (const char *c = name; *c; c++) spelled = spelled || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
   return spelled ? name : generate_text(s->g, "%s_%s", otherwise, name);
 }
@@ -138,7 +138,7 @@ WRITE(Attention) {
   generate_give(s, 0, generate_text(g, "burn_matmul(burn_softmax(%s, -1), %s)", x, v));
 }
 
-/* alpha a b + beta c as a Linear; false if b or c is computed, or c is no bias. */
+/* alpha a b + beta c as a Linear; false if b or c is computed, or c is not a bias. */
 static bool gemm_layer(GenerateStep *s) {
   const double alpha = onnx_float(&s->node, "alpha", 1), beta = onnx_float(&s->node, "beta", 1);
   if (!generate_is_constant(s, 1) || onnx_int(&s->node, "transA", 0)) return false;

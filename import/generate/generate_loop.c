@@ -403,7 +403,7 @@ static const char *loop_condition(Loop *l, const char *round, const char **more,
   Generator *g = s->g;
   const bool limited = generate_has(s, 0), starts = !generate_has(s, 1) || is_true(s->inputs[1]);
   const bool conditional = is_conditional(l);
-  if (generate_has(s, 1) && !s->inputs[1]->probes[0].tensor) generate_refuse(s, "a condition that is no tensor");
+  if (generate_has(s, 1) && !s->inputs[1]->probes[0].tensor) generate_refuse(s, "a condition that is not a tensor");
   const char *limit = generate_int(s, 0, "INT64_MAX");
   int64_t values[GENERATE_PROBES][ONNX_INTS] = {{0}};
   *known =
@@ -504,7 +504,7 @@ static int scan_axis(const Loop *l, uint32_t i) {
   return onnx_axis(&l->step->node, "axis", listed(l->step, "scan_input_axes", i), generate_rank(x));
 }
 
-/* Entry 0 of scanned input i for each probe; false if it is no tensor with entries. */
+/* Entry 0 of scanned input i for each probe; false if it is not a tensor with entries. */
 static bool first_entry(Loop *l, uint32_t i) {
   Generator *g = l->step->g;
   GenerateValue *from = l->step->inputs[l->states + i], *value = generate_value(g, GENERATE_VARIABLE);

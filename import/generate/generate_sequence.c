@@ -25,13 +25,13 @@ static const char *taken(GenerateStep *s) {
 
 static bool is_sequence(GenerateStep *s) {
   if (generate_is_sequence(s->inputs[0])) return true;
-  generate_refuse(s, "its input is no sequence");
+  generate_refuse(s, "its input is not a sequence");
   return false;
 }
 
 static bool is_tensor(GenerateStep *s, uint32_t i) {
   if (generate_has(s, i) && s->inputs[i]->probes[0].tensor) return true;
-  generate_refuse(s, "input %u is no tensor", i);
+  generate_refuse(s, "input %u is not a tensor", i);
   return false;
 }
 

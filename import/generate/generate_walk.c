@@ -140,7 +140,7 @@ static bool is_large(const GenerateStep *s) {
   return out > in;
 }
 
-/* A sequence is no tensor, which a file could hold. */
+/* A sequence is not a tensor, which a file could hold. */
 static bool makes_sequence(const OnnxStep *step) {
   const char *op = step->op->name;
   return strncmp(op, "Sequence", 8) == 0 || strcmp(op, "SplitToSequence") == 0;

@@ -61,7 +61,7 @@ BurnStatus burn__gguf_head(GgufCursor *cursor, uint64_t *tensors, uint64_t *pair
 /* A value of the metadata. */
 typedef struct GgufValue {
   uint32_t type, element; /* GGUF_*; of an array its elements' */
-  uint64_t number;        /* of one that is no text and no array: its bits */
+  uint64_t number;        /* of one that is neither text nor array: its bits */
   size_t at;              /* where the bytes of a text begin, or the first element of an array */
   uint64_t count;         /* bytes of a text, elements of an array */
 } GgufValue;

@@ -72,7 +72,7 @@ static BurnValue *text_value(const uint8_t *text, size_t length) {
   return value;
 }
 
-/* Reads a value that is no array; *value is NULL where `keep` is false. */
+/* Reads a value that is not an array; *value is NULL where `keep` is false. */
 static BurnStatus read_single(Reader *reader, uint32_t type, bool keep, BurnValue **value) {
   const uint8_t *text = NULL;
   size_t length = 0;
@@ -115,7 +115,7 @@ static BurnStatus read_array(Reader *reader, BurnValue **value) {
 static BurnStatus read_alignment(Reader *reader, size_t at, const BurnValue *value) {
   const int64_t alignment = burn_value_as_int(value, 0);
   if (alignment < 1 || alignment > 1 << 20 || (alignment & (alignment - 1)) != 0)
-    return corrupt(at, "an alignment that is no power of two up to 2^20");
+    return corrupt(at, "an alignment that is not a power of two up to 2^20");
   reader->alignment = (uint64_t)alignment;
   return BURN_OK;
 }

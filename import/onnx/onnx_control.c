@@ -13,7 +13,7 @@ typedef struct Body {
   size_t input_count, output_count;
 } Body;
 
-/* False, with the node failed, where the attribute is no graph, or there is no memory. */
+/* False, with the node failed, where the attribute is not a graph, or there is no memory. */
 static bool open_body(Body *b, OnnxNode *node, const char *attribute) {
   const Onnx__AttributeProto *found = onnx_attribute(node, attribute);
   *b = (Body){.node = node, .graph = found ? found->g : NULL};
@@ -329,7 +329,7 @@ MAP(SequenceMap) {
   if (!open_body(&b, node, "body")) return;
   OnnxList **results = calloc(b.output_count + 1, sizeof *results);
   const size_t count = node->lists[0] ? node->lists[0]->count : 0;
-  bool fine = expect(node, results && node->lists[0], "the first input is no sequence") &&
+  bool fine = expect(node, results && node->lists[0], "the first input is not a sequence") &&
               expect(node, b.input_count == node->proto->n_input, "the body does not fit the inputs");
   for (size_t i = 0; fine && i < b.output_count; i++) fine = (results[i] = onnx_new_list(node, count)) != NULL;
   for (size_t item = 0; fine && item < count; item++) fine = map_item(&b, item, results);

@@ -280,7 +280,7 @@ static BurnTensor *binned(const Regions *r, BurnTensor *x, size_t region, int ax
   return burn_cat(parts, (size_t)r->bins[axis], axis + 1);
 }
 
-/* The numbers of the regions on the host; pixels beyond 2^30 are no pixels. */
+/* The numbers of the regions on the host; pixels beyond 2^30 are not pixels. */
 static BurnStatus read_regions(Regions *r, OnnxNode *node, double scale) {
   r->rows = calloc((size_t)r->count * REGION + 1, sizeof *r->rows);
   r->results = calloc((size_t)r->count + 1, sizeof(BurnTensor *));

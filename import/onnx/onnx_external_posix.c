@@ -39,7 +39,7 @@ static bool stays_below(const char *location) {
 static BurnStatus map(int file, const char *location, uint64_t offset, uint64_t length, OnnxMapping *mapping) {
   struct stat stat;
   if (fstat(file, &stat) != 0 || !S_ISREG(stat.st_mode)) {
-    return burn_status_make(BURN_STATUS_IO, "external data '%s' is no regular file", location);
+    return burn_status_make(BURN_STATUS_IO, "external data '%s' is not a regular file", location);
   }
   const uint64_t bytes = (uint64_t)stat.st_size;
   if (offset > bytes || length > bytes - offset) {

@@ -261,7 +261,7 @@ static BurnStatus give(BurnGraph *graph, OnnxValue *value, BurnTensor **to, size
     return status;
   }
   if (status == BURN_OK && !value->tensor) {
-    status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: output %zu is no tensor", graph->program->label, i);
+    status = burn_status_make(BURN_STATUS_UNIMPLEMENTED, "%s: output %zu is not a tensor", graph->program->label, i);
   }
   if (status == BURN_OK) {
     *to = value->tensor;

@@ -135,7 +135,7 @@ MAP(TensorScatter) {
   onnx_give(node, 0, burn_scatter(cache, axis, at, update, BURN_UPDATE_ASSIGN));
 }
 
-/* values holds off and on. Indices count from the end below 0; one that is no class has only off. */
+/* values holds off and on. Indices count from the end below 0; one that is not a class has only off. */
 MAP(OneHot) {
   OnnxNumber values[2] = {{0}};
   const BurnDType dtype = burn_dtype(node->inputs[2]);

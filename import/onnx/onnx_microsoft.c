@@ -123,7 +123,7 @@ MAP(EmbedLayerNormalization) {
   for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
     if (!onnx_has_input(node, needed[i])) onnx_not_mapped(node, "input %zu is absent", needed[i]);
   }
-  if (onnx_input_rank(node, 0) != 2) onnx_not_mapped(node, "its words are no matrix");
+  if (onnx_input_rank(node, 0) != 2) onnx_not_mapped(node, "its words are not a matrix");
   if (node->reason[0]) return;
   BurnTensor *x =
       onnx_broadcast(burn_add, burn_embedding(onnx_input(node, 2), onnx_input(node, 0)), position_rows(node));

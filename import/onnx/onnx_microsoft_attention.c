@@ -67,7 +67,7 @@ static BurnAttentionOptions options_of(const OnnxNode *node) {
 
 /* -- Attention: one product for queries, keys and values ---------------------------------------- */
 
-/* The columns of the weights that are queries, keys and values; a reason where they are no multiples of the heads. */
+/* The columns of the weights that are queries, keys and values; a reason where they are not multiples of the heads. */
 static void sizes_of(OnnxNode *node, int64_t heads, int64_t *sizes) {
   int64_t given[ONNX_INTS];
   const size_t count = onnx_ints(node, "qkv_hidden_sizes", given);
@@ -75,7 +75,7 @@ static void sizes_of(OnnxNode *node, int64_t heads, int64_t *sizes) {
   for (size_t i = 0; i < 3; i++) {
     sizes[i] = count == 3 ? given[i] : columns / 3;
     if (heads < 1 || sizes[i] < 1 || sizes[i] > columns || sizes[i] % heads != 0) {
-      refuse(node, "a size of queries, keys or values that is no multiple of the heads");
+      refuse(node, "a size of queries, keys or values that is not a multiple of the heads");
     }
   }
   if (!node->reason[0] && (sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != columns)) {
@@ -133,7 +133,7 @@ MAP(MultiHeadAttention) {
     const uint32_t rank = onnx_input_rank(node, i);
     if (rank != 3 && (rank != 4 || i == 0)) refuse(node, "packed inputs");
     if (rank == 3 && (heads < 1 || onnx_input_dim(node, i, 2) % heads != 0)) {
-      refuse(node, "a size that is no multiple of the heads");
+      refuse(node, "a size that is not a multiple of the heads");
     }
   }
   if (onnx_has_input(node, 8) || onnx_has_input(node, 9)) refuse(node, "a cache that is written in place");
@@ -167,7 +167,7 @@ MAP(MicrosoftRotaryEmbedding) {
   const int64_t heads = onnx_int(node, "num_heads", 0), half = onnx_input_dim(node, 2, 1);
   const uint32_t rank = onnx_input_rank(node, 0);
   if (rank != 3 && rank != 4) refuse(node, "an input that is neither rank 3 nor 4");
-  if (onnx_input_rank(node, 2) != 2 || onnx_input_rank(node, 3) != 2) refuse(node, "tables that are no matrices");
+  if (onnx_input_rank(node, 2) != 2 || onnx_input_rank(node, 3) != 2) refuse(node, "tables that are not matrices");
   if (onnx_int(node, "is_packed_batching", 0)) refuse(node, "a packed batch");
   if (onnx_float(node, "scale", 1) != 1) refuse(node, "a scale");
   if (!node->reason[0] && (half < 1 || heads < 0 || (size && size != 2 * half) || (size && rank == 3 && heads == 0))) {
@@ -209,7 +209,7 @@ static void look_at_options(OnnxNode *node) {
   if (onnx_wants_output(node, 3)) refuse(node, "the products of queries and keys as an output");
   const bool turns = onnx_int(node, "do_rotary", 0) != 0;
   if (turns && (!onnx_has_input(node, COSINES) || !onnx_has_input(node, SINES))) refuse(node, "no table of angles");
-  if (turns && !node->reason[0] && onnx_input_rank(node, COSINES) != 2) refuse(node, "a table that is no matrix");
+  if (turns && !node->reason[0] && onnx_input_rank(node, COSINES) != 2) refuse(node, "a table that is not a matrix");
 }
 
 /* Sizes, as far as they are known without the numbers of the inputs. */
@@ -232,7 +232,7 @@ static void look_at_sizes(OnnxNode *node, Cached *c) {
   c->size = onnx_input_dim(node, QUERY, 2) / parts;
   c->past = onnx_has_input(node, PAST_KEY) ? onnx_input_dim(node, PAST_KEY, 2) : 0;
   if (c->size < 1 || onnx_input_dim(node, QUERY, 2) % parts != 0)
-    refuse(node, "a size that is no multiple of the heads");
+    refuse(node, "a size that is not a multiple of the heads");
   if (onnx_has_input(node, KEY) && onnx_input_dim(node, KEY, 1) != c->length) refuse(node, "keys of other rows");
 }
 

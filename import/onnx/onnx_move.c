@@ -319,7 +319,7 @@ MAP(Constant) {
   if (value && value->t) {
     onnx_give_rank(node, 0, onnx_tensor(node->device, value->t), value->t->n_dims ? ONNX_RANK_MORE : ONNX_RANK_0);
   } else {
-    onnx_not_mapped(node, "the constant is no tensor");
+    onnx_not_mapped(node, "the constant is not a tensor");
   }
 }
 

@@ -209,7 +209,7 @@ double onnx_input_number(OnnxNode *node, size_t i, double otherwise) {
   return value;
 }
 
-/* The nearest i64 of a float; 0 of what is no number. */
+/* The nearest i64 of a float; 0 of what is not a number. */
 static int64_t whole(double x) {
   if (!(x > -0x1p63)) return x <= -0x1p63 ? INT64_MIN : 0;
   return x < 0x1p63 ? (int64_t)x : INT64_MAX;

@@ -11,7 +11,7 @@ static bool is_recurrent(const OnnxStep *step) {
   return onnx_step_is(step, "LSTM") || onnx_step_is(step, "GRU") || onnx_step_is(step, "RNN");
 }
 
-/* Inputs 1, 2, 3 and 7 of the step, as far as it has them, into the node; false if one is no weight. */
+/* Inputs 1, 2, 3 and 7 of the step, as far as it has them, into the node; false if one is not a weight. */
 static bool weights_into(const OnnxProgram *program, const OnnxStep *step, OnnxNode *node) {
   static const uint32_t known[] = {1, 2, 3, 7};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {

@@ -118,7 +118,7 @@ bool onnx_replace_step(OnnxProgram *program, OnnxStep *step, const char *op, con
 
 /* -- all of them ---------------------------------------------------------------------------------- */
 
-/* Weights that no step and no output reads are no parameters any more. */
+/* Weights that no step and no output reads are not parameters any more. */
 static void mark_used(const OnnxBody *body, bool *used) {
   for (uint32_t slot = 0; slot < body->slot_count; slot++) {
     if (body->weights[slot] != ONNX_NONE && body->uses[slot] > 0) used[body->weights[slot]] = true;

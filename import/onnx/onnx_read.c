@@ -125,10 +125,11 @@ Onnx__ModelProto *onnx_unpack(const void *bytes, size_t count, const char *label
   ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
   Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, count, bytes);
   if (!model || !model->graph) {
-    *status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                               "%s: its %zu bytes are no ONNX model with a graph, or want more memory than such a file "
-                               "should",
-                               label, count);
+    *status =
+        burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                         "%s: its %zu bytes are not an ONNX model with a graph, or want more memory than such a file "
+                         "should",
+                         label, count);
     onnx_free_model(model);
     return NULL;
   }

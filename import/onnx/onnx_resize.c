@@ -239,7 +239,7 @@ static BurnTensor *resized(const Resize *r, BurnTensor *x) {
 
 /* -- sizes and scales --------------------------------------------------------------------------- */
 
-/* The pixels that a product with a scale comes to: less than 0, or INT64_MAX, where they are no size. */
+/* The pixels that a product with a scale comes to: less than 0, or INT64_MAX, where they are not a size. */
 static int64_t pixels_of(double x) { return x >= 0 ? x <= MAX_PIXELS ? (int64_t)x : INT64_MAX : -1; }
 
 /* With a policy for the aspect ratio, all named axes have the smallest or largest of their scales. */

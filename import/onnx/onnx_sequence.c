@@ -43,8 +43,8 @@ OnnxList *onnx_new_list(OnnxNode *node, size_t count) {
 /* The sequence that input i is; NULL, with the node failed, if it is none. */
 static const OnnxList *sequence(OnnxNode *node, size_t i) {
   if (!node->lists[i]) {
-    onnx_fail(node,
-              burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input %zu is no sequence", node->proto->op_type, i));
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: input %zu is not a sequence",
+                                     node->proto->op_type, i));
   }
   return node->lists[i];
 }

@@ -83,7 +83,7 @@ BurnStatus onnx_check_string(const char *what, size_t i, const char *text, size_
   }
   const size_t valid = burn_text_utf8_bytes(text);
   if (valid == count) return BURN_OK;
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: string %zu is no UTF-8 at byte %zu", what, i, valid);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: string %zu is not UTF-8 at byte %zu", what, i, valid);
 }
 
 /* Adds texts of a message, which have no zero after them. */

@@ -102,7 +102,7 @@ static BurnStatus read_all(const OnnxStrings *x, int64_t type, bool floats, void
     const bool read = floats ? read_float(x->items[i], (double *)values + i)
                              : read_integer(x->items[i], type == ONNX_UINT64, (int64_t *)values + i);
     if (!read) {
-      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "string %zu, '%.40s', is no %s", i, x->items[i],
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "string %zu, '%.40s', is not %s", i, x->items[i],
                               onnx_dtype_name(type));
     }
   }

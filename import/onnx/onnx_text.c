@@ -182,7 +182,7 @@ static OnnxStrings *stop_words(OnnxNode *node, bool lower) {
   return words;
 }
 
-/* Strings of `x` whose key is no stop word: [n] or [1, n], and one empty string where none is left. */
+/* Strings of `x` whose key is not a stop word: [n] or [1, n], and one empty string where none is left. */
 static OnnxStrings *kept(const OnnxStrings *x, const OnnxStrings *keys, const OnnxStrings *stops) {
   OnnxStringsBuilder builder = ONNX_STRINGS_BUILDER;
   BurnShape shape = x->shape;

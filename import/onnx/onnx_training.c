@@ -92,7 +92,7 @@ typedef struct Gradient {
  * values alone, and what is computed outside has no part in it. NULL, with the node failed, where neither can be. */
 static BurnTensor *leaf(OnnxNode *node, const BurnTensor *x, size_t i) {
   if (!x) {
-    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: input %zu is no tensor", i));
+    onnx_fail(node, burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: input %zu is not a tensor", i));
     return NULL;
   }
   const bool inner = onnx_gradient_is_inner(node);
@@ -128,7 +128,7 @@ static void differentiate(OnnxNode *node, const Gradient *g, BurnTensor *y) {
   if (y && burn_is_tracked(y)) {
     status = burn_backward_create_graph(y, &gradients);
   } else {
-    status = y ? burn_tensor_status(y) : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: y is no tensor");
+    status = y ? burn_tensor_status(y) : burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "Gradient: y is not a tensor");
     burn_drop(y);
   }
   for (size_t i = 0; i < g->count && status == BURN_OK; i++) {

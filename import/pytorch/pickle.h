@@ -98,7 +98,7 @@ const PickleObject *burn__pickle_items(const Pickle *pickle, PickleRef ref);
 /* An int or bool that is at least 0; false for everything else. */
 bool burn__pickle_size(const Pickle *pickle, PickleRef ref, uint64_t *size);
 /* "torch._utils._rebuild_tensor_v2" of a global: at most `room` bytes with the terminator; control characters become
- * question marks. What is no global is "(no name)". */
+ * question marks. What is not a global is "(no name)". */
 void burn__pickle_name(const Pickle *pickle, PickleRef global, char *name, size_t room);
 
 #endif

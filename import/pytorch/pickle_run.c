@@ -79,7 +79,7 @@ static BurnStatus push(Run *run, PickleRef ref) {
   return BURN_OK;
 }
 
-/* The object at the top, which is no mark. */
+/* The object at the top, which is not a mark. */
 static BurnStatus top(Run *run, PickleRef *ref) {
   const size_t count = run->stack.count;
   if (count == 0 || run->stack.refs[count - 1] == run->mark) return corrupt(run, "there is nothing on the stack");
@@ -210,7 +210,7 @@ static BurnStatus do_int_line(Run *run, const Argument *argument) {
   int64_t integer = 0;
   if (line.count == 2 && line.bytes[0] == '0' && (line.bytes[1] == '0' || line.bytes[1] == '1'))
     return push(run, line.bytes[1] == '1' ? run->truth : run->falsehood);
-  if (!line_integer(line, &integer)) return corrupt(run, "a line that is no integer of 64 bits");
+  if (!line_integer(line, &integer)) return corrupt(run, "a line that is not an integer of 64 bits");
   return push_integer(run, integer);
 }
 
@@ -268,7 +268,7 @@ static BurnStatus container_of(Run *run, uint32_t kind, PickleRef into, PickleRe
     }
   }
   if (object_at(run, *container)->kind == kind) return BURN_OK;
-  return corrupt(run, kind == PICKLE_DICT ? "keys and values for what is no dict" : "items for what is no list");
+  return corrupt(run, kind == PICKLE_DICT ? "keys and values for what is not a dict" : "items for what is not a list");
 }
 
 /* Items above `place` into the object below it, or below the mark there. */
@@ -367,7 +367,7 @@ static BurnStatus memo_get(Run *run, uint64_t index) {
 
 static BurnStatus memo_line(Run *run, PickleText line, BurnStatus (*act)(Run *, uint64_t)) {
   int64_t index = 0;
-  if (!line_integer(line, &index) || index < 0) return corrupt(run, "a line that is no number of the memo");
+  if (!line_integer(line, &index) || index < 0) return corrupt(run, "a line that is not a number of the memo");
   return act(run, (uint64_t)index);
 }
 
@@ -397,7 +397,7 @@ static BurnStatus do_global(Run *run, const Argument *argument) {
   if (status == BURN_OK) status = pop(run, &module);
   if (status != BURN_OK) return status;
   if (object_at(run, module)->kind != PICKLE_TEXT || object_at(run, name)->kind != PICKLE_TEXT)
-    return corrupt(run, "a name that is no text");
+    return corrupt(run, "a name that is not text");
   return push_pair(run, PICKLE_GLOBAL, module, name);
 }
 
@@ -411,7 +411,7 @@ static BurnStatus push_call(Run *run, PickleCall call) {
   PickleRef ref = PICKLE_NOTHING;
   const uint32_t kind = object_at(run, call.callable)->kind;
   if (kind != PICKLE_GLOBAL && kind != PICKLE_PERSISTENT && kind != PICKLE_CALL)
-    return corrupt(run, "a call of what is no name");
+    return corrupt(run, "a call of what is not a name");
   if (object_at(run, call.arguments)->kind != PICKLE_TUPLE) return corrupt(run, "a call without a tuple of arguments");
   const BurnStatus status = make(run, PICKLE_CALL, &ref);
   if (status == BURN_OK) object_at(run, ref)->as.call = call;
@@ -435,7 +435,7 @@ static BurnStatus do_call_with_names(Run *run, const Argument *argument) {
   if (status == BURN_OK) status = pop(run, &call.arguments);
   if (status == BURN_OK) status = pop(run, &call.callable);
   if (status == BURN_OK && object_at(run, call.items)->kind != PICKLE_DICT)
-    status = corrupt(run, "named arguments that are no dict");
+    status = corrupt(run, "named arguments that are not a dict");
   return status == BURN_OK ? push_call(run, call) : status;
 }
 
@@ -593,7 +593,7 @@ static BurnStatus step(Run *run) {
   if (run->at >= run->count) return corrupt(run, "there is no STOP");
   const Opcode *opcode = &opcodes[run->bytes[run->at]];
   if (opcode->name == NULL)
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %llu: pickle: 0x%02x is no opcode",
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "byte %llu: pickle: 0x%02x is not an opcode",
                             (unsigned long long)offset_of(run), (unsigned)run->bytes[run->at]);
   run->at++;
   const BurnStatus status = read_argument(run, opcode->form, &argument);

@@ -136,7 +136,7 @@ static BurnStatus view_next(Pytorch *file, PickleRef view, size_t roots, size_t 
       !burn__pickle_size(pickle, burn__pickle_item(pickle, view, 1), &root) ||
       !burn__pickle_size(pickle, burn__pickle_item(pickle, view, 2), &first) ||
       !burn__pickle_size(pickle, burn__pickle_item(pickle, view, 3), &elements))
-    return corrupt(at, "a view of a storage that is no four numbers");
+    return corrupt(at, "a view of a storage that is not four numbers");
   const PytorchStorage *whole = storage_find(file, roots, root);
   if (whole == NULL || first > whole->elements || elements > whole->elements - first)
     return corrupt(at, "a view beyond its storage");

@@ -124,7 +124,7 @@ static BurnStatus array_read(Pytorch *file, PickleRef ref, BurnStoreSlot *slot) 
   storage.bytes = text.bytes;
   storage.byte_count = storage.is_latin1 ? burn__pytorch_latin1(text, NULL) : text.count;
   storage.elements = text.count;
-  if (storage.byte_count == UINT64_MAX) return burn__pytorch_corrupt(pickle, ref, "bytes that were no Latin-1");
+  if (storage.byte_count == UINT64_MAX) return burn__pytorch_corrupt(pickle, ref, "bytes that were not Latin-1");
   const BurnStatus status =
       burn__pytorch_grow(file, &file->storages, &file->storage_room, file->storage_count, sizeof *file->storages);
   if (status != BURN_OK) return status;

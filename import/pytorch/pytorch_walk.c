@@ -31,7 +31,7 @@ static BurnStatus no_memory(void) { return burn_status_make(BURN_STATUS_OUT_OF_M
 
 /* -- names ------------------------------------------------------------------------------------ */
 
-/* The text of a key, malloc'd; NULL if it is no text, int or bool, or has a zero byte. */
+/* The text of a key, malloc'd; *made stays NULL where it is not text, int or bool, or has a zero byte. */
 static BurnStatus key_text(const Pickle *pickle, PickleRef key, char **made) {
   const PickleObject *object = burn__pickle_at(pickle, key);
   char number[24];
@@ -68,7 +68,7 @@ static void name_cut(Walk *walk, size_t length) {
   walk->name[length] = '\0';
 }
 
-/* -- values that are no tensors --------------------------------------------------------------- */
+/* -- values that are not tensors --------------------------------------------------------------- */
 
 /* A number, bool, text or None; nothing for what is too long or too much. */
 static BurnStatus scalar_value(Walk *walk, const PickleObject *object, BurnValue **value) {

@@ -55,7 +55,7 @@ static BurnModule step_into(BurnModule module, const char *step, size_t length) 
   return (BurnModule){NULL, NULL};
 }
 
-/* An option is no step: its module is. */
+/* An option is not a step: its module is. */
 static BurnModule out_of_option(BurnModule module) {
   if (!module.type || module.type->kind != BURN_TYPE_MODULE_OPTION) return module;
   const BurnModuleOption *option = module.data;

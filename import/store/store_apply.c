@@ -169,7 +169,7 @@ BurnStatus burn_store_apply(const BurnStore *store, BurnModule module, const Bur
   if (!store) return burn__no_store();
   Apply apply = {.store = store, .options = options ? options : &defaults, .module = module};
   if (apply.options->adapter > BURN_STORE_PYTORCH)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "store: %u is no adapter", apply.options->adapter);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "store: %u is not an adapter", apply.options->adapter);
   BurnStatus status = burn__store_rules(&apply.options->names, &apply.rules);
   if (status == BURN_OK) status = apply_names(&apply, report);
   if (status == BURN_OK) status = apply.rules.status;

@@ -61,7 +61,7 @@ static BurnStatus find_part(BurnStore *store, const char *name, size_t *index) {
   for (*index = 0; *index < parts->count && strcmp(parts->names[*index], name) != 0;) ++*index;
   if (*index < parts->count) return BURN_OK;
   if (!is_plain_name(name))
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "part \"%.80s\" is no plain name of a file beside the index",
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "part \"%.80s\" is not a plain name of a file beside the index",
                             name);
   if (parts->count == PART_LIMIT) return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "more than %d parts", PART_LIMIT);
   BurnStatus status = BURN_OK;

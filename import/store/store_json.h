@@ -19,7 +19,7 @@ typedef struct BurnJson {
 /* Fails at this place: "byte 17: ", then what was expected. */
 void burn__json_expected(BurnJson *json, const char *what);
 
-/* The next byte that is no blank; 0 at the end. */
+/* The next byte that is not a blank; 0 at the end. */
 char burn__json_peek(BurnJson *json);
 
 /* Passes over one of { } [ ] : or , that must come. */

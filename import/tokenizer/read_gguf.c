@@ -48,7 +48,7 @@ static BurnStatus set_bert_token(TokenVocabulary *vocabulary, uint64_t id, const
 static BurnStatus read_tokens(TokenModel *model, const GgufCursor *file, const GgufValue *tokens, bool is_bert) {
   GgufCursor at = *file;
   BurnStatus status = BURN_OK;
-  if (!burn__gguf_is_list(tokens, GGUF_TEXT)) return wrong(tokens, "tokenizer.ggml.tokens is no list of texts");
+  if (!burn__gguf_is_list(tokens, GGUF_TEXT)) return wrong(tokens, "tokenizer.ggml.tokens is not a list of texts");
   at.at = tokens->at;
   for (uint64_t i = 0; i < tokens->count && status == BURN_OK; i++) {
     const uint8_t *text = NULL;
@@ -65,7 +65,7 @@ static BurnStatus read_scores(TokenModel *model, const GgufCursor *file, const G
   GgufCursor at = *file;
   BurnStatus status = BURN_OK;
   if (!burn__gguf_is_list(scores, GGUF_F32) || scores->count != count)
-    return wrong(scores, "tokenizer.ggml.scores is no list of a float for each token");
+    return wrong(scores, "tokenizer.ggml.scores is not a list of a float for each token");
   at.at = scores->at;
   model->scores = calloc(count + 1, sizeof *model->scores);
   if (model->scores == NULL) return no_memory();
@@ -75,7 +75,7 @@ static BurnStatus read_scores(TokenModel *model, const GgufCursor *file, const G
     const uint32_t word = (uint32_t)bits;
     float score = 0;
     memcpy(&score, &word, sizeof score);
-    if (!(score > -1e30f && score < 1e30f)) return wrong(scores, "a score that is no number");
+    if (!(score > -1e30f && score < 1e30f)) return wrong(scores, "a score that is not a number");
     model->scores[i] = (double)score;
   }
   return status;
@@ -91,7 +91,7 @@ static BurnStatus read_types(TokenModel *model, const GgufCursor *file, const Gg
   memset(model->types, PIECE_NORMAL, count + 1);
   if (types->type == GGUF_NOTHING) return BURN_OK;
   if (!burn__gguf_is_list(types, GGUF_I32) || types->count != count)
-    return wrong(types, "tokenizer.ggml.token_type is no list of an i32 for each token");
+    return wrong(types, "tokenizer.ggml.token_type is not a list of an i32 for each token");
   at.at = types->at;
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     uint64_t type = 0;
@@ -121,7 +121,7 @@ static BurnStatus add_merge(TokenModel *model, const GgufValue *merges, const ch
 static BurnStatus read_merges(TokenModel *model, const GgufCursor *file, const GgufValue *merges) {
   GgufCursor at = *file;
   BurnStatus status = BURN_OK;
-  if (!burn__gguf_is_list(merges, GGUF_TEXT)) return wrong(merges, "tokenizer.ggml.merges is no list of texts");
+  if (!burn__gguf_is_list(merges, GGUF_TEXT)) return wrong(merges, "tokenizer.ggml.merges is not a list of texts");
   at.at = merges->at;
   for (uint64_t i = 0; i < merges->count && status == BURN_OK; i++) {
     const uint8_t *text = NULL;
@@ -174,7 +174,7 @@ static BurnStatus read_pieces(BurnTextTokenizer *tokenizer, const GgufCursor *fi
   const GgufValue *map = &values->precompiled_charsmap;
   if (status == BURN_OK && map->type != GGUF_NOTHING && map->count > 0) {
     if (map->type != GGUF_ARRAY || (map->element != GGUF_U8 && map->element != GGUF_I8))
-      return wrong(map, "precompiled_charsmap is no list of bytes");
+      return wrong(map, "precompiled_charsmap is not a list of bytes");
     status = burn__charsmap_read(&step.map, file->bytes + map->at, (size_t)map->count);
   }
   if (status == BURN_OK) status = burn__model_finish(model);

@@ -15,7 +15,7 @@ void burn__token_pattern_end(TokenPattern *pattern);
 
 /* Called for every match, in order. */
 typedef void TokenPatternFound(void *context, size_t begin, size_t end);
-/* All matches in a text. A pattern that tries for too long is refused, and so is a text that is no UTF-8, which steps
+/* All matches in a text. A pattern that tries for too long is refused, and so is a text that is not UTF-8, which steps
  * before may have made of one that is (OUT_OF_RANGE). */
 BurnStatus burn__token_pattern_each(const TokenPattern *pattern, const char *text, size_t length,
                                     TokenPatternFound *found, void *context);

@@ -53,7 +53,7 @@ typedef struct TokenSteps {
 BurnStatus burn__steps_add(TokenSteps *steps, TokenStep step);
 void burn__step_release(TokenStep *step);
 void burn__steps_release(TokenSteps *steps);
-/* All steps on all parts that are no tokens. The result is in *text, *spare is for what comes between. */
+/* All steps on all parts that are not tokens. The result is in *text, *spare is for what comes between. */
 BurnStatus burn__steps_run(const TokenSteps *steps, TokenParts *text, TokenParts *spare);
 BurnStatus burn__steps_decode(const TokenSteps *steps, TokenParts *text, TokenParts *spare);
 

@@ -51,7 +51,7 @@ bool burn__is_word(uint32_t code) {
   const utf8proc_category_t is = category(code);
   if (is_letter(code) || burn__is_mark(code) || is == UTF8PROC_CATEGORY_ND || is == UTF8PROC_CATEGORY_NL) return true;
   if (is == UTF8PROC_CATEGORY_PC || code == 0x200c || code == 0x200d) return true;
-  /* Other_Alphabetic that is no mark: letters in circles and squares */
+  /* Other_Alphabetic that is not a mark: letters in circles and squares */
   return (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
          (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
 }

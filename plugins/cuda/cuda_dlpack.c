@@ -24,7 +24,7 @@ static BurnStatus check_stream(const Cuda *cuda, int64_t number) {
   if (number == -1 || number > 0) return BURN_OK;
   return CUDA_FAIL(
       cuda, INVALID_ARGUMENT,
-      "%lld is no stream of DLPack's protocol: 1 and 2 are the default streams, a larger one is the address "
+      "%lld is not a stream of DLPack's protocol: 1 and 2 are the default streams, a larger one is the address "
       "of a stream, -1 leaves the order to the caller",
       (long long)number);
 }

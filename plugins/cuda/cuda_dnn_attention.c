@@ -27,7 +27,7 @@ enum { RESULT = 4, LOGSUMEXP = 5 };
 
 static bool has_results(const GpuRun *run) { return run->call->op == BURN_OP_attention_with_logsumexp_backward; }
 
-/* Lengths that are no whole tiles gave NaN in gradients, and masks are made from the first key on: both not here. */
+/* Lengths that are not whole tiles gave NaN in gradients, and masks are made from the first key on: both not here. */
 static bool takes(const GpuRun *run, const GpuAttention *p) {
   const int architecture = cuda_of(run->gpu)->architecture;
   const BurnDType dtype = run->call->inputs[0]->dtype;

@@ -159,7 +159,7 @@ int burn__cuda_nvrtc_exists(void) {
   return find_library(&nvrtc_library, path);
 }
 
-/* The digits after ".so." of the file that a link leads to: "13.0.88"; false if it is no link to a longer name. */
+/* The digits after ".so." of the file that a link leads to: "13.0.88"; false if it is not a link to a longer name. */
 static int version_of_link(const char *path, char *version, size_t bytes) {
   char file[PATH_BYTES];
   const ssize_t length = readlink(path, file, sizeof file - 1);

@@ -214,7 +214,7 @@ void burn__gpu_scalars(const Gpu *gpu, uint32_t op, BurnDType dtype, const BurnA
 
 /* -- the order in which a kernel walks -------------------------------------------------------- */
 
-enum { TILE_THREADS = 256, SHORT = 16 /* axes that are no part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
+enum { TILE_THREADS = 256, SHORT = 16 /* axes that are not part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
 
 static bool merges(const GpuElementwise *p, int inputs, int outer, int inner) {
   bool fits = p->out_strides[outer] == p->out_strides[inner] * p->shape[inner];

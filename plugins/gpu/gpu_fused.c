@@ -235,7 +235,7 @@ static void put_random(Run *run, uint32_t op, BurnDType dtype, const BurnAttr *a
   put_word(run, (uint64_t)uniform->offset.value.i64);
 }
 
-/* A power of two whose reciprocal is no subnormal number: products with that round as quotients do. */
+/* A power of two whose reciprocal is not a subnormal number: products with that round as quotients do. */
 static bool has_exact_reciprocal(double number) {
   const float value = (float)number;
   uint32_t bits;

@@ -155,7 +155,7 @@ bool can_share(const Torch &torch, const BurnDlpackTensor &tensor) {
 void *foreign_stream(int64_t stream, bool *ordered) {
   *ordered = stream != -1;
   if (stream == 0 || stream < -1) {
-    fail(BURN_STATUS_INVALID_ARGUMENT, "%lld is no stream of DLPack's protocol: 1, 2, an address, or -1 for none",
+    fail(BURN_STATUS_INVALID_ARGUMENT, "%lld is not a stream of DLPack's protocol: 1, 2, an address, or -1 for none",
          static_cast<long long>(stream));
   }
   return *ordered ? reinterpret_cast<void *>(static_cast<intptr_t>(stream)) : nullptr;

@@ -293,7 +293,7 @@ void powf_scalar(Run &run) {
     run.out[0] = at::pow(x, at::full({1}, exponent, x.options()));
 }
 
-/* NaN is no bound; NaN elements stay. */
+/* NaN is not a bound; NaN elements stay. */
 void clamp_min(Run &run) {
   const bool is_nan = std::isnan(burn_attr_to_f64(&value_of(run)));
   run.out[0] = is_nan ? run.in(0) : at::clamp_min(run.in(0), element(run, value_of(run)));

@@ -202,7 +202,7 @@ static void bind_input(Emitter *emitter, const Declaration *function, const Node
     burn__emit_add_symbol(emitter, input->name, NULL, given);
     return;
   }
-  if (given->kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' is given what is no value", input->name);
+  if (given->kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' is given what is not a value", input->name);
   Value value = burn__emit_convert(emitter, given, type);
   if (value.kind == VALUE_POINTER && is_written)
     EMIT_FAIL(emitter, "the pointer '%s' to a variable is set more than once", input->name);
@@ -275,7 +275,7 @@ static Value call_function(Emitter *emitter, const Candidate *candidate, Given *
 
 Value burn__emit_call(Emitter *emitter, const Node *call) {
   Value result;
-  if (call->a->kind != NODE_NAME || call->a->type) EMIT_FAIL(emitter, "what is called is no function");
+  if (call->a->kind != NODE_NAME || call->a->type) EMIT_FAIL(emitter, "what is called is not a function");
   if (burn__emit_builtin(emitter, call, &result)) return result;
   Given *given = burn__kernel_allocate(emitter->arena, sizeof *given);
   const uint32_t line = call->line;

@@ -33,7 +33,7 @@ static bool accept(Expression *e, KernelPunctuator punctuator) {
 static Value number(Expression *e) {
   KernelToken token = {0};
   if (!burn__kernel_number(e->reader, e->at++, &token)) return (Value){0};
-  if (token.kind != KERNEL_TOKEN_INTEGER) return fail(e, "a number that is no integer");
+  if (token.kind != KERNEL_TOKEN_INTEGER) return fail(e, "a number that is not an integer");
   return (Value){token.integer, (token.suffix & KERNEL_SUFFIX_UNSIGNED) != 0 || token.integer > INT64_MAX};
 }
 

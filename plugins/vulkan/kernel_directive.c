@@ -187,7 +187,7 @@ static void read_directive(KernelReader *reader) {
     (void)burn__kernel_fail(reader, "#include: a kernel's source has no files");
   } else if (!is_named(&directive, "line") && !is_named(&directive, "warning")) {
     const int length = directive.length < 60 ? (int)directive.length : 60;
-    (void)burn__kernel_fail(reader, "#%.*s is no directive", length, directive.text);
+    (void)burn__kernel_fail(reader, "#%.*s is not a directive", length, directive.text);
   }
 }
 

@@ -374,7 +374,7 @@ Value burn__emit_input(Emitter *emitter, const Node *call, uint32_t i, const Typ
 /* -- kernel_matrices.c ------------------------------------------------------------------------ */
 
 uint32_t burn__emit_matrix_id(Emitter *emitter, const Type *type);
-/* False if it is no function of matrices. */
+/* False if it is not a function of matrices. */
 bool burn__emit_matrix_function(Emitter *emitter, KernelWord word, const Node *call, Value *out);
 
 /* -- kernel_statements.c ---------------------------------------------------------------------- */

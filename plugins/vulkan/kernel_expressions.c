@@ -297,7 +297,7 @@ static Value expression(Emitter *emitter, const Node *node) {
     case NODE_SIZEOF:
       return size_of(emitter, node);
     default:
-      EMIT_FAIL(emitter, "this is no expression");
+      EMIT_FAIL(emitter, "this is not an expression");
   }
 }
 

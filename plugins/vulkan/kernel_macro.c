@@ -307,7 +307,7 @@ static bool add_parameter(Definition *definition, const KernelPiece *piece) {
   macro->is_variadic = burn__kernel_is(piece, KERNEL_ELLIPSIS);
   const KernelName *name = macro->is_variadic ? burn__kernel_name(reader, "__VA_ARGS__", 11) : piece->name;
   if (!name || (!macro->is_variadic && piece->kind != PIECE_NAME))
-    return burn__kernel_fail(reader, "#define %s: a parameter is no name", definition->name);
+    return burn__kernel_fail(reader, "#define %s: a parameter is not a name", definition->name);
   for (uint32_t i = 0; i < macro->parameter_count; i++)
     if (definition->parameters[i] == name)
       return burn__kernel_fail(reader, "#define %s: two parameters are called %s", definition->name, name->text);

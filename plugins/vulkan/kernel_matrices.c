@@ -51,7 +51,7 @@ static Value matrix_input(Emitter *emitter, const Node *call, uint32_t i) {
   for (; i > 0; i--) node = node->next;
   const Value value = burn__emit_number(emitter, node);
   if (value.type->kind != TYPE_MATRIX)
-    EMIT_FAIL(emitter, "'%s' is given '%s', which is no matrix", call->a->name,
+    EMIT_FAIL(emitter, "'%s' is given '%s', which is not a matrix", call->a->name,
               burn__emit_type_name(emitter, value.type));
   return value;
 }
@@ -117,7 +117,7 @@ static uint32_t element_pointer(Emitter *emitter, const Node *call, const Type *
   Value value = burn__emit_expression(emitter, call->b);
   const Value at = burn__emit_input(emitter, call, 1, emitter->integers[0][2]);
   if (value.type->kind != TYPE_MATRIX)
-    EMIT_FAIL(emitter, "'%s' is given '%s', which is no matrix", call->a->name,
+    EMIT_FAIL(emitter, "'%s' is given '%s', which is not a matrix", call->a->name,
               burn__emit_type_name(emitter, value.type));
   const uint32_t pointer =
       SPIRV_GLOBAL(&emitter->spirv, SpirvTypePointer, 0, SPIRV_FUNCTION, number_id(emitter, value.type));

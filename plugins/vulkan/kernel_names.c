@@ -64,7 +64,7 @@ Value burn__emit_constant_named(Emitter *emitter, const Declaration *declaration
 
 /* -- what statements do ----------------------------------------------------------------------- */
 
-/* What is looked for: a name that is written. What a pointer points to is no part of it. */
+/* What is looked for: a name that is written. What a pointer points to is not part of it. */
 typedef struct Sought {
   const Emitter *emitter;
   const char *name;

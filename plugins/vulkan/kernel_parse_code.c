@@ -261,7 +261,7 @@ static Node *condition(Parser *parser) {
   return node;
 }
 
-/* The operator of +=, for = KERNEL_ASSIGN itself; KERNEL_PUNCTUATOR_COUNT where it is no assignment. */
+/* The operator of +=, for = KERNEL_ASSIGN itself; KERNEL_PUNCTUATOR_COUNT where it is not an assignment. */
 static KernelPunctuator assignment_operator(const Parser *parser) {
   static const struct {
     KernelPunctuator written, op;

@@ -224,7 +224,7 @@ static uint32_t to_vector(Emitter *emitter, const Type *type, uint32_t value) {
 static void check_variable(Emitter *emitter, const Type *type, const Place *place) {
   if (type->kind == TYPE_MATRIX && place->space != SPACE_LOCAL)
     EMIT_FAIL(emitter, "'%s' lies in variables of a thread only", burn__emit_type_name(emitter, type));
-  if (place->of_vectors && type->kind == TYPE_ARRAY) EMIT_FAIL(emitter, "an array in shared memory is no value");
+  if (place->of_vectors && type->kind == TYPE_ARRAY) EMIT_FAIL(emitter, "an array in shared memory is not a value");
 }
 
 Value burn__emit_load(Emitter *emitter, const Type *type, const Place *place) {
@@ -314,7 +314,7 @@ static void move_index(Emitter *emitter, Index *at, const Value *by) {
 
 static bool is_by_bytes(const Place *place) { return place->space == SPACE_MEMORY || place->space == SPACE_PARAMETERS; }
 
-/* Push constants are words, of which a chosen byte is no whole one: such an array is copied before. */
+/* Push constants are words, of which a chosen byte is not a whole one: such an array is copied before. */
 static bool is_narrow(const Emitter *emitter, const Value *array) {
   return array->kind == VALUE_PLACE && array->place.space == SPACE_PARAMETERS && emitter->in_push_constants &&
          array->type->alignment < 4;
@@ -369,7 +369,7 @@ Value burn__emit_address_of(Emitter *emitter, const Value *value) {
 Value burn__emit_dereference(Emitter *emitter, const Value *given) {
   const Value pointer = burn__emit_rvalue(emitter, given);
   if (pointer.type->kind != TYPE_POINTER)
-    EMIT_FAIL(emitter, "'*' of '%s', which is no pointer", burn__emit_type_name(emitter, pointer.type));
+    EMIT_FAIL(emitter, "'*' of '%s', which is not a pointer", burn__emit_type_name(emitter, pointer.type));
   Value out = {.kind = VALUE_PLACE, .type = pointer.type->of, .place = pointer.place};
   if (pointer.kind == VALUE_POINTER) return out;
   out.place = (Place){.space = SPACE_MEMORY, .offset = pointer.offset};

@@ -56,7 +56,7 @@ static Value variable(Emitter *emitter, const Node *node, const Node *scope) {
   if (!is_auto && node->type->form == FORM_REFERENCE) return reference(emitter, node, type);
   if (!node->a) return burn__emit_variable(emitter, type);
   const Value value = is_auto ? burn__emit_number(emitter, node->a) : burn__emit_initial(emitter, type, node->a);
-  if (value.kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' begins with what is no value", node->name);
+  if (value.kind == VALUE_NOTHING) EMIT_FAIL(emitter, "'%s' begins with what is not a value", node->name);
   const bool is_written = burn__emit_writes(emitter, scope, node->name, value.type);
   if (value.kind == VALUE_POINTER) {
     if (is_written) EMIT_FAIL(emitter, "the pointer '%s' to a variable is set more than once", node->name);

@@ -201,7 +201,7 @@ static bool read_integer(KernelReader *reader, const KernelPiece *piece, KernelT
   out->kind = KERNEL_TOKEN_INTEGER;
   out->suffix = base == 10 ? 0 : KERNEL_SUFFIX_OTHER_BASE;
   out->integer = value;
-  if (at == first || !read_suffix(piece, at, &out->suffix)) return not_a_number(reader, piece, "is no number");
+  if (at == first || !read_suffix(piece, at, &out->suffix)) return not_a_number(reader, piece, "is not a number");
   return true;
 }
 
@@ -247,7 +247,7 @@ static double to_real(const char *at, uint32_t length, bool is_f32) {
 static bool read_float(KernelReader *reader, const KernelPiece *piece, bool is_hexadecimal, KernelToken *out) {
   const uint32_t length = float_length(piece, is_hexadecimal);
   const bool is_f32 = length > 0 && (at_of(piece, length) | 0x20) == 'f';
-  if (length == 0 || length + is_f32 != piece->length) return not_a_number(reader, piece, "is no number");
+  if (length == 0 || length + is_f32 != piece->length) return not_a_number(reader, piece, "is not a number");
   out->kind = KERNEL_TOKEN_FLOAT;
   out->suffix = is_f32 ? KERNEL_SUFFIX_FLOAT : 0;
   out->real = to_real(piece->text, length, is_f32);

@@ -191,7 +191,7 @@ static const Type *make_struct(Emitter *emitter, const Declaration *declaration,
     const Value wanted = burn__emit_number(emitter, declaration->alignment);
     const int64_t alignment = burn__emit_known(emitter, &wanted);
     if (alignment < 1 || alignment > 256 || (alignment & (alignment - 1)) != 0)
-      EMIT_FAIL(emitter, "alignas(%lld) is no power of two up to 256", (long long)alignment);
+      EMIT_FAIL(emitter, "alignas(%lld) is not a power of two up to 256", (long long)alignment);
     if ((uint64_t)alignment > type->alignment) type->alignment = (uint64_t)alignment;
   }
   burn__emit_leave_scope(emitter, &frame);
@@ -261,7 +261,7 @@ Value burn__emit_static_member(Emitter *emitter, const Type *type, const char *n
     EMIT_FAIL(emitter, "'%s' has no member '%s'", burn__emit_type_name(emitter, type), name);
   const Node *node = enter_struct(emitter, type, name, &frame);
   if (node->kind != NODE_VARIABLE || !node->is_static || !node->a)
-    EMIT_FAIL(emitter, "'%s' is no constant of its struct", name);
+    EMIT_FAIL(emitter, "'%s' is not a constant of its struct", name);
   const Value value = burn__emit_initial(emitter, burn__emit_type(emitter, node->type), node->a);
   burn__emit_leave_scope(emitter, &frame);
   return value;
@@ -271,7 +271,7 @@ static const Type *member_type(Emitter *emitter, const Type *type, const char *n
   Frame frame;
   if (type->kind != TYPE_STRUCT) EMIT_FAIL(emitter, "'%s' has no type '%s'", burn__emit_type_name(emitter, type), name);
   const Node *node = enter_struct(emitter, type, name, &frame);
-  if (node->kind != NODE_TYPEDEF) EMIT_FAIL(emitter, "'%s' is no type of its struct", name);
+  if (node->kind != NODE_TYPEDEF) EMIT_FAIL(emitter, "'%s' is not a type of its struct", name);
   const Type *found = burn__emit_type(emitter, node->type);
   burn__emit_leave_scope(emitter, &frame);
   return found;
@@ -379,7 +379,7 @@ static uint32_t make_id(Emitter *emitter, const Type *type) {
 }
 
 uint32_t burn__emit_type_id(Emitter *emitter, const Type *type) {
-  Type *known = (Type *)(uintptr_t)type; /* an id is no part of what a type is */
+  Type *known = (Type *)(uintptr_t)type; /* an id is not part of what a type is */
   if (known->id == 0) known->id = make_id(emitter, type);
   return known->id;
 }

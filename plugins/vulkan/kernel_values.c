@@ -68,7 +68,7 @@ uint32_t burn__emit_id_of(Emitter *emitter, const Value *given) {
   if (value.kind == VALUE_CONSTANT) return constant_id(emitter, &value);
   if (value.kind != VALUE_ID)
     EMIT_FAIL(emitter, "%s",
-              value.kind == VALUE_POINTER ? "a pointer to a variable is no number" : "there is no value");
+              value.kind == VALUE_POINTER ? "a pointer to a variable is not a number" : "there is no value");
   if (value.type->kind != TYPE_POINTER || value.offset == 0) return value.id;
   const Value offset = burn__emit_integer(emitter->integers[0][3], (uint64_t)value.offset);
   return burn__emit_op(emitter, SpirvIAdd, value.type, value.id, constant_id(emitter, &offset));
@@ -128,7 +128,7 @@ static Value convert_constant(Emitter *emitter, const Value *value, const Type *
   if (!from_float) return burn__emit_integer(type, value->as.bits);
   if (type->kind == TYPE_BOOL) return burn__emit_integer(type, value->as.real != 0);
   if (!(fabs(value->as.real) < 9.2e18) && emitter->unevaluated) return burn__emit_integer(type, 0);
-  if (!(fabs(value->as.real) < 9.2e18)) EMIT_FAIL(emitter, "%g is no integer", value->as.real);
+  if (!(fabs(value->as.real) < 9.2e18)) EMIT_FAIL(emitter, "%g is not an integer", value->as.real);
   return burn__emit_integer(type, (uint64_t)(int64_t)value->as.real);
 }
 
@@ -247,7 +247,7 @@ static const Operation operations[] = {
 static const Operation *find_operation(Emitter *emitter, KernelPunctuator op) {
   for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
     if (operations[i].op == op) return &operations[i];
-  EMIT_FAIL(emitter, "'%s' is no operator here", burn__kernel_spelling(op));
+  EMIT_FAIL(emitter, "'%s' is not an operator here", burn__kernel_spelling(op));
 }
 
 /* Division of f32 by way of f64, whose second rounding changes nothing. */

@@ -39,10 +39,10 @@ static bool has_entry(const uint32_t *words, uint64_t count, const char *entry) 
   return false;
 }
 
-/* Drivers are not made for what is no module. */
+/* Drivers are not made for what is not a module. */
 static BurnStatus check_words(Vulkan *vulkan, const uint32_t *words, uint64_t bytes, const char *entry) {
   if (bytes % sizeof *words != 0 || bytes <= HEADER * sizeof *words || words[0] != MAGIC)
-    return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "the code is no module of SPIR-V in this machine's order of bytes");
+    return VULKAN_FAIL(vulkan, INVALID_ARGUMENT, "the code is not a module of SPIR-V in this machine's order of bytes");
   if (has_entry(words, bytes / sizeof *words, entry)) return BURN_OK;
   return VULKAN_FAIL(vulkan, NOT_FOUND, "the code has no compute shader '%s'", entry);
 }

@@ -413,7 +413,7 @@ void burn__vulkan_put_dispatch(Vulkan *vulkan, const VulkanDispatch *dispatch, G
   calls->CmdDispatch(commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
 }
 
-/* Parameters that are no push constants wait in staged memory. */
+/* Parameters that are not push constants wait in staged memory. */
 static BurnStatus stage_parameters(Vulkan *vulkan, const VulkanDispatch *dispatch, GpuAddress *address,
                                    VkCommandBuffer *commands) {
   VulkanStaged staged;

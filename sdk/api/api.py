@@ -29,7 +29,7 @@ class Api:
         return self.types.get(name, {}).get("kind", "")
 
     def scalar(self, name):
-        """The C type that a number's type stands for: uint32_t of BurnDType; None if it is no number."""
+        """The C type that a number's type stands for: uint32_t of BurnDType; None if it is not a number."""
         while self.kind(name) == "alias":
             target = self.types[name]["type"]
             if target.get("pointers"):

@@ -29,7 +29,7 @@ def method_name(name):
 
 
 def method(api, function):
-    """Its text, or None where a parameter is no tensor, number or shape."""
+    """Its text, or None where a parameter is not a tensor, number or shape."""
     first, *others = function["parameters"]
     declared, passed = [], [f"x.taken()"]
     for p in others:

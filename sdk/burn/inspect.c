@@ -223,7 +223,7 @@ static double number(const cJSON *object, const char *name) { return cJSON_GetNu
 
 enum { CELL_BYTES = 96 };
 
-/* "0.03125", "-inf"; "-" for what is no number. */
+/* "0.03125", "-inf"; "-" for what is not a number. */
 static const char *number_text(const cJSON *value, char text[CELL_BYTES]) {
   if (cJSON_IsString(value)) return cJSON_GetStringValue(value);
   if (!cJSON_IsNumber(value)) return "-";

@@ -69,7 +69,7 @@ static BurnStatus set_lines(BurnGraph *graph, const BurnGraphValue *input, const
   char *text = status == BURN_OK ? realloc(bytes, size + 1) : NULL;
   if (text) text[size] = 0;
   if (text && strlen(text) != size)
-    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: it is no text: there is a zero byte in it", path);
+    status = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: it is not text: there is a zero byte in it", path);
   const char **lines = text ? calloc(size + 1, sizeof *lines) : NULL;
   if (status == BURN_OK && !lines)
     status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for the lines of %s", path);

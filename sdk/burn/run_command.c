@@ -52,7 +52,7 @@ static BurnStatus open_library(Run *run) {
   *(void **)&entry = dlsym(run->file, BURN_MODEL_LIBRARY_SYMBOL); /* POSIX: void * holds functions, too */
   if (!entry) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                            "--model: %s is no library of a model: it does not have " BURN_MODEL_LIBRARY_SYMBOL
+                            "--model: %s is not a library of a model: it does not have " BURN_MODEL_LIBRARY_SYMBOL
                             " (burn/train/model_library.h)",
                             path);
   }

@@ -17,7 +17,7 @@
 # FOLDER/burn/plugins, as in packages of Debian, whose libraries lie in lib/x86_64-linux-gnu or its like.
 function(burn_add_plugin name)
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
-    message(FATAL_ERROR "burn_add_plugin: '${name}' is no plugin name; it has a-z, 0-9 and _, and starts with a letter")
+    message(FATAL_ERROR "burn_add_plugin: '${name}' is not a plugin name; it has a-z, 0-9 and _, and starts with a letter")
   endif()
   cmake_parse_arguments(plugin "" "TARGET_MINOR" "" ${ARGN})
   set(target_minor "")

@@ -52,7 +52,7 @@ def linked(page, text):
             return f"@ref {label(there, anchor)}"  # by its title
         if there in pages():
             return f"[{words}](@ref {label(there, anchor)})"
-        return words  # to a file that is no page
+        return words  # to a file that is not a page
     return LINK.sub(link, text)
 
 

@@ -137,7 +137,7 @@ def enumerators_of(text):
 
 
 def types_of(text):
-    """typedefs that are no structs: numbers and pointers to functions."""
+    """typedefs that are not structs: numbers and pointers to functions."""
     found = []
     for match in re.finditer(r"\btypedef ([^;{}]*);", text):
         words = one_line(match.group(1))

@@ -306,7 +306,7 @@ test_errors() {
   fails 2 growth
   expect "growth needs --svg FILE" "$work/said"
   fails 2 curves --only nothing --steps 1
-  expect "'nothing' is no model" "$work/said"
+  expect "'nothing' is not a model" "$work/said"
   fails 2 curves --stacks ndarray
   fails 1 curves --small --steps 2 --only mlp --tolerance -1 # no difference is as small as that
   expect "1 of 1 curves differ by more than -1" "$work/said"
@@ -335,5 +335,5 @@ test_errors() {
 
 case "$3" in
   json | lacks | peer | ways | absent | models | file | busy | neighbour | gpu | growth | errors) "test_$3" ;;
-  *) fail "'$3' is no part" ;;
+  *) fail "'$3' is not a part" ;;
 esac

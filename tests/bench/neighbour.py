@@ -79,7 +79,7 @@ def main(arguments):
         if word == "--neighbours":
             text = next(rest, "")
             if not text.isdigit() or int(text) < 1:
-                fail(f"--neighbours: '{text}' is no number of processes, 1 or more")
+                fail(f"--neighbours: '{text}' is not a number of processes, 1 or more")
             neighbours = int(text)
         elif word == "--json":
             as_json = True

@@ -85,7 +85,7 @@ static void write_inputs(const Bench *bench, const char *folder) {
   write_all(folder, "input", inputs, bench->input_count);
 }
 
-/* False for a line that is no command. */
+/* False for a line that is not a command. */
 static bool obey(const Bench *bench, char *line) {
   line[strcspn(line, "\n")] = 0;
   char *space = strchr(line, ' ');

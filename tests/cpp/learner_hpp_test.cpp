@@ -215,7 +215,7 @@ static void test_exceptions() {
   const auto is_bad = [](const train::EpochResult &) { throw std::runtime_error("enough"); };
   EXPECT(run([&](train::Learner<Net> &l) { l.on_epoch(is_bad); }, "on_epoch: enough") == 1);
   EXPECT(run([](train::Learner<Net> &l) { l.on_log([](const BurnLogEntry &) { throw 7; }); },
-             "on_log: an exception that is no std::exception") == 1);
+             "on_log: an exception that is not a std::exception") == 1);
   const train::Metric bad("Bad", [](const train::MetricInput &input) -> train::Measured {
     return {input.tensor("output").matmul(input.tensor("output")), 0, 1, false};
   });

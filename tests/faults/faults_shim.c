@@ -150,7 +150,7 @@ int unlinkat(int folder, const char *path, int flags) {
 
 /* -- stdio ------------------------------------------------------------------------------------ */
 
-/* The next function of this name; a data pointer is no function pointer in ISO C. */
+/* The next function of this name; a data pointer is not a function pointer in ISO C. */
 #define NEXT(result, arguments, name)       \
   static result(*real) arguments;           \
   if (!real) {                              \

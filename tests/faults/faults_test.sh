@@ -130,7 +130,7 @@ pipes() {
       timeout -s KILL 10 "$programs/mnist" --resume --epochs 3 --show 0 --json --artifact run >out 2>&1 || status=$?
       [ "$status" != 137 ] || wrong "--resume waits for $file-3.mpk, a $kind"
       # It may go back to the checkpoint before; in either case it says which one it could not read.
-      grep -q 'epoch 3\|-3.mpk' out || wrong "--resume does not say that $file-3.mpk is no file but a $kind: $(tail -c 300 out)"
+      grep -q 'epoch 3\|-3.mpk' out || wrong "--resume does not say that $file-3.mpk is not a file but a $kind: $(tail -c 300 out)"
     done
     # A device takes what is written.
     rm -rf run && cp -r base run

@@ -24,7 +24,7 @@ grep -q '^cat: /nonexistent/file: ' "$work/out" || wrong "its message is not sho
 [ "$(tail -n 1 "$work/out")" = "test: FAILED: broken: exit status 1" ] || wrong "the last line is another"
 if grep -qE 'reached the end|went on' "$work/out"; then wrong "it went on"; fi
 
-# The commands themselves are no words of a program.
+# The commands themselves are not words of a program.
 cat >"$work/script" <<'END'
 set -eu
 name=test work=$1

@@ -15,7 +15,7 @@ static void item_check(const BurnImage *image, uint8_t choice) {
                                   .flip = 0.5,
                                   .bytes = choice & 32};
   float item[3 * SIDE * SIDE] = {0};
-  FUZZ_REQUIRE(fuzz_ok(burn_image_item(image, &config, choice, 3, item)), "a picture is no item");
+  FUZZ_REQUIRE(fuzz_ok(burn_image_item(image, &config, choice, 3, item)), "a picture is not an item");
   for (size_t i = 0; i < 3 * SIDE * (SIDE - 1) && !config.bytes; i++)
     FUZZ_REQUIRE(item[i] >= 0 && item[i] <= 1, "value %zu is %g", i, (double)item[i]);
 }

@@ -1,7 +1,7 @@
 /* fuzz_report.c - an artifact folder that others wrote, as a report; and JSON lines that a logger goes on with.
  *
  * Input, in parts with "<|>" between: two logs, config.json, confusion_matrix.json, samples.jsonl, metrics.jsonl, the
- * learner's file of a checkpoint. A part of no bytes is no file. */
+ * learner's file of a checkpoint. A part of no bytes is not a file. */
 #include "fuzz_target.h"
 
 #include <burn/train.h>
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   go_on_with_lines();
   char *json = burn_report_json(&config, &status);
   FUZZ_REQUIRE(fuzz_ok(status) == (json != NULL), "a report and a failure, or neither");
-  FUZZ_REQUIRE(!json || burn_text_is_clean(json), "bytes that are no text in the JSON");
+  FUZZ_REQUIRE(!json || burn_text_is_clean(json), "bytes that are not text in the JSON");
   status = burn_report_write(&config);
   FUZZ_REQUIRE(fuzz_ok(status) == (json != NULL), "JSON and page differ: %s", burn_status_message(status));
   free(json);
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   FUZZ_REQUIRE(page, "no memory");
   page[length] = 0;
   const char *text = (const char *)page;
-  FUZZ_REQUIRE(burn_text_is_clean(text) && strlen(text) == length, "bytes that are no text in the page");
+  FUZZ_REQUIRE(burn_text_is_clean(text) && strlen(text) == length, "bytes that are not text in the page");
   FUZZ_REQUIRE(!strstr(text, "<script") && !strstr(text, "<iframe"), "a text is not escaped");
   free(page);
   return 0;

@@ -16,7 +16,7 @@ static void check(const VulkanWarmKernel *kernel, const char *bytes, size_t coun
   const char *words = (const char *)kernel->module.words;
   FUZZ_REQUIRE(words >= bytes && kernel->module.word_count <= (size_t)(bytes + count - words) / 4, "%zu words outside",
                kernel->module.word_count);
-  FUZZ_REQUIRE(kernel->module.words[0] == 0x07230203, "words that are no module");
+  FUZZ_REQUIRE(kernel->module.words[0] == 0x07230203, "words that are not a module");
   for (int axis = 0; axis < 3; axis++) FUZZ_REQUIRE(kernel->module.threads[axis] > 0, "no threads");
 }
 

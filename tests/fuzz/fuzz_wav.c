@@ -14,7 +14,7 @@ static void dataset_check(const BurnWav *sound) {
   BurnStatus status = BURN_OK;
   const BurnWavConfig config = {.frames = FRAMES, .channels = sound->channels};
   BurnDataset *data = burn_dataset_wav(paths, 2, &config, &status);
-  FUZZ_REQUIRE(fuzz_ok(status), "a file that is read is no item: %s", burn_status_message(status));
+  FUZZ_REQUIRE(fuzz_ok(status), "a file that is read is not an item: %s", burn_status_message(status));
   float *samples = calloc(FRAMES, sound->channels * sizeof *samples);
   int64_t frames = -1;
   status = burn_dataset_get(data, 1, (void *const[]){samples, &frames});

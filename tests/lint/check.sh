@@ -14,7 +14,7 @@ includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/incl
 
 case "$*" in
   "" | compilers | "compilers gcc" | "compilers clang") ;;
-  *) die "'$*' is no part: it is compilers, compilers gcc, compilers clang, or nothing for all" ;;
+  *) die "'$*' is not a part: it is compilers, compilers gcc, compilers clang, or nothing for all" ;;
 esac
 
 # 1. Both compilers, all warnings, as errors.

@@ -49,9 +49,9 @@ TESTS = {
     "gradient case": ("tests/unit/autodiff/*.def", r"^CASE\((\w+), (\w+),"),
 }
 FUNCTIONS = ("core/ops/ops_*.c", r"^(?:[A-Z_]+\(|(?:BurnTensor \*|BurnStatus |void )burn_)(\w+)[,()]")
-# Names of tests that are no function's, as C has that word for itself.
+# Names of tests that are not a function's, as C has that word for itself.
 TEST_NAMES = {"to_bool": "cast"}
-# Tables by op that are no lists of kernels.
+# Tables by op that are not lists of kernels.
 NOT_KERNELS = {"ndarray_kernels_common.c", "gpu_mixed.c"}
 
 Op = collections.namedtuple("Op", "name family rule form gradient")
@@ -154,7 +154,7 @@ def check_tests(root, table):
                 for match in re.finditer(pattern, line):
                     place, family = f"{path.relative_to(root)}:{number}", test_family(match.groups(), families)
                     if family is None:
-                        yield f"{place}: {match.group(1)} is no op and no public function"
+                        yield f"{place}: {match.group(1)} is neither an op nor a public function"
                     elif not is_of(path, family):
                         yield f"{place}: a {kind} of {match.group(1)}, which is of the family {family}"
 

@@ -53,7 +53,7 @@ MISTAKES = [
      "shape rule reshape: its ops are of activation, view"),
     ("tests/golden/ops_norm_golden.h", renamed("ops_layers_golden.h"), "a golden row of layer_norm, which is of the family norm"),
     ("tests/golden/ops_scan.py", appended('case("softmax", "f32", x, y)\n'), "a golden script of softmax, which is of the family activation"),
-    ("tests/golden/ops_scan_golden.h", appended('CASE("nonesuch", "f32", "", "", "", 0, 0)\n'), "nonesuch is no op and no public function"),
+    ("tests/golden/ops_scan_golden.h", appended('CASE("nonesuch", "f32", "", "", "", 0, 0)\n'), "nonesuch is neither an op nor a public function"),
     ("tests/unit/ops/ops_conv_test.c", renamed("ops_windows_test.c"), "a test of conv2d_asymmetric, which is of the family conv"),
     ("tests/unit/ops/ops_view_test.c", replaced("  OPS(flip, ", "  OPS(softmin, "), "a test of softmin, which is of the family activation"),
     ("core/ops/ops_statistics.c", renamed("ops_variances.c"), "a test of cov, which is of the family variances"),

@@ -56,7 +56,7 @@ static bool read_model(Case *c) {
   if (bytes.data) c->model = onnx__model_proto__unpack(NULL, bytes.size, bytes.data);
   free(bytes.data);
   if (!c->model || !c->model->graph || c->model->graph->n_node == 0) {
-    end(c, ONNX_FAILED, "%s is no model with a node", path);
+    end(c, ONNX_FAILED, "%s is not a model with a node", path);
     return false;
   }
   c->node = c->model->graph->node[0];

@@ -245,7 +245,7 @@ static BurnStatus scaling_forward(void *context, const void *module, BurnTensor 
   return BURN_OK;
 }
 
-/* n x n items are no multiple of n. */
+/* n x n items are not a multiple of n. */
 static BurnStatus square_forward(void *context, const void *module, BurnTensor *const *inputs, BurnTensor **outputs) {
   (void)context;
   (void)module;
@@ -282,7 +282,7 @@ static void test_refusals(void **state) {
   expect_refused(scaling_forward, true, BURN_STATUS_INVALID_ARGUMENT,
                  "div_scalar has attributes that depend on the size of the batch; export without dynamic_batch");
   expect_refused(square_forward, true, BURN_STATUS_INVALID_ARGUMENT,
-                 "a size in full is 4 with 2 items and 25 with 5, which is no multiple of the batch; export without "
+                 "a size in full is 4 with 2 items and 25 with 5, which is not a multiple of the batch; export without "
                  "dynamic_batch");
 }
 

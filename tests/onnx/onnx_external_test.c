@@ -208,7 +208,7 @@ static const struct {
     {{"absent.bin", NULL, NULL, FLOAT32}, "external data 'absent.bin' cannot be opened"},
     {{"short.bin/x", NULL, NULL, FLOAT32}, "external data 'short.bin/x' cannot be opened"},
     {{"link.bin", NULL, NULL, FLOAT32}, "external data 'link.bin' cannot be opened"},
-    {{".", NULL, NULL, FLOAT32}, "external data '.' is no regular file"},
+    {{".", NULL, NULL, FLOAT32}, "external data '.' is not a regular file"},
 };
 
 static void refuses_with_a_reason(void **state) {

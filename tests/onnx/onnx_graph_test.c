@@ -270,7 +270,7 @@ static size_t values_of(const char *name, float *values, size_t room) {
   return count;
 }
 
-/* What is more than 2^53, which the graphs subtract: 2^53 + 1 is no double. */
+/* What is more than 2^53, which the graphs subtract: 2^53 + 1 is not a double. */
 static void integers_stay_exact(void **state) {
   static const struct {
     const char *name;

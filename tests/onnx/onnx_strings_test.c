@@ -179,9 +179,9 @@ static void wrong_strings_are_refused(void **state) {
   expect_refusal(burn_graph_set_strings(graph, "z", WORDS("a"), BURN_SHAPE(1)), BURN_STATUS_NOT_FOUND,
                  "there is no input 'z'");
   expect_refusal(burn_graph_set_strings(graph, "x", WORDS("a", "b\xff"), BURN_SHAPE(2)), BURN_STATUS_INVALID_ARGUMENT,
-                 "input 'x': string 1 is no UTF-8 at byte 1");
+                 "input 'x': string 1 is not UTF-8 at byte 1");
   expect_refusal(burn_graph_set_strings(graph, "x", WORDS("\xe2\x82"), BURN_SHAPE(1)), BURN_STATUS_INVALID_ARGUMENT,
-                 "input 'x': string 0 is no UTF-8 at byte 0");
+                 "input 'x': string 0 is not UTF-8 at byte 0");
   expect_refusal(burn_graph_set_strings(graph, "x", WORDS("a", NULL), BURN_SHAPE(2)), BURN_STATUS_INVALID_ARGUMENT,
                  "string 1 is NULL");
   expect_refusal(burn_graph_set_strings(graph, "x", NULL, BURN_SHAPE(1)), BURN_STATUS_INVALID_ARGUMENT,
@@ -223,7 +223,7 @@ static void wrong_files_are_refused(void **state) {
   static const struct {
     const char *name, *words;
   } files[] = {{"strings_zero", "tensor 's': string 0 has a zero byte at byte 1"},
-               {"strings_bytes", "tensor 's': string 1 is no UTF-8 at byte 1"},
+               {"strings_bytes", "tensor 's': string 1 is not UTF-8 at byte 1"},
                {"strings_few", "tensor 's' has 2 listed strings, expected 3"},
                {"strings_raw", "tensor 's' has 0 listed strings, expected 1"},
                {"strings_huge", "too large for memory"}};

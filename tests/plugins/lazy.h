@@ -21,7 +21,7 @@
   X(NAMES_NOTHING, names_nothing)       /* messages without names of ops */                               \
   X(DESCRIBES_BEYOND, describes_beyond) /* struct_size */                                                 \
   X(ENDLESS_TEXT, endless_text)         /* the name of the device has no terminating zero */              \
-  X(NO_TEXT, no_text)                   /* it is no UTF-8 */                                              \
+  X(NO_TEXT, no_text)                   /* it is not UTF-8 */                                             \
   X(LEAKS, leaks)                       /* a tensor per read */                                           \
   X(READS_NOTHING, reads_nothing)       /* read_async does nothing and gives no event */                  \
   X(UPLOADS_UNTOLD, uploads_untold)     /* create_async gives no event */                                 \

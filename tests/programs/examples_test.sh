@@ -73,7 +73,7 @@ grep -q 'law.csv: line 1: no column "z" in the header' err || fail "$(cat err)"
 "$bin/csv" infer --artifact flats >out 2>err && fail "infer without a file passes"
 grep -q 'csv: give the file with --data' err || fail "$(cat err)"
 
-# Pictures of a folder: crops and flips are the same by seed with any number of workers; a file that is no picture is told or left out.
+# Pictures of a folder: crops and flips are the same by seed with any number of workers; a file that is not a picture is told or left out.
 # It is not built where there is no burn_datasets, and has nothing to read where that is built without libpng.
 if [ ! -x "$bin/image_folder" ]; then
   echo "image_folder: left out, it was not built"
@@ -92,7 +92,7 @@ elif "$bin/image_folder" --artifact pictures --items 400 --epochs "$(long 6 1)" 
   [ "$(number train_loss image_folder.out)" != "$loss" ] || fail "pictures are not turned"
   echo 'no picture' >pictures/pictures/3/0.png
   # shellcheck disable=SC2086
-  "$bin/image_folder" $options >out 2>err && fail "a file that is no picture passes"
+  "$bin/image_folder" $options >out 2>err && fail "a file that is not a picture passes"
   grep -q 'image_folder: .*pictures/pictures/3/0.png' err || fail "$(cat err)"
   # shellcheck disable=SC2086
   run image_folder $options --skip-bad

@@ -17,7 +17,7 @@ for name in $programs; do
   [ -x "$bin/$name" ] || { echo "$name: left out, it was not built"; continue; }
   "$bin/$name" --help >out 2>err || wrong "$name --help: exit status $?"
   { head -n 1 out | grep -q "^usage: $name" && [ ! -s err ]; } || wrong "$name --help: $(head -n 1 out err)"
-  grep -vE '^( +--[a-z-]+( [A-Z]+)? +[^ ]|usage: |  +[a-z]|options \(defaults in parentheses\):$|$)' out && wrong "$name --help: the lines above are no options"
+  grep -vE '^( +--[a-z-]+( [A-Z]+)? +[^ ]|usage: |  +[a-z]|options \(defaults in parentheses\):$|$)' out && wrong "$name --help: the lines above are not options"
   "$bin/$name" --nosuch >out 2>err
   [ $? = 2 ] || wrong "$name --nosuch: not exit status 2"
   grep -q "$name: there is no option '--nosuch'" err || wrong "$name --nosuch: $(cat err)"

@@ -157,7 +157,7 @@ if has object_detection onnx/ultraface-rfb-320/model.onnx onnx/fastestdet/model.
     box tie 0.847 101.0 170.4 126.0 210.9
     [ "$(number found object_detection.json)" = 2 ] || fail "$(cat object_detection.json)"
     # The picture has boxes now: another one is found on it, or none, but it is a PNG of the same size.
-    head -c 8 faces.png | grep -q PNG || fail "faces.png is no PNG"
+    head -c 8 faces.png | grep -q PNG || fail "faces.png is not a PNG"
     run object_detection faces --model "$models/onnx/ultraface-rfb-320/model.onnx" --image faces.png --output again.png
     cmp -s faces.png objects.png && fail "both pictures are the same"
     wrong object_detection 'not between 0 and 1' faces --model x --image x --threshold 1

@@ -70,7 +70,7 @@ refused 1 "bad.png" --model "$library" model bad.png
 refused 1 "model/config.json: no input; it is a .png, .jpg, .pgm, .ppm or .npy file" --model "$library" model model/config.json
 refused 1 "nowhere: load nowhere/config.json: cannot open" --model "$library" nowhere zeros.npy
 refused 1 "--model: ./absent.so: cannot open" --model absent.so model zeros.npy
-refused 1 "is no library of a model: it does not have burn_model_library_v0" --model "$(find "$bin/../lib" -name 'libburn.so' | head -n 1)" model zeros.npy
+refused 1 "is not a library of a model: it does not have burn_model_library_v0" --model "$(find "$bin/../lib" -name 'libburn.so' | head -n 1)" model zeros.npy
 refused 2 "the library of the model is missing" model zeros.npy
 refused 2 "there is no input" --model "$library" model
 refused 2 "an artifact folder is missing"

@@ -65,7 +65,7 @@ wrong() {
 }
 wrong '"1","a"\n"5","b"\n' "text 2: class 5 is not within 1..4"
 wrong '"1","a"\n"0","b"\n' "text 2: class 0 is not within 1..4"
-wrong '"1","a","x"\n"x","b","y"\n' 'line 2: column "class" is "x", which is no i64'
+wrong '"1","a","x"\n"x","b","y"\n' 'line 2: column "class" is "x", which is not i64'
 wrong '"1","a" \n' "line 1: text after the quote that ends a field"
 wrong '"1"\n' 'line 1: column "text" wants 1 fields from field 2 on, there are 1'
 wrong '"1","a\n' "line 1: a quote is not closed"

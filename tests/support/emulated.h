@@ -1,6 +1,6 @@
 /* emulated.h - whether the tests run on a processor that is emulated (tests/cross): slower by far, and the kernel knows
- * the programs as scripts. What a test compiles itself is no script: BURN_TEST_EMULATOR, "" where there is none, starts
- * it. */
+ * the programs as scripts. What a test compiles itself is not a script: BURN_TEST_EMULATOR, "" where there is none,
+ * starts it. */
 #ifndef BURN_TEST_EMULATED_H
 #define BURN_TEST_EMULATED_H
 

@@ -63,7 +63,7 @@ TestStacks test_stacks(const char *defaults) {
   for (const char *at = skip_spaces(list); *at;) {
     const size_t length = entry_length(at);
     if (stacks.count == TEST_STACKS_MAX || (length > 0 && !read_entry(at, length, &stacks.items[stacks.count]))) {
-      fprintf(stderr, "BURN_TEST_STACKS: entry %zu of '%s' is no stack text with the words plain and tracked\n",
+      fprintf(stderr, "BURN_TEST_STACKS: entry %zu of '%s' is not a stack text with the words plain and tracked\n",
               stacks.count + 1, list);
       exit(1);
     }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RUN_SPLITS = 2 }; /* training and validation; an evaluation is no part of a run */
+enum { RUN_SPLITS = 2 }; /* training and validation; an evaluation is not part of a run */
 
 /* -- dashboard_series.c: what is known of a metric of a split --------------------------------- */
 
@@ -22,7 +22,7 @@ typedef struct Point {
 typedef struct Series {
   Point whole[WHOLE_POINTS]; /* each the mean of `stride` values; two become one when there are too many */
   size_t whole_count, stride;
-  Point sum; /* of `summed` values that are no point yet */
+  Point sum; /* of `summed` values that are not a point yet */
   size_t summed;
   Point recent[RECENT_POINTS]; /* a ring of the last values */
   size_t recent_next, recent_count;
@@ -34,7 +34,7 @@ typedef struct Series {
 } Series;
 
 void dashboard_series_init(Series *series);
-/* A value of a batch; one that is not finite is no point. */
+/* A value of a batch; one that is not finite is not a point. */
 void dashboard_series_add(Series *series, double x, double y);
 /* The value of an epoch, from 1. */
 void dashboard_series_add_epoch(Series *series, size_t epoch, double y);

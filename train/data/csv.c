@@ -170,7 +170,7 @@ static BurnStatus columns_place(Csv *csv) {
 static bool value_refuse(Csv *csv, const BurnColumn *column, const Field *field) {
   char shown[SHOWN_BYTES];
   (void)snprintf(shown, sizeof shown, "%s", field->text);
-  (void)snprintf(csv->reason, sizeof csv->reason, "column \"%s\" is \"%s\", which is no %s", column->name,
+  (void)snprintf(csv->reason, sizeof csv->reason, "column \"%s\" is \"%s\", which is not %s", column->name,
                  burn_text_clean(shown), burn_dtype_name(column->dtype));
   return false;
 }

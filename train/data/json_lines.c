@@ -35,7 +35,7 @@ static bool scalar_put(Cell *cell, const cJSON *json) {
   if (!cJSON_IsNumber(json) && !cJSON_IsBool(json)) return refuse(cell, "no number where one is expected");
   const double value = cJSON_IsBool(json) ? cJSON_IsTrue(json) : json->valuedouble;
   if (!burn__number_put(dtype, value, cell->out)) {
-    snprintf(what, sizeof what, "a number that is no %s", burn_dtype_name(dtype));
+    snprintf(what, sizeof what, "a number that is not %s", burn_dtype_name(dtype));
     return refuse(cell, what);
   }
   cell->out += burn_dtype_bytes(dtype);

@@ -108,7 +108,7 @@ static BurnStatus draw_weighted_once(uint64_t seed, const double *weights, size_
 
 /* -- balanced --------------------------------------------------------------------------------- */
 
-/* The column's place; BURN_MAX_COLUMNS if it is no column of single integers. */
+/* The column's place; BURN_MAX_COLUMNS if it is not a column of single integers. */
 static size_t label_column(const BurnDataset *source, const char *name) {
   for (size_t i = 0; i < burn_dataset_column_count(source); i++) {
     const BurnColumn *column = burn_dataset_column(source, i);
@@ -173,7 +173,7 @@ static size_t labels_up_to(const int64_t *sorted, size_t count, int64_t label, b
 static BurnStatus weights_balance(const BurnDataset *source, const char *name, double **weights) {
   const size_t items = burn_dataset_count(source), column = label_column(source, name);
   if (column == BURN_MAX_COLUMNS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sample: \"%s\" is no column of single integers", name);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "sample: \"%s\" is not a column of single integers", name);
   int64_t *labels = malloc(items * sizeof *labels), *sorted = malloc(items * sizeof *sorted);
   *weights = malloc(items * sizeof **weights);
   BurnStatus status = labels != NULL && sorted != NULL && *weights != NULL

@@ -220,7 +220,7 @@ static BurnStatus sound_check(const char *path, const BurnWav *sound, uint64_t *
   *bytes = sound->frames * frame;
   for (size_t i = 0; i < sound->frames * sound->channels && formats[sound->format].code == FORMAT_PCM; i++) {
     if (isnan(sound->samples[i]))
-      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %s: sample %zu is no number", path, i);
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %s: sample %zu is not a number", path, i);
   }
   return BURN_OK;
 }

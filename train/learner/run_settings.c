@@ -66,7 +66,7 @@ void burn__settings_release(BurnSettings *settings) {
 
 static const char *skip_space(const char *at) { return at + strspn(at, " \n"); }
 
-/* The end of a value that is no object: a text, an array of numbers, a word. */
+/* The end of a value that is not an object: a text, an array of numbers, a word. */
 static const char *value_end(const char *at) {
   if (*at == '[') return at + strcspn(at, "]") + 1;
   if (*at != '"') return at + strcspn(at, ",}\n");

@@ -26,7 +26,7 @@ typedef struct BurnFileLog {
  * at that length, the others begin with their first entry. names[i] is that of metric i. */
 BURN_USE_RESULT BurnStatus burn__file_log_open(BurnFileLog *log, const char *artifact_dir, const char *folder,
                                                const char *const *names, size_t count, uint64_t *bytes);
-/* Removes all logs in such a folder; none is no failure. */
+/* Removes all logs in such a folder; none is not a failure. */
 BURN_USE_RESULT BurnStatus burn__file_log_remove(const char *artifact_dir, const char *folder);
 /* One line of metric `index`. It reaches the file at once, so that a log can be followed and a full disk shows when it
  * is full. */

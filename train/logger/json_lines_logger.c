@@ -69,7 +69,7 @@ static BurnStatus bytes_before(const char *path, FILE *file, Place first, uint64
                                 path, number, MAX_LINE_BYTES);
     } else if (!read_place(line, &place)) {
       status = burn_status_make(BURN_STATUS_CORRUPT_DATA,
-                                "json_lines: %s: line %zu is no value of a metric: remove the file, or begin anew",
+                                "json_lines: %s: line %zu is not a value of a metric: remove the file, or begin anew",
                                 path, number);
     } else if (!is_before(place, first)) {
       break;

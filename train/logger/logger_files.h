@@ -13,7 +13,7 @@
 BURN_USE_RESULT BurnStatus burn__folder_of_path_make(const char *path);
 /* "what path: reason of the errno value". */
 BURN_USE_RESULT BurnStatus burn__file_failed(const char *what, const char *path, int error);
-/* A text as a JSON string, in quotes; bytes that are no UTF-8 become '?'. */
+/* A text as a JSON string, in quotes; bytes that are not UTF-8 become '?'. */
 void burn__json_add_text(BurnTextBuilder *out, const char *text);
 /* A number as JSON: it reads back as the same double; null for NaN, "inf" and "-inf" in quotes. */
 void burn__json_add_number(BurnTextBuilder *out, double value);

@@ -16,7 +16,7 @@ BURN_USE_RESULT BurnStatus burn__rows_of(const char *metric, BurnTensor *output,
 /* Of the step, which keeps its own; without output or integer targets it has none. */
 BURN_USE_RESULT BurnStatus burn__rows_of_step(const char *metric, const BurnMetricInput *input, BurnMetricRows *rows);
 
-/* bool, where the targets (borrowed) are no pads; pads are the targets `pad_token`, if that is not below 0. */
+/* bool, where the targets (borrowed) are not pads; pads are the targets `pad_token`, if that is not below 0. */
 BurnTensor *burn__not_pads(BurnTensor *targets, int64_t pad_token);
 
 #endif

@@ -480,9 +480,9 @@ static BurnStatus history_load(const BurnValue *record, size_t room, BurnDevice 
   BurnStatus status = BURN_OK;
   for (size_t i = count > room ? count - room : 0; i < count && status == BURN_OK; i++) {
     Change *change = &history->changes[history->count++];
-    status = tensor_load(burn_value_at(s, i), "history_s has what is no vector", false, device, &change->s);
+    status = tensor_load(burn_value_at(s, i), "history_s has what is not a vector", false, device, &change->s);
     if (status != BURN_OK) break;
-    status = tensor_load(burn_value_at(y, i), "history_y has what is no vector", false, device, &change->y);
+    status = tensor_load(burn_value_at(y, i), "history_y has what is not a vector", false, device, &change->y);
   }
   return status;
 }

@@ -138,7 +138,7 @@ static BurnStatus add_line(LogValues *log, const char *line, size_t capacity) {
   double value, weight;
   bool final;
   if (!burn__report_log_line(line, &value, &weight, &final)) {
-    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "'%.40s' is no value of a metric", line);
+    return burn_status_make(BURN_STATUS_CORRUPT_DATA, "'%.40s' is not a value of a metric", line);
   }
   if (final) {
     log->final = value;

@@ -71,7 +71,7 @@ static BurnStatus read_config(const char *folder, cJSON *root) {
   if (status != BURN_OK || !text) return status;
   cJSON *config = cJSON_ParseWithOpts(text, NULL, true);
   free(text);
-  if (!config) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "report: %s/config.json is no JSON", folder);
+  if (!config) return burn_status_make(BURN_STATUS_CORRUPT_DATA, "report: %s/config.json is not JSON", folder);
   burn__report_put(root, "config", config, &status);
   return status;
 }

@@ -69,7 +69,7 @@ static BurnStatus config_check(const BurnImageConfig *config) {
                             (unsigned)config->crop);
   if (config->shorter_side > 0 && (config->shorter_side < config->height || config->shorter_side < config->width))
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
-                            "images: items of %u x %u pixels are no part of pictures whose shorter side has %u",
+                            "images: items of %u x %u pixels are not part of pictures whose shorter side has %u",
                             (unsigned)config->width, (unsigned)config->height, (unsigned)config->shorter_side);
   if (!(config->flip >= 0 && config->flip <= 1))
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "images: flip %g, 0 to 1 expected", config->flip);

@@ -25,7 +25,7 @@ static void skip_blank(Header *header) {
   }
 }
 
-/* False at what is no number, or one that no picture has. */
+/* False at what is not a number, or one that no picture has. */
 static bool read_number(Header *header, uint32_t *number) {
   *number = 0;
   skip_blank(header);

@@ -167,7 +167,7 @@ static BurnStatus row_read(const SqliteContext *context, sqlite3_stmt *select, s
                                               : block_read(select, (int)i, column, context->bytes[i], columns[i]);
     if (!good)
       return burn_status_make(BURN_STATUS_CORRUPT_DATA,
-                              "sqlite: %s: table \"%s\": row %zu: column \"%s\" is no %s of %zu bytes", context->path,
+                              "sqlite: %s: table \"%s\": row %zu: column \"%s\" is not %s of %zu bytes", context->path,
                               context->table, index + 1, sqlite3_column_name(select, (int)i),
                               burn_dtype_name(column->dtype), context->bytes[i]);
   }

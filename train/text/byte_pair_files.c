@@ -113,7 +113,7 @@ static bool is_special(const BurnSpecialTokens *specials, const char *text) {
   return false;
 }
 
-/* A token that is no special, or is not written in these characters, is its text. */
+/* A token that is not a special, or is not written in these characters, is its text. */
 static BurnStatus tokens_make(Files *files, const BurnSpecialTokens *specials) {
   int16_t byte_of[512];
   BurnStatus status = BURN_OK;

@@ -354,7 +354,7 @@ class Tensor {
   template <class T>
   static const T *checked(const T *data, std::size_t count, const Shape &shape) {
     std::size_t wanted = 1;
-    bool fits = true; /* what does not fit into 63 bits is no number of values */
+    bool fits = true; /* what does not fit into 63 bits is not a number of values */
     std::string text;
     for (std::int64_t size : shape) {
       fits = fits && size >= 0 && (size == 0 || wanted <= static_cast<std::size_t>(INT64_MAX / size));

@@ -111,8 +111,8 @@ BURN_API unsigned burn_threads(void);
 
 /* Guards find misuse of tensors while a program runs, in the whole process. The use of a tensor that was taken fails
  * with both ops and the place of the first ("clone: tensor already taken by relu at gpt.c:41"), a second drop is logged
- * with both places, what is no tensor is refused, and burn_device_close lists what is alive ("54 x f32 [16,128] made by
- * linear at gpt.c:88"). A taken handle is known again until 4096 further ones were taken. Lines need a program with
+ * with both places, what is not a tensor is refused, and burn_device_close lists what is alive ("54 x f32 [16,128] made
+ * by linear at gpt.c:88"). A taken handle is known again until 4096 further ones were taken. Lines need a program with
  * debug information (-g) and libdw (elfutils); else the place is an address for addr2line. Static builds name ops only.
  *
  * Default: the variable BURN_GUARDS, 1 or 0; without it off, but on in Debug builds of Burn. Takes effect before the

@@ -10,7 +10,7 @@ BURN_EXTERN_C_BEGIN
 /* Adds a plugin file by absolute path, in front of all that are searched for. Before the first device is opened and
  * plugins are listed, else FAILED_PRECONDITION; INVALID_ARGUMENT where the path is relative, NOT_FOUND where nothing is
  * there. The file is called burn_NAME.so (burn_NAME.dll on Windows) as those in folders are. It is looked at only when
- * plugins are listed, or NAME is opened: only then is a folder, or what is no plugin, refused. */
+ * plugins are listed, or NAME is opened: only then is a folder, or what is not a plugin, refused. */
 BURN_API BURN_USE_RESULT BurnStatus burn_plugin_add(const char *path);
 
 /* An option, as its plugin declares it (burn/plugin/options.h), or one of the host's. */

@@ -73,9 +73,9 @@ enum {
 /* How a record is loaded. Zeros are the defaults of Burn's ModuleRecord. */
 typedef struct BurnRecordLoad {
   uint32_t dtypes;    /* BURN_DTYPES_* */
-  bool allow_partial; /* what only the module has is no error, and keeps its value and id */
-  bool allow_unused;  /* what only the record has is no error */
-  bool no_validate;   /* a tensor of another shape, or a float for an integer, is no error: the module keeps its own
+  bool allow_partial; /* what only the module has is not an error, and keeps its value and id */
+  bool allow_unused;  /* what only the record has is not an error */
+  bool no_validate;   /* a tensor of another shape, or a float for an integer, is not an error: the module keeps its own
                          (Burn's validate = false) */
   /* Whether the tensor of a path is loaded; NULL: all are. The others are skipped: the module keeps what it has there,
    * and what the record has is not looked at. */
@@ -108,7 +108,7 @@ typedef struct BurnRecordReport {
 /* burn_record_load with options (NULL: all zeros), for every format. The report (NULL: none) must be empty before; it
  * is filled whether the record is taken or refused, and the caller's to release. Mismatched tensors are refused first
  * (INVALID_SHAPE), then missing (NOT_FOUND), then unused ones (INVALID_ARGUMENT); all or nothing. Numbers of a .bpk
- * that are no tensors are passed over. A .bin has no names, so that it is refused where its structure is not the
+ * that are not tensors are passed over. A .bin has no names, so that it is refused where its structure is not the
  * module's, whatever the options. */
 BURN_API BURN_USE_RESULT BurnStatus burn_record_load_with(BurnModule module, const char *path,
                                                           const BurnRecordConfig *config, const BurnRecordLoad *options,
@@ -118,7 +118,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_record_from_bytes_with(BurnModule modul
                                                                 const BurnRecordLoad *options,
                                                                 BurnRecordReport *report);
 
-/* A tensor that is no record's, but has a place in a module: read only when its turn comes. */
+/* A tensor that is not a record's, but has a place in a module: read only when its turn comes. */
 typedef struct BurnRecordTensor {
   const char *path; /* in the module, "conv1.weight" */
   BurnDType dtype;
@@ -180,7 +180,7 @@ BURN_API bool burn_value_set(BurnValue *map, const char *key, BurnValue *child);
 
 BURN_API uint32_t burn_value_kind(const BurnValue *value); /* NIL for NULL */
 BURN_API size_t burn_value_count(const BurnValue *value);  /* children of an array or map */
-/* A child, and its key, by its place in the order; borrowed. NULL past the end, and for what is no array or map. */
+/* A child, and its key, by its place in the order; borrowed. NULL past the end, and for what is not an array or map. */
 BURN_API const BurnValue *burn_value_at(const BurnValue *value, size_t index);
 BURN_API const char *burn_value_key_at(const BurnValue *map, size_t index);
 BURN_API const BurnValue *burn_value_get(const BurnValue *map, const char *key); /* NULL if absent */
@@ -189,18 +189,18 @@ BURN_API bool burn_value_as_bool(const BurnValue *value, bool fallback);
 BURN_API int64_t burn_value_as_int(const BurnValue *value, int64_t fallback);
 BURN_API double burn_value_as_float(const BurnValue *value, double fallback);
 BURN_API const char *burn_value_as_text(const BurnValue *value, const char *fallback);
-/* A tensor of the value's own shape and dtype on a device; failed if it is no tensor. */
+/* A tensor of the value's own shape and dtype on a device; failed if it is not a tensor. */
 BURN_API BURN_GIVES BurnTensor *burn_value_as_tensor(const BurnValue *value, BurnDevice *device);
 /* The shape of a tensor, also of a quantized one; rank 0 if it is none. */
 BURN_API BurnShape burn_value_shape(const BurnValue *value);
-/* Where the elements of a tensor lie, row-major, and what they are; they stay the value's. NULL if it is no tensor or a
- * quantized one. */
+/* Where the elements of a tensor lie, row-major, and what they are; they stay the value's. NULL if it is not a tensor
+ * or a quantized one. */
 BURN_API const void *burn_value_elements(const BurnValue *value, BurnDType *dtype, BurnShape *shape);
 /* True if it is a quantized tensor, which burn_value_as_tensor makes floats of; its scheme goes to *scheme. */
 BURN_API bool burn_value_is_quantized(const BurnValue *value, BurnQuantScheme *scheme);
 /* Puts a module's record into a module: all or nothing. What does not fit is reported with its path: NOT_FOUND for what
  * the record lacks, INVALID_ARGUMENT for what the module lacks, INVALID_SHAPE and INVALID_DTYPE for tensors that
- * differ; CORRUPT_DATA if it is no module's record. */
+ * differ; CORRUPT_DATA if it is not a module's record. */
 BURN_API BURN_USE_RESULT BurnStatus burn_value_into_module(const BurnValue *value, BurnModule module);
 
 /* Writes or reads a tree as the `item` of a record file. The value given to write stays the caller's; *out is the

@@ -11,10 +11,10 @@ enum { BURN_NUMBER_BYTES = 48 };
 
 /* A number with `digits` significant digits (1 to 17), as "%.{digits}g" of printf in the C locale: "0.25", "1e-07",
  * whatever the locale of the program. digits 0: the fewest of 15 to 17 that read back as the same double. "nan", "inf"
- * and "-inf" for what is no number. Returns `text`. */
+ * and "-inf" for what is not a number. Returns `text`. */
 BURN_API const char *burn_number_text(double value, int digits, char text[BURN_NUMBER_BYTES]);
 
-/* Bytes of the text before the first that is no part of a character of UTF-8: all of them where the text is valid.
+/* Bytes of the text before the first that is not part of a character of UTF-8: all of them where the text is valid.
  * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF.) */
 BURN_API size_t burn_text_utf8_bytes(const char *text);
 

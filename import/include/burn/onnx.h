@@ -45,7 +45,7 @@ typedef struct BurnGraphValue {
 
 /* Loads a model onto a device. Data beside the model are read where it names them, never outside its folder. NULL on
  * failure with the reason in *status, which is that of a chain (burn/error.h): NOT_FOUND or IO of the file,
- * INVALID_ARGUMENT for a file that is no graph, UNIMPLEMENTED with all operators that are not supported, their nodes
+ * INVALID_ARGUMENT for a file that is not a graph, UNIMPLEMENTED with all operators that are not supported, their nodes
  * and counts. */
 BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnGraph *burn_onnx_load(const char *path, BurnDevice *device,
                                                                   BurnStatus *status);

@@ -80,7 +80,7 @@ typedef struct BurnStoreRename {
   const char *replacement; /* "blocks.$1" */
 } BurnStoreRename;
 
-/* What becomes of the names of tensors on their way, in this order; zeros: nothing. A pattern that is no regular
+/* What becomes of the names of tensors on their way, in this order; zeros: nothing. A pattern that is not a regular
  * expression is INVALID_ARGUMENT, one that tries for too long OUT_OF_RANGE; two tensors that get one name are refused.
  * A build without PCRE2 refuses patterns (UNIMPLEMENTED). */
 typedef struct BurnStoreNames {
@@ -95,7 +95,7 @@ typedef struct BurnStoreNames {
 
 /* Whose habits a file has, beside names that are renamed. PyTorch's: the weight of a Linear is [out, in], which is
  * transposed; scales and shifts of norms are weight and bias, which are gamma and beta here (the slope of a PRelu is
- * weight, and alpha); the case of a variant is no step of a path; num_batches_tracked has no place; places of a list
+ * weight, and alpha); the case of a variant is not a step of a path; num_batches_tracked has no place; places of a list
  * are counted without those that have no tensors: fc.0 and fc.2, with an activation in between, are fc.0 and fc.1; and
  * where a module has query, key, value and output, as attention here, in_proj_weight and in_proj_bias of a file are the
  * first three in one, and out_proj is the last. Files are written with the module's names for these. */
@@ -137,7 +137,7 @@ typedef struct BurnStoreSave {
   BurnDType floats;     /* what floats are cast to; BURN_DTYPE_DEFAULT: nothing */
   const BurnValue *metadata; /* a map of texts for a safetensors file; NULL: none, or with PyTorch's habits
                                 {"format": "pt"}, which its libraries ask for */
-  bool overwrite;            /* an existing file is no error */
+  bool overwrite;            /* an existing file is not an error */
 } BurnStoreSave;
 
 /* Writes the parameters and buffers of a module as a file, as a whole (burn_file_write). Quantized parameters are

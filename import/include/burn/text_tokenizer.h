@@ -67,7 +67,7 @@ typedef struct BurnEncodeOptions {
       max_length; /* tokens at most, special ones included; the longer of two texts is cut first, at its end; 0: all */
 } BurnEncodeOptions;
 
-/* The tokens of a text, in place of what *encoding held. Bytes that are no UTF-8 are read as U+FFFD each. On failure
+/* The tokens of a text, in place of what *encoding held. Bytes that are not UTF-8 are read as U+FFFD each. On failure
  * *encoding is empty. OUT_OF_RANGE: max_length leaves no room for the special tokens. */
 BURN_API BURN_USE_RESULT BurnStatus burn_text_tokenizer_encode(const BurnTextTokenizer *tokenizer, const char *text,
                                                                size_t length, const BurnEncodeOptions *options,
@@ -91,7 +91,7 @@ BURN_API void burn_encoded_batch_release(BurnEncodedBatch *batch);
 /* -- tokens to texts -------------------------------------------------------------------------- */
 
 /* The text of tokens: *text is malloc'd, with a zero byte after its *length bytes, the caller's to free, untouched on
- * failure. It is valid UTF-8. OUT_OF_RANGE names the first number that is no token. */
+ * failure. It is valid UTF-8. OUT_OF_RANGE names the first number that is not a token. */
 BURN_API BURN_USE_RESULT BurnStatus burn_text_tokenizer_decode(const BurnTextTokenizer *tokenizer, const int64_t *ids,
                                                                size_t count, bool skip_special, char **text,
                                                                size_t *length);

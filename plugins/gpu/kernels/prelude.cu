@@ -88,7 +88,7 @@ static __device__ inline float burn_fast_exp(float x) {
   return power < 1.17549435e-38f ? 0.0f : power * 1.0000002f; /* NaN passes */
 }
 #elif !defined(BURN_SPIRV)
-/* The chip's own, in two instructions, off by 2^-22; what is no normal number becomes 0. */
+/* The chip's own, in two instructions, off by 2^-22; what is not a normal number becomes 0. */
 static __device__ inline float burn_fast_exp(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896341f));

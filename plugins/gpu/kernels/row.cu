@@ -33,7 +33,7 @@ static __device__ inline double burn_exponential(double x) { return exp(x); }
 #define BURN_TRUSTS_POWERS 1
 #endif
 
-/* e^x for x <= 0, or NaN: what is no normal number becomes 0. The chip's own power is off by 2^-22 (NVIDIA's) and takes
+/* e^x for x <= 0, or NaN: what is not a normal number becomes 0. The chip's own power is off by 2^-22 (NVIDIA's) and takes
  * two instructions; the other one takes 15, and rows of halves are read faster than that. */
 static __device__ inline float burn_decay(float x) {
 #if BURN_HAS_FAST_POWERS && BURN_HAS_FAST_EXP && !defined(BURN_CUDA_EMULATED)

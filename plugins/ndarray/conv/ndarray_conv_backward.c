@@ -277,7 +277,7 @@ static Run run_of(const WeightGradient *work, const NdConvItem *item, const char
   return run;
 }
 
-/* Adds a run to the sums of a share. What is no whole tile of taps is copied, as nothing may be read behind it. */
+/* Adds a run to the sums of a share. What is not a whole tile of taps is copied, as nothing may be read behind it. */
 static void multiply_run(const WeightGradient *work, const NdConvItem *item, const Scratch *scratch, const Run *run,
                          int64_t taps, char *sums) {
   const NdConvPlan *plan = &work->plan;

@@ -72,8 +72,8 @@ static void settle_packed(NdConvPlan *plan, int64_t pixels) {
     settle(plan, 1, nd_ceil_div(plan->y.grid, (plane + pixels / 2) / pixels));
 }
 
-/* True if lanes may be images: there are about enough of them, rows are no whole vectors, and every phase of the output
- * has something to add up. */
+/* True if lanes may be images: there are about enough of them, rows are not whole vectors, and every phase of the
+ * output has something to add up. */
 static bool suits_images(const NdConvPlan *plan) {
   const int64_t lanes = plan->loops->lanes, image = plan->groups * plan->channels_in * plan->y.in * plan->x.in;
   const int64_t kernel = plan->y.span * plan->y.phases * plan->x.span * plan->x.phases;

@@ -203,7 +203,7 @@ static BurnStatus scalar_wrapping(Ndarray *nd, const BurnOpCall *call) {
 static BurnStatus scalar_cheap(Ndarray *nd, const BurnOpCall *call) { return scalar(nd, call, false, ND_GRAIN_CHEAP); }
 static BurnStatus scalar_heavy(Ndarray *nd, const BurnOpCall *call) { return scalar(nd, call, false, ND_GRAIN_HEAVY); }
 
-/* A bound; for integers a NaN is no bound. */
+/* A bound; for integers a NaN is not a bound. */
 static NdScalar bound(const Ndarray *nd, const BurnOpCall *call, const BurnAttr *attr, int64_t none) {
   const BurnAttr end = burn_attr_i64(none);
   const bool is_nan = attr->tag == BURN_ATTR_F64 && !(attr->value.f64 == attr->value.f64);

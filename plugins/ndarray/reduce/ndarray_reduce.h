@@ -26,8 +26,8 @@ static inline const char *nd_axis_at(const NdAxisView *view, int64_t o, int64_t 
 }
 
 /* Rows so short that a fold over each would be mostly its end are turned into columns first, ND_SHORT_BATCH at a time.
- * The step between rows of columns is no power of two, as lines of memory that far apart share few places in the cache.
- */
+ * The step between rows of columns is not a power of two, as lines of memory that far apart share few places in the
+ * cache. */
 #define ND_SHORT_ROW 32
 #define ND_SHORT_BATCH 128
 #define ND_SHORT_STRIDE (ND_SHORT_BATCH + 16)

@@ -147,7 +147,7 @@ static __device__ inline double math_log_tail(double z) {
 }
 
 /* The logarithm of x * 2^more to about 2^-68, for a normal x.high > 0. With m = x / 2^e in [sqrt 1/2, sqrt 2) it is
- * e * ln 2 + 2 artanh((m - 1) / (m + 1)). The low part of x is of no account where 2^-e is no number. */
+ * e * ln 2 + 2 artanh((m - 1) / (m + 1)). The low part of x is of no account where 2^-e is not a number. */
 static __device__ inline MathPair math_log_pair(MathPair x, int32_t more) {
   const MathPair third = {0.3333333333333333, 1.850371707708594e-17};
   const uint64_t bits = burn_bits_f64(x.high), from_root = bits - 0x3fe6a09e667f3bcdu;

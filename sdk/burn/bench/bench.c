@@ -361,7 +361,7 @@ static bool check(const Options *options, bool growth) {
     return false;
   }
   if (options->largest < 1 || options->largest > INT64_MAX / 64) {
-    fprintf(stderr, "burn bench: --largest %zu is no number of elements\n", options->largest);
+    fprintf(stderr, "burn bench: --largest %zu is not a number of elements\n", options->largest);
     return false;
   }
   if (options->rounds < 1 || options->rounds > MAX_ROUNDS || !(options->seconds > 0)) {

@@ -99,7 +99,7 @@ int curves_main(int argc, char **argv) {
   const BurnStatus status = compare(&options, &bench, &apart, &compared);
   if (status != BURN_OK) fprintf(stderr, "burn bench: %s\n", burn_status_message(status));
   if (status == BURN_OK && compared == 0)
-    fprintf(stderr, "burn bench: --only '%s' is no model; see --help\n", options.only);
+    fprintf(stderr, "burn bench: --only '%s' is not a model; see --help\n", options.only);
   if (apart > 0)
     fprintf(stderr, "burn bench: %d of %d curves differ by more than %g\n", apart, compared, options.tolerance);
   return status != BURN_OK || apart > 0 ? 1 : compared == 0 ? 2 : 0;

@@ -28,7 +28,7 @@ static const char *text_is_good(const char *text, size_t bytes, const char *name
     return async_fault("describe: %s has no terminating zero within its %zu bytes: '%.*s..'", name, bytes, 20, text);
   const size_t valid = burn_text_utf8_bytes(text);
   if (text[valid])
-    return async_fault("describe: %s is no UTF-8: its byte %zu is 0x%02x", name, valid,
+    return async_fault("describe: %s is not UTF-8: its byte %zu is 0x%02x", name, valid,
                        (unsigned)(unsigned char)text[valid]);
   return NULL;
 }

@@ -173,7 +173,7 @@ static bool add_path(const char **stack) {
   const char *slash = strrchr(*stack, '/'), *dot = strrchr(*stack, '.');
   if (!slash || !dot || strcmp(dot, ".so") != 0) {
     const char *word = *stack + strcspn(*stack, "/:+<"); /* a path stands before any option, which may hold one */
-    if (*word == '/') fprintf(stderr, "burn conform: '%s' is no path of a file burn_NAME.so\n", *stack);
+    if (*word == '/') fprintf(stderr, "burn conform: '%s' is not a path of a file burn_NAME.so\n", *stack);
     return *word != '/';
   }
   char *path = realpath(*stack, NULL);
@@ -235,7 +235,7 @@ static bool ops_are_tested(const Conform *run, const char *list) {
     if (burn_op_find(name, &info) != BURN_OK || (run->pack ? is_of_pack(info, run->pack) : info->op < BURN_OP_LIMIT))
       continue;
     if (run->pack) {
-      fprintf(stderr, "burn conform: '%s' is no op of the pack '%s'\n", name, run->pack);
+      fprintf(stderr, "burn conform: '%s' is not an op of the pack '%s'\n", name, run->pack);
     } else {
       const int length = (int)strcspn(name, ".");
       fprintf(stderr, "burn conform: '%s' is an op of a pack: burn conform %.*s --on '%s' --op %s\n", name, length,

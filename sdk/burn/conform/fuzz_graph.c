@@ -352,7 +352,7 @@ static bool is_small(const Sample *sample) {
   return true;
 }
 
-/* One op on inputs of any origin. Drawing one that does not come about is no failure. */
+/* One op on inputs of any origin. Drawing one that does not come about is not a failure. */
 static void draw_node(Drawer *d) {
   static FuzzNode node; /* large; one thread draws */
   const BurnOpInfo *op = draw_op(d);

@@ -108,7 +108,7 @@ static const char *BURN_API_CALL noted_option(const BurnOptions *options, const 
 static BurnStatus open_raw(const Subject *subject, const BurnHost *host, BurnBackend *out) {
   static const uint64_t nothing[64]; /* an opaque object that only host->option looks at */
   const BurnOptions *options = (const BurnOptions *)(const void *)nothing;
-  report_beat(); /* a GPU takes a while to open, and a hundred times that is no hang */
+  report_beat(); /* a GPU takes a while to open, and a hundred times that is not a hang */
   if (subject->backend) return subject->backend->open(host, 0, options, OWNER, out);
   return subject->decorator->open(host, burn_device_backend(subject->below), options, OWNER, out);
 }
@@ -283,7 +283,7 @@ static const char *step_short_host(const Subject *subject) {
   return open_with(subject, offsetof(BurnHost, get_interface), sizeof(BurnBackend), false, "a shorter host table");
 }
 
-/* Set by a step that could not look, or has something to say that is no failure; else NULL. */
+/* Set by a step that could not look, or has something to say that is not a failure; else NULL. */
 static const char *nothing_to_check;
 
 /* Opens into a plain table; NULL on success. */

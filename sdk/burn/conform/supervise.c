@@ -350,8 +350,8 @@ static void complete_stack(Conform *run, char *room, size_t bytes) {
   run->stack = room;
 }
 
-/* An op that was asked for, by name or as one of a pack, and of which nothing ran is no success. Where a stack does not
- * open that is told already, and with --case not every op has a sample of the number. What faults skips did run: it
+/* An op that was asked for, by name or as one of a pack, and of which nothing ran is not a success. Where a stack does
+ * not open that is told already, and with --case not every op has a sample of the number. What faults skips did run: it
  * allocates nothing. */
 static void fail_unrun(Conform *run, const Units *units) {
   if (run->index >= 0 || conform_is_over(run)) return;

@@ -106,7 +106,7 @@ static BurnStatus gpt_sample(const Gpt *trained, BurnDevice *device) {
   return status;
 }
 
-/* 0 for what is no number. */
+/* 0 for what is not a number. */
 static size_t count_of(const char *word) {
   const bool digits = strspn(word, "0123456789") == strlen(word);
   return digits ? strtoul(word, NULL, 10) : 0;

@@ -385,7 +385,7 @@ int main(int argc, char **argv) {
       {"flip", ARGUMENT_NUMBER, &options.flip, "X",
        "how likely left and right are turned: 0.5 for animals, not for digits"},
       {"skip-bad", ARGUMENT_FLAG, &options.skip_bad, NULL,
-       "leave out files that are no pictures"},
+       "leave out files that are not pictures"},
       {"width", ARGUMENT_SIZE, &options.width, "N",
        "channels of the first layer"},
       {"epochs", ARGUMENT_SIZE, &options.epochs, "N",

@@ -64,7 +64,7 @@ static Classifier classifier_init(const ClassifierConfig *config,
                       .head = burn_linear_new(d, CLASSES, device)};
 }
 
-/* The mean of x [batch, length, d] over what is no pad -> [batch, d]. */
+/* The mean of x [batch, length, d] over what is not a pad -> [batch, d]. */
 static BurnTensor *mean_of_words(BurnTensor *x, BurnTensor *is_pad) {
   BurnTensor *weight = burn_unsqueeze_dim(burn_float(burn_bool_not(is_pad)), 2);
   BurnTensor *count = burn_sum_dim(burn_clone(weight), 1);

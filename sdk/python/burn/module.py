@@ -189,7 +189,7 @@ class Module:
         rows = [(name, value, _row_of(value)) for name, value in self.__dict__.items()]
         for name, value, kind in rows:
             if kind is None and not name.startswith("_") and _hides_modules(value):
-                raise TypeError(f"{type(self).__name__}.{name}: a {type(value).__name__} with parameters or modules of several kinds is no part of "
+                raise TypeError(f"{type(self).__name__}.{name}: a {type(value).__name__} with parameters or modules of several kinds is not part of "
                                 "a module; give each an attribute, or make a list of modules of one type. A name with _ in front is left alone")
         return [(name, kind) for name, _, kind in rows if kind]
 
@@ -255,7 +255,7 @@ class Module:
 
     def _forget(self):
         """What _shown has given lies where C ends it next: no part leads there from now on."""
-        for name, kind in self._rows():  # what is no row is no copy
+        for name, kind in self._rows():  # what is not a row is no copy
             for part in getattr(self, name) if kind is LIST else [getattr(self, name)]:
                 part._forget()
         self.__dict__["_block"] = None

@@ -255,7 +255,7 @@ static int usage(const char *program, const char *wrong) {
   return wrong ? 2 : 0;
 }
 
-/* 0 for what is no number. */
+/* 0 for what is not a number. */
 static size_t count_of(const char *text) {
   const bool digits = strspn(text, "0123456789") == strlen(text);
   return digits ? strtoul(text, NULL, 10) : 0;

@@ -12,7 +12,7 @@ enum class Kind { none, elements, scalar, power };
 enum class Meets {
   wraps,   // in 64 bits, and the result wraps: u8 + -1 is u8 - 1
   fits,    // as the nearest that the dtype has
-  bounds,  // likewise, but a NaN is no bound
+  bounds,  // likewise, but a NaN is not a bound
   exact    // compared as it is
 };
 

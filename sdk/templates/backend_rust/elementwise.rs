@@ -26,7 +26,7 @@ enum Meets {
     Wraps,
     /// As the nearest that the dtype has.
     Fits,
-    /// Likewise, but a NaN is no bound.
+    /// Likewise, but a NaN is not a bound.
     Bounds,
 }
 use Meets::*;

@@ -228,11 +228,11 @@ pub trait Attr {
 
 impl Attr for BurnAttr {
     fn int(&self) -> i64 {
-        assert!(matches!(self.tag, BURN_ATTR_I64 | BURN_ATTR_BOOL | BURN_ATTR_DTYPE), "an attribute is no integer");
+        assert!(matches!(self.tag, BURN_ATTR_I64 | BURN_ATTR_BOOL | BURN_ATTR_DTYPE), "an attribute is not an integer");
         unsafe { self.value.i64_ }
     }
     fn list(&self) -> &[i64] {
-        assert_eq!(self.tag, BURN_ATTR_I64S, "an attribute is no list");
+        assert_eq!(self.tag, BURN_ATTR_I64S, "an attribute is not a list");
         unsafe { slice::from_raw_parts(self.value.i64s, self.count as usize) }
     }
     fn number_f64(&self) -> f64 {

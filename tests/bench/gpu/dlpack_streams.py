@@ -70,7 +70,7 @@ for turn in range(3):  # in the first, libraries are loaded, which takes longer 
     del x, y
 
 wrong = given(torch.ones(4, device="cuda"), 0)
-assert b"0 is no stream of DLPack's protocol" in burn.message(tensor_status(wrong))
+assert b"0 is not a stream of DLPack's protocol" in burn.message(tensor_status(wrong))
 drop(wrong)
 burn.close(device)
 print("dlpack_streams: right in both directions, without a wait of the host")

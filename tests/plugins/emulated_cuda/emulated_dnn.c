@@ -139,7 +139,7 @@ typedef struct Conv {
   int64_t stride[AXES], padding[AXES], dilation[AXES];
 } Conv;
 
-/* Of planes as volumes of one slice: `count` numbers, of which the first `before` are no axes of places. */
+/* Of planes as volumes of one slice: `count` numbers, of which the first `before` are not axes of places. */
 static void take_axes(const int64_t *values, int64_t count, int before, int64_t missing, int64_t *out) {
   const int depth = before + AXES - (int)count;
   for (int i = 0; i < before; i++) out[i] = values[i];

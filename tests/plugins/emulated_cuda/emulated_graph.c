@@ -313,7 +313,7 @@ FAKE(cuGraphExecKernelNodeSetParams_v2, (void *executable, void *node, const Ker
   FAILS(999);
   while (i < e->graph.count && e->nodes[i] != node) i++;
   if (i == e->graph.count || e->graph.works[i]->run != run_kernel)
-    return emulated_fail(EMULATED_INVALID_VALUE, "it is no kernel of this graph");
+    return emulated_fail(EMULATED_INVALID_VALUE, "it is not a kernel of this graph");
   const int error = make_kernel_work(&launch, to->parameters, to->extra, &work, &bytes);
   if (error != CUDA_OK) return error;
   free(e->graph.works[i]->arguments);

@@ -46,7 +46,7 @@ int emulated_free(void *memory) {
   Head *head = head_of(memory);
   if (head->magic != live) {
     (void)emulated_fail(EMULATED_INVALID_VALUE, "%p is freed, but %s", memory,
-                        head->magic == gone ? "it was freed before" : "it is no block of the device");
+                        head->magic == gone ? "it was freed before" : "it is not a block of the device");
     return 0;
   }
   const size_t bytes = head->bytes;

@@ -17,7 +17,8 @@
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
-/* Filled before each block: what was not written is no number. "extern __shared__" is changed by emulated_nvrtc.c. */
+/* Filled before each block: what was not written is not a number. "extern __shared__" is changed by
+ * emulated_nvrtc.c. */
 #define __shared__ static __attribute__((section("burn_shared"), used))
 
 typedef __SIZE_TYPE__ size_t;

@@ -190,7 +190,7 @@ static int have_all_come(const Thread *warp, unsigned mask, unsigned wanted) {
   return 1;
 }
 
-/* Each of the lanes gets the values of all; those of lanes that are gone are no numbers. */
+/* Each of the lanes gets the values of all; those of lanes that are gone are not numbers. */
 static void hand_over(Thread *warp, unsigned wanted) {
   unsigned long long values[EMULATED_WARP];
   memset(values, FILL, sizeof values);

@@ -45,7 +45,7 @@ static uint64_t number_of(const char *text) {
 
 static uint64_t version_of(const char *text) {
   unsigned major = 0, minor = 0;
-  if (sscanf(text, "%u.%u", &major, &minor) != 2) fake_complain("%s is no version", text);
+  if (sscanf(text, "%u.%u", &major, &minor) != 2) fake_complain("%s is not a version", text);
   return VK_MAKE_API_VERSION(0, major, minor, 0);
 }
 

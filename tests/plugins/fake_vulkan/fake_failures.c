@@ -55,7 +55,7 @@ static void read_failure(const char *which, const char *result) {
   if (colon) (void)snprintf(failure.name, sizeof failure.name, "%.*s", (int)(colon - which), which);
   failure.number = atoi(number);
   failure.and_after = strchr(number, '+') != NULL;
-  if (failure.number <= 0) fake_complain("BURN_FAKE_VULKAN_FAIL=%s is no call", which);
+  if (failure.number <= 0) fake_complain("BURN_FAKE_VULKAN_FAIL=%s is not a call", which);
 }
 
 void fake_vulkan_fail(const char *which, const char *result) {

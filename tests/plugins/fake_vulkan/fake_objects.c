@@ -143,7 +143,7 @@ static VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cac
 
 /* -- caches of pipelines ---------------------------------------------------------------------- */
 
-static const char garbage[] = "these are no pipelines";
+static const char garbage[] = "these are not pipelines";
 
 /* The driver gets nothing of what the pretended one had given. */
 static VkResult VKAPI_CALL create_cache(VkDevice device, const VkPipelineCacheCreateInfo *info,

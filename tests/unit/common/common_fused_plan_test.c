@@ -149,7 +149,7 @@ static void test_reductions_read_memory(void **state) {
   assert_int_equal(plan.values[s.x].uses, 0);
   burn_common_fused_count_uses(&plan, 3);
   assert_int_equal(plan.values[s.e].uses, 1);
-  s.draft.values[s.x].dtype = BURN_DTYPE_BF16; /* what is no f32 is copied */
+  s.draft.values[s.x].dtype = BURN_DTYPE_BF16; /* what is not f32 is copied */
   s.draft.values[s.max].dtype = BURN_DTYPE_BF16;
   for (uint32_t v = 1; v < 8; v++) s.draft.values[v].dtype = BURN_DTYPE_BF16;
   burn_common_fused_plan(&plan, &from_memory, &s.draft.body);

@@ -383,7 +383,7 @@ static void test_first_run(void **state) {
 /* In such a child, with one folder of plugins: a message that names it. */
 static void disturb_search(Scenario scenario, const char *folder, long long *number) {
   (void)scenario;
-  (void)mallopt(M_PERTURB, 0x5a); /* what nobody has written to is no address */
+  (void)mallopt(M_PERTURB, 0x5a); /* what nobody has written to is not an address */
   setenv("BURN_PLUGIN_PATH", folder, 1);
   setenv("BURN_PLUGIN_PATH_ONLY", "1", 1);
   setenv("XDG_CACHE_HOME", folder, 1); /* nothing is known of plugins */

@@ -427,9 +427,9 @@ static void test_hostile_metadata(void **state) {
       HOSTILE("\x62z\0", "byte 10: a text with a zero byte"),
       HOSTILE("\x41z", "byte 10: a byte string or tag, which metadata do not have"),
       HOSTILE("\xc0\x60", "byte 10: a byte string or tag, which metadata do not have"),
-      HOSTILE("\xf7", "byte 10: a simple value that is no bool, null or float"),
+      HOSTILE("\xf7", "byte 10: a simple value that is not a bool, null or float"),
       HOSTILE("\x3b\xff\xff\xff\xff\xff\xff\xff\xff", "byte 10: an integer that does not fit 64 bits"),
-      HOSTILE("\xa1\x01\x01", "byte 11: a key that is no text"),
+      HOSTILE("\xa1\x01\x01", "byte 11: a key that is not text"),
       HOSTILE("\xa2\x61z\x01\x61z\x02", "byte 10: a map with a key that stands twice"),
       HOSTILE("\xa1\x67tensors\xa1\x61w\x01", "tensor w: no map of dtype, shape and data_offsets"),
       HOSTILE(TENSOR("\x63"
@@ -472,12 +472,12 @@ static void test_hostile_metadata(void **state) {
               "tensor w: byte 256: tensor: 0 bytes do not make shape [4611686018427387904,4611686018427387904] of F32"),
       HOSTILE("\xa1\x67tensors\xa1\x61w\xa2\x68param_id\x61z\x6c"
               "data_offsets\x82\x00\x00",
-              "tensor w: param_id is no unsigned integer"),
+              "tensor w: param_id is not an unsigned integer"),
       HOSTILE("\xa2\x67tensors\xa0\x67scalars\xa1\x61s\xa1\x63Int\x61z",
               "scalar s: no {\"Int\" | \"UInt\" | \"Float\" | \"Bool\": value}"),
       HOSTILE("\xa2\x67tensors\xa0\x67scalars\xa1\x61s\xa0",
               "scalar s: no {\"Int\" | \"UInt\" | \"Float\" | \"Bool\": value}"),
-      HOSTILE("\xa2\x67tensors\xa0\x68metadata\xa1\x61m\x01", "metadata are no map of texts"),
+      HOSTILE("\xa2\x67tensors\xa0\x68metadata\xa1\x61m\x01", "metadata are not a map of texts"),
   };
   Fixture *fixture = *state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

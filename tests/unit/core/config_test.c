@@ -239,7 +239,7 @@ static void test_refused_documents(void **state) {
       {"{" NEED ", \"kernel\": [1]}", "kernel: array of 2 expected, found 1 entries"},
       {"{" NEED ", \"kernel\": [1, \"a\"]}", "kernel[1]: integer expected, found string \"a\""},
       {"{" NEED ", \"kernel\": 3}", "kernel: array expected, found number"},
-      {"{" NEED ", \"start\": \"Ones\"}", "start: \"Ones\" is no case of Start"},
+      {"{" NEED ", \"start\": \"Ones\"}", "start: \"Ones\" is not a case of Start"},
       {"{" NEED ", \"start\": \"Normal\"}", "start.Normal: needs its 2 fields"},
       {"{" NEED ", \"start\": {\"Zeros\": 1}}", "start.Zeros: has no fields"},
       {"{" NEED ", \"start\": {\"Normal\": {\"mean\": 1}}}", "start.Normal.std: required key is missing"},

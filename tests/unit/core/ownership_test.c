@@ -141,7 +141,7 @@ static void test_printing_takes(void **state) {
   check_taken(burn_relu(x), "relu: tensor already taken by print");
 }
 
-/* -- what is no tensor ------------------------------------------------------------------------ */
+/* -- what is not a tensor ------------------------------------------------------------------------ */
 
 static void check_no_tensor(BurnTensor *x) {
   BurnTensor *y = burn_relu(x);

@@ -245,8 +245,8 @@ static void test_hostile_json(void **state) {
       {"\"\\ud800\"", "byte 57: an escape that JSON does not have, half a character, or a zero byte"},
       {"\"\\udc00\\ud800\"", "byte 57: an escape that JSON does not have, half a character, or a zero byte"},
       {"\"a\nb\"", "byte 58: a control character in a text"},
-      {"\"\xff\"", "byte 56: a text that is no UTF-8"},
-      {"\"\xc0\x80\"", "byte 56: a text that is no UTF-8"},
+      {"\"\xff\"", "byte 56: a text that is not UTF-8"},
+      {"\"\xc0\x80\"", "byte 56: a text that is not UTF-8"},
       {"\"a", "byte 56: a text without an end"},
       {"{\"a\" 1}", "byte 61: ':' was expected"},
       {"{a: 1}", "byte 57: a text was expected"},
@@ -254,7 +254,7 @@ static void test_hostile_json(void **state) {
       {"1} x", "byte 59: something after the end"},
       {"{\"bytes\": [0,0,0,0], \"shape\": [2], \"dtype\": \"F32\"}",
        "byte 56: tensor: 4 bytes do not make shape [2] of F32"},
-      {"{\"bytes\": [0], \"shape\": [-1], \"dtype\": \"U8\"}", "byte 56: tensor: axis 0 of the shape is no size"},
+      {"{\"bytes\": [0], \"shape\": [-1], \"dtype\": \"U8\"}", "byte 56: tensor: axis 0 of the shape is not a size"},
       {"{\"bytes\": [0], \"shape\": [1], \"dtype\": \"U9\"}", "byte 56: tensor: dtype \"U9\" is not supported"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -291,7 +291,7 @@ static void test_what_json_cannot_hold(void **state) {
   (void)snprintf(wanted, sizeof wanted, "save %s: rate: NaN, for which JSON has no number", path);
   assert_string_equal(burn_status_message(burn_value_write(map, path, &json)), wanted);
   assert_true(burn_value_set(map, "rate", burn_value_text("\xff")));
-  (void)snprintf(wanted, sizeof wanted, "save %s: rate: a text that is no UTF-8, which JSON cannot hold", path);
+  (void)snprintf(wanted, sizeof wanted, "save %s: rate: a text that is not UTF-8, which JSON cannot hold", path);
   assert_string_equal(burn_status_message(burn_value_write(map, path, &json)), wanted);
   burn_value_destroy(map);
   assert_int_not_equal(access(path, F_OK), 0);

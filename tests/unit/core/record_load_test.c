@@ -258,7 +258,7 @@ static void test_dtypes_as_they_are(void **state) {
   Pair_release(&other);
 }
 
-/* An integer for a float is no cast that anybody meant. */
+/* An integer for a float is not a cast that anybody meant. */
 static void test_other_kinds(void **state) {
   Fixture *fixture = *state;
   const int32_t table[] = {1, 2, 3};

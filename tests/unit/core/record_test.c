@@ -499,7 +499,7 @@ static void test_hostile_items(void **state) {
   ASSERT_RAW_REFUSED(fixture, "\xd4\x01\x02", "an extension or no MessagePack");
   ASSERT_RAW_REFUSED(fixture, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
                      "an integer that does not fit 64 bits with a sign");
-  ASSERT_RAW_REFUSED(fixture, "\x81\x01\xc0", "a key that is no text");
+  ASSERT_RAW_REFUSED(fixture, "\x81\x01\xc0", "a key that is not text");
   ASSERT_RAW_REFUSED(fixture, "\x82\xa1k\xc0\xa1k\xc0", "a map with a key that stands twice");
   ASSERT_RAW_REFUSED(fixture, "\xa2x\0", "a text with a zero byte");
   ASSERT_RAW_REFUSED(fixture, "\x91\xc4\x01x", "bytes outside of a tensor");
@@ -518,8 +518,8 @@ static void test_hostile_tensors(void **state) {
                {4, 2, {127, 127}, "F64", "tensor: 4 bytes do not make shape [127,127] of F64"},
                {4, 0, {0}, "F32", "tensor: shape of 0 axes, 1 to 8 expected"},
                {4, 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}, "F32", "tensor: shape of 9 axes, 1 to 8 expected"},
-               {4, 2, {0xff, 1}, "F32", "tensor: axis 0 of the shape is no size"}, /* -1 */
-               {4, 1, {0xc0}, "F32", "tensor: axis 0 of the shape is no size"},    /* nil */
+               {4, 2, {0xff, 1}, "F32", "tensor: axis 0 of the shape is not a size"}, /* -1 */
+               {4, 1, {0xc0}, "F32", "tensor: axis 0 of the shape is not a size"},    /* nil */
                {4, 1, {1}, "F33", "tensor: dtype \"F33\" is not supported"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     Bytes item = {{0}, 0};

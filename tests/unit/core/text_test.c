@@ -1,4 +1,4 @@
-/* text_test.c - shapes as text; texts of others: what is no UTF-8, or would steer a terminal, is replaced. */
+/* text_test.c - shapes as text; texts of others: what is not UTF-8, or would steer a terminal, is replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* cuda_image_cache_test.c - compiled kernels on disk (plugins/cuda/cuda_image_cache.c, plugins/gpu/gpu_cache_file.c):
- * what is not whole is not there, what is no file keeps nobody waiting, what others could have written is not believed,
- * and what killed writers left goes. */
+ * what is not whole is not there, what is not a file keeps nobody waiting, what others could have written is not
+ * believed, and what killed writers left goes. */
 #include "cuda_image_cache.h"
 #include "forked.h"
 

@@ -445,7 +445,7 @@ static void refuse_foreign(BurnDevice *device) {
   static Foreign x;
   const char *message;
   BurnTensor *wrong = burn_from_dlpack_on(foreign_make(&x), 0, device);
-  check_contains(burn_status_message(burn_tensor_status(wrong)), "0 is no stream of DLPack's protocol");
+  check_contains(burn_status_message(burn_tensor_status(wrong)), "0 is not a stream of DLPack's protocol");
   burn_drop(wrong);
   CHECK(x.deleted == 1, "a refused tensor was deleted %d times", x.deleted);
   (void)foreign_make(&x);

@@ -82,7 +82,7 @@ static const Row rows[] = {
     {"clamp_max", 1, 1, 0.5, 0},   {"clamp", 1, 2, -0.5, 2.5},    {"powf_scalar", 1, 1, 2.7, 0},
     {"powf_scalar", 1, 1, 0.5, 0}, {"powf_scalar", 1, 1, -1.5, 0}};
 
-/* Whole, from an address that is no vector's, or by columns. */
+/* Whole, from an address that is not a vector's, or by columns. */
 typedef enum Order { WHOLE, FROM_THE_SECOND, BY_COLUMNS, ORDERS } Order;
 
 static uint32_t next_word(uint32_t *seed) {

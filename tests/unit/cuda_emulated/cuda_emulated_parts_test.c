@@ -89,7 +89,7 @@ static void test_cat(void **state) {
   assert_int_equal(bytes_of_join(1, in_order, 3), 0);
   assert_int_equal(bytes_of_join(2, in_order, 3), 0);
   assert_true(bytes_of_join(2, turned, 3) > 0);
-  assert_true(bytes_of_join(2, in_order, 2) > 0); /* a row of it is followed by what is no part */
+  assert_true(bytes_of_join(2, in_order, 2) > 0); /* a row of it is followed by what is not a part */
   assert_true(bytes_of_join(1, twice, 2) > 0);
 }
 
@@ -107,7 +107,7 @@ static void test_parts_stay(void **state) {
 
 /* -- gradients of attention ------------------------------------------------------------------- */
 
-/* [batch, heads, positions, width] of part i; copied, it is no part of anything. */
+/* [batch, heads, positions, width] of part i; copied, it is not part of anything. */
 static BurnTensor *heads_of(BurnTensor *all, int i, bool copied) {
   BurnTensor *x = burn_reshape(burn_narrow(burn_clone(all), 2, i, 1), BURN_SHAPE(BATCH, POSITIONS, HEADS, WIDTH));
   x = burn_swap_dims(x, 1, 2);

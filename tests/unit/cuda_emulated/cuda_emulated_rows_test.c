@@ -1,6 +1,7 @@
 /* cuda_emulated_rows_test.c - kernels of the CUDA backend whose way depends on lengths, on the CPU
  * (tests/plugins/emulated_cuda): rows of every tier, with infinities and NaN, reductions, norms by channel, lstm,
- * sorting, scatter, cat and random numbers have ndarray's values; views that are no vectors have their copies' bits. */
+ * sorting, scatter, cat and random numbers have ndarray's values; views that are not vectors have their copies'
+ * bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -433,7 +434,7 @@ static const struct {
                {{1, 2, 70, 81}, 4, 3, 2},
                {{1, 1, 3, 5000}, 2, 2, 1}};
 
-/* Gradients that are no integers show the order of sums. */
+/* Gradients that are not integers show the order of sums. */
 static BurnTensor *make_largest_gradient(BurnDevice *device, BurnDType dtype, size_t i) {
   const int64_t *s = largest[i].shape;
   const Input x = {BURN_SHAPE(s[0], s[1], s[2], s[3]), PLAIN, 0};

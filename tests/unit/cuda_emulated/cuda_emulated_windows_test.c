@@ -22,7 +22,7 @@ typedef struct Case {
 static const Case cases[] = {
     {{8, 8}, {24, 24}, ROW_MAJOR, true, true, BURN_DTYPE_F32},
     {{4, 6}, {8, 24}, ROW_MAJOR, false, true, BURN_DTYPE_F32},
-    {{4, 6}, {4, 30}, CHANNELS_LAST, true, true, BURN_DTYPE_F32}, /* windows of one row; lines that are no vectors */
+    {{4, 6}, {4, 30}, CHANNELS_LAST, true, true, BURN_DTYPE_F32}, /* windows of one row; lines that are not vectors */
     {{4, 6}, {20, 6}, TURNED, false, true, BURN_DTYPE_F32},
     {{2, 8}, {2, 24}, ONE_IN_THREE, true, true, BURN_DTYPE_F32}, /* the stride of its rows is the plane's */
     {{3, 5}, {9, 10}, ONE_FOR_ALL, true, true, BURN_DTYPE_F32},

@@ -198,7 +198,7 @@ static void test_a_run_that_fails_is_done_one_by_one(void **state) {
   assert_memory_equal(values, expected, sizeof values);
 }
 
-/* f64 is not taken, a reshape between both is a view, and a reduction is no epilogue. */
+/* f64 is not taken, a reshape between both is a view, and a reduction is not an epilogue. */
 static void test_what_does_not_suit_is_not_asked(void **state) {
   (void)state;
   BurnDevice *device = open_stack(ASKED);

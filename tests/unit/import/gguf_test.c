@@ -166,7 +166,7 @@ static void cve_types(void **state) {
   put_text(&file, "general.alignment");
   put(&file, 8, 4);
   put_text(&file, "32");
-  refuse(file, "store: gguf: general.alignment: byte 24: an alignment that is no power of two up to 2^20");
+  refuse(file, "store: gguf: general.alignment: byte 24: an alignment that is not a power of two up to 2^20");
   file = head(3, 0, 1);
   put_text(&file, "k");
   put(&file, 9, 4);

@@ -290,7 +290,7 @@ static void cve_opcodes_and_storage_sizes(void **state) {
   REFUSE_PICKLE("\x80\x02R.", "store: pytorch: byte 44: pickle: REDUCE: there is nothing on the stack");
   REFUSE_PICKLE("\x80\x02(R.", "store: pytorch: byte 45: pickle: REDUCE: there is nothing on the stack");
   REFUSE_PICKLE("\x80\x02]s.", "store: pytorch: byte 45: pickle: SETITEM: there is too little on the stack");
-  REFUSE_PICKLE("\x80\x02]NNs.", "store: pytorch: byte 47: pickle: SETITEM: keys and values for what is no dict");
+  REFUSE_PICKLE("\x80\x02]NNs.", "store: pytorch: byte 47: pickle: SETITEM: keys and values for what is not a dict");
   REFUSE_PICKLE("\x80\x02}(Nu.", "store: pytorch: byte 47: pickle: SETITEMS: a dict with a key that has no value");
   REFUSE_PICKLE("\x80\x02h\x07.", "store: pytorch: byte 44: pickle: BINGET: a number that is not in the memo");
   REFUSE_PICKLE("\x80\x02Nr\xff\xff\xff\xff.",
@@ -300,7 +300,7 @@ static void cve_opcodes_and_storage_sizes(void **state) {
   REFUSE_PICKLE(
       "\x80\x02\x82\x01.",
       "store: pytorch: byte 44: pickle: EXT1: it stands for something outside of the file, which is not looked for");
-  REFUSE_PICKLE("\x80\x02\xff.", "store: pytorch: byte 44: pickle: 0xff is no opcode");
+  REFUSE_PICKLE("\x80\x02\xff.", "store: pytorch: byte 44: pickle: 0xff is not an opcode");
   REFUSE_PICKLE("\x80\x02NN.", "store: pytorch: byte 46: pickle: STOP: more than one object at the end");
   REFUSE_PICKLE("\x80\x02NNb.", "store: pytorch: byte 46: pickle: BUILD: a state for what has none");
   /* a storage of 6 elements of 8 bytes in a file that has 24 */

@@ -118,7 +118,7 @@ static void test_as_it_is(void **state) {
                       "store: bytes: load: head.bias: in the file, not in the module: [3] f32 (6 missing, 7 unused, 1 "
                       "mismatched)");
   assert_string_equal(burn_status_message(burn_store_apply(store, module, &(BurnStoreApply){.adapter = 7}, NULL)),
-                      "store: 7 is no adapter");
+                      "store: 7 is not an adapter");
   Net_release(&net);
   burn_store_close(store);
 }

@@ -80,7 +80,7 @@ static void test_long_headers(void **state) {
   memcpy(file, (const uint8_t[]){0x01, 0xe1, 0xf5, 0x05}, 4); /* 100 000 001 */
   assert_refused(file, 10,
                  "store: safetensors: byte 0: a header of 100000001 bytes, of which 2 are there (limit 100000000)");
-  file[7] = 0xff; /* and so much that it is no header any more */
+  file[7] = 0xff; /* and so much that it is not a header any more */
   BurnStatus status = BURN_OK;
   assert_null(burn_store_open_bytes(file, 10, &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_INCOMPATIBLE);
@@ -135,7 +135,7 @@ static void test_escapes(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char text[200], message[200];
     (void)snprintf(text, sizeof text, "{\"weight_map\": {\"w\": \"%s\"}}", names[i]);
-    (void)snprintf(message, sizeof message, "byte 16: part \"%s\" is no plain name of a file beside the index",
+    (void)snprintf(message, sizeof message, "byte 16: part \"%s\" is not a plain name of a file beside the index",
                    strcmp(names[i], "..\\\\secret") == 0 ? "..\\secret" : names[i]);
     assert_index(fixture, text, message);
   }

@@ -156,7 +156,7 @@ static void loaders_take_them(void **state) {
   burn_tokenizer_destroy(tokenizer);
 }
 
-/* Each byte that is no UTF-8 is one U+FFFD, and its place is that byte. */
+/* Each byte that is not UTF-8 is one U+FFFD, and its place is that byte. */
 static void bad_bytes_are_read(void **state) {
   (void)state;
   BurnTextTokenizer *tokenizer = OPEN(byte_level);

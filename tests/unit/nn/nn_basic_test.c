@@ -49,9 +49,9 @@ static void test_pixels(void **state) {
   NN_ASSERT_CASE(pixel_shuffle, burn_pixel_shuffle_forward(&up, burn_clone(x)), x);
   NN_ASSERT_CASE(pixel_unshuffle, burn_pixel_unshuffle_forward(&down, burn_clone(y)), y);
   nn_assert_failed(burn_pixel_shuffle_forward(&up, burn_clone(y)),
-                   "pixel_shuffle: 2 channels are no multiple of 2 * 2");
+                   "pixel_shuffle: 2 channels are not a multiple of 2 * 2");
   nn_assert_failed(burn_pixel_unshuffle_forward(&down, burn_clone(x)),
-                   "pixel_unshuffle: height 2 and width 3 are no multiples of 3");
+                   "pixel_unshuffle: height 2 and width 3 are not multiples of 3");
   nn_assert_failed(burn_pixel_unshuffle_forward(&zero, burn_clone(x)), "pixel_unshuffle: downscale_factor is 0");
   nn_assert_failed(burn_pixel_shuffle_forward(&none, burn_clone(x)),
                    "pixel_shuffle: config is NULL: BurnPixelShuffleConfig_defaults(upscale_factor) makes one");

@@ -90,7 +90,7 @@ static void assert_orthogonal(BurnDevice *device, BurnShape shape, int64_t rows,
   }
 }
 
-/* Gain 2 and ranks above 2 (axis 0 against all others); the signs are no constants; rank 1 has no matrix. */
+/* Gain 2 and ranks above 2 (axis 0 against all others); the signs are not constants; rank 1 has no matrix. */
 static void test_orthogonal(void **state) {
   NnDevices *devices = *state;
   const BurnInitializer initializer = BURN_ORTHOGONAL;

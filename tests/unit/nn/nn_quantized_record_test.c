@@ -343,7 +343,7 @@ static void test_hostile_schemes(void **state) {
                  "tensor: 9 bytes do not make shape [2,2] of quantized Q8S with its scales");
   ASSERT_REFUSED(BLOCKS_OF_0_20, ONE_SCALE "\x00\x00\x00\x00",
                  "tensor: 12 bytes do not make shape [2,2] of quantized Q8S with its scales");
-  ASSERT_REFUSED("\xa6Tensor", ONE_SCALE, "tensor: QFloat with a scheme that is no map");
+  ASSERT_REFUSED("\xa6Tensor", ONE_SCALE, "tensor: QFloat with a scheme that is not a map");
   ASSERT_REFUSED("\x81" VALUE_Q8S, ONE_SCALE, "tensor: QFloat with a mode that is not Symmetric");
   ASSERT_REFUSED("\x82" MODE
                  "\xa5value\xa4"

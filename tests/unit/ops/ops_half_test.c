@@ -182,7 +182,7 @@ static void test_composites(void **state) {
 
 /* -- scalars ---------------------------------------------------------------------------------- */
 
-/* 0.1 is no half: as a scalar it is the half beside it. */
+/* 0.1 is not a half: as a scalar it is the half beside it. */
 static void half_scalars(BurnDevice *device, BurnDType dtype) {
   BurnTensor *x = filled(device, dtype, 1, 0.1);
   assert_true(scalar(burn_int(burn_equal_scalar(burn_clone(x), 0.1))) == 1);

@@ -483,7 +483,7 @@ static BurnShape rank_9(void) { return (BurnShape){9, {1, 1, 1, 1, 1, 1, 1, 1}};
   ROW(burn_unfold4d(F(1, 2, 3, 3), (const int64_t[]){2, 2}, (BurnUnfold4dOptions){{0, 1}, {0, 0}, {1, 1}}),            \
       INVALID_ARGUMENT, "unfold4d: stride [0,1]; 1 or more expected")                                                  \
   ROW(burn_fold4d(F(1, 6, 4), (const int64_t[]){3, 3}, (const int64_t[]){2, 2}, BURN_UNFOLD4D_OPTIONS), INVALID_SHAPE, \
-      "fold4d: 6 rows are no multiple of the 4 of a window of [2,2]")                                                  \
+      "fold4d: 6 rows are not a multiple of the 4 of a window of [2,2]")                                               \
   ROW(burn_fold4d(F(1, 8, 5), (const int64_t[]){3, 3}, (const int64_t[]){2, 2}, BURN_UNFOLD4D_OPTIONS), INVALID_SHAPE, \
       "fold4d: a result of [1,2,3,3] has 4 windows, x has 5")                                                          \
   ROW(burn_interpolate(F(1, 1, 0, 4), (const int64_t[]){2, 2}, BURN_INTERPOLATE_OPTIONS(BURN_INTERPOLATE_NEAREST)),    \

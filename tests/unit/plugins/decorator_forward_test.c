@@ -161,7 +161,7 @@ static void test_parts_carry_origin_and_flags(void **state) {
       assert_int_equal(seen->calls[k].flags, BURN_CALL_DETERMINISTIC);
     }
     seen->count = 0;
-    must_read(burn_exp(vector(device))); /* a call of a program is no part of anything */
+    must_read(burn_exp(vector(device))); /* a call of a program is not part of anything */
     assert_int_equal(seen->count, 1);
     assert_int_equal(seen->calls[0].origin, BURN_OP_INVALID);
     burn_device_close(device);
@@ -251,7 +251,7 @@ static void test_an_autodiff_of_another_name(void **state) {
 }
 
 /* A decorator between the program and autodiff has tensors of its own, and no gradients of them: the way out is told
- * when the device is opened for training, else when gradients are asked for, and is no stack that is refused. */
+ * when the device is opened for training, else when gradients are asked for, and is not a stack that is refused. */
 static void test_gradients_that_do_not_reach_the_top(void **state) {
   static const char stack[] = "wrapping<autodiff<ndarray>>";
   static const char reason[] =

@@ -138,9 +138,9 @@ static const struct {
     {"wild_descriptor", "crashed", "when it was asked what it is", true},
     {"wild_table", "crashed", "when it was asked what it is", true},
     {"exit_probe", "exited", "it ended its process with exit status 3 in its probe", true},
-    {"garbage", "bad_answer", "its process wrote something that is no answer", true},
+    {"garbage", "bad_answer", "its process wrote something that is not an answer", true},
     {"truncated", "not_loadable", "cannot be loaded: ", false},
-    {"data_entry", "no_entry", "burn_plugin_query_v0 is no function", false},
+    {"data_entry", "no_entry", "burn_plugin_query_v0 is not a function", false},
     {"no_open", "bad_interface", "its interface burn.backend lacks the function open", false},
 };
 enum { OFFENDER_COUNT = sizeof offenders / sizeof offenders[0] };
@@ -180,7 +180,7 @@ static void test_backends_names_every_offender(void **state) {
   cJSON_Delete(root);
 }
 
-/* The array was cleared before, the count is cut, and what is no UTF-8 is replaced. */
+/* The array was cleared before, the count is cut, and what is not UTF-8 is replaced. */
 static void test_devices_that_were_not_filled_are_not_listed(void **state) {
   (void)state;
   cJSON *root = run_for_json("BURN_PLUGIN_PATH=" HOSTILE, "burn backends --json");
@@ -279,7 +279,7 @@ static void test_quarantine_needs_a_reason_and_a_plugin(void **state) {
   (void)state;
   const BurnStatus status = burn_plugin_quarantine("ndarray", "no_device", "none");
   assert_string_equal(burn_status_message(status),
-                      "plugin_quarantine: 'no_device' is no reason for it; crashed, hung and exited are");
+                      "plugin_quarantine: 'no_device' is not a reason for it; crashed, hung and exited are");
   setenv("XDG_CACHE_HOME", place, 1);
   assert_string_equal(burn_status_message(burn_plugin_quarantine("nosuch", "hung", "it hangs")),
                       "plugin_quarantine: there is no usable plugin 'nosuch' in a file");

@@ -139,7 +139,7 @@ static void test_a_missing_function_is_found_by_opening(void **state) {
   forked(open_missing_function, NULL);
 }
 
-/* -- files that are no plugins ---------------------------------------------------------------- */
+/* -- files that are not plugins ---------------------------------------------------------------- */
 
 static void list_files(void *context) {
   search_in(context, false);

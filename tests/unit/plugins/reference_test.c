@@ -136,7 +136,7 @@ static void test_every_half_there_is(void **state) {
   assert_true(wide[0x3f80] > 0.5f && isinf(wide[0x7f80]) && isnan(wide[0x7f81]));
 }
 
-/* Sums of halves are formed in f64: 2048 + 1 is no f16, 4096 times 1 is. */
+/* Sums of halves are formed in f64: 2048 + 1 is not f16, 4096 times 1 is. */
 static void test_sums_of_halves(void **state) {
   (void)state;
   double sum = 0;

@@ -555,7 +555,7 @@ static void test_chrome_trace_is_json(void **state) {
   fclose(file);
   assert_in_range(bytes, 1000, (1 << 20) - 2);
   cJSON *json = cJSON_Parse(text);
-  if (!json) fail_msg("the trace is no JSON: %.300s", text);
+  if (!json) fail_msg("the trace is not JSON: %.300s", text);
   const cJSON *events = cJSON_GetObjectItem(json, "traceEvents"), *event;
   assert_true(cJSON_IsArray(events) && cJSON_GetArraySize(events) > STEPS * 10);
   bool found = false;

@@ -293,8 +293,8 @@ static const struct {
      "result 0 has strides that reach 1 elements before the start of its buffer (f32[2,2], strides 2,-1"},
     {"strides_other",
      "what lies at the address of element 1 is not what read() gives: 2, not 4 (f32[2,2], strides 2,0"},
-    {"offset_negative", "result 0 begins at byte -4 of its buffer, which is no place for a f32"},
-    {"offset_odd", "result 0 begins at byte 2 of its buffer, which is no place for a f32"},
+    {"offset_negative", "result 0 begins at byte -4 of its buffer, which is not a place for a f32"},
+    {"offset_odd", "result 0 begins at byte 2 of its buffer, which is not a place for a f32"},
     {"offset_other",
      "what lies at the address of element 0 is not what read() gives: 4, not 2 (f32[2,2], strides 2,1, "
      "byte_offset 4"},

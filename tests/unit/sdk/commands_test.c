@@ -345,7 +345,7 @@ static void test_the_table_of_commands(void **state) {
   expect_run("burn nosuch", 2, "there is no command 'nosuch'");
   expect_run("burn doctr", 2, "there is no command 'doctr'. Did you mean 'doctor'?");
   expect_run("burn conform nosuch", 2, "burn conform: there is no plugin 'nosuch'. 'burn backends' shows");
-  expect_run("burn conform /etc/passwd", 2, "burn conform: '/etc/passwd' is no path of a file burn_NAME.so\n");
+  expect_run("burn conform /etc/passwd", 2, "burn conform: '/etc/passwd' is not a path of a file burn_NAME.so\n");
   expect_run("burn conform 'trace:format=count,file=/dev/null<ndarray>' --op add --check laws", 0, "40 passed");
   expect_run("burn conform 'autodif<ndarray>'", 2, "there is no plugin 'autodif'. Did you mean 'autodiff'?");
   expect_run("burn conform ' autodiff < ndarray >' --op add --check laws", 0, "passed: 40 cases, 40 passed");
@@ -532,7 +532,7 @@ static void expect_json_lines(const char *program, const char *last_key) {
     cJSON_Delete(object);
     const char *end = NULL;
     object = cJSON_ParseWithOpts(line, &end, 1);
-    if (!cJSON_IsObject(object)) fail_msg("'%s' printed the line '%s', which is no JSON object", command, line);
+    if (!cJSON_IsObject(object)) fail_msg("'%s' printed the line '%s', which is not a JSON object", command, line);
     (void)get(object, "event");
   }
   assert_non_null(object);
@@ -554,7 +554,7 @@ static void test_json_is_json_to_the_last_line(void **state) {
   (void)state;
   char folder[] = "/tmp/burn_commands_XXXXXX", command[400];
   assert_non_null(mkdtemp(folder));
-  /* A quote and a backslash in a path are no end of a text. */
+  /* A quote and a backslash in a path are not an end of a text. */
   snprintf(command, sizeof command, "mnist --epochs 1 --train-items 64 --test-items 32 --artifact '%s/a \"b\\c'",
            folder);
   expect_json_lines(command, "test_accuracy");
@@ -758,7 +758,7 @@ static void test_report(void **state) {
            "cd %s && mkdir -p e/train/epoch-1 && printf '\\033[2J,1\\n' >e/train/epoch-1/Loss.log", folder);
   expect_run(command, 0, "");
   snprintf(command, sizeof command, "burn report %s/e", folder);
-  expect_run(command, 1, "line 1: '?[2J,1' is no value of a metric\n");
+  expect_run(command, 1, "line 1: '?[2J,1' is not a value of a metric\n");
   /* A metric of others that is called like two rows. */
   snprintf(command, sizeof command,
            "cd %s && mkdir -p n/train/epoch-1 && echo 1,1 >n/train/epoch-1/'a\n%s'.log && burn report --summary n",

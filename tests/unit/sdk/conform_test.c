@@ -248,7 +248,7 @@ static void faults_of_work_in_flight_are_named(void **state) {
       {"names_nothing", "the message of sync after it does not name it: lazy: some work has failed"},
       {"describes_beyond", "describe writes byte 192 of a struct whose struct_size is 192"},
       {"endless_text", "name has no terminating zero within its 128 bytes"},
-      {"no_text", "name is no UTF-8: its byte 0 is 0xff"},
+      {"no_text", "name is not UTF-8: its byte 0 is 0xff"},
       {"leaks", "2 tensors of the backend are left over after everything was released"},
   };
   assert_int_equal(setenv("BURN_PLUGIN_PATH", test_plugins, 1), 0);

@@ -1,4 +1,4 @@
-/* tokenize_command_test.c - burn tokenize: tokens of a text, their text, and what is no number or cannot be read. */
+/* tokenize_command_test.c - burn tokenize: tokens of a text, their text, and what is not a number or cannot be read. */
 #include "burn_command.h"
 #include "store_testing.h"
 

@@ -98,7 +98,7 @@ static void what_is_not_there_is_told(void **state) {
   BurnStatus status = BURN_OK;
   assert_null(burn_dataset_sqlite("sqlite_test.none", "train", columns, 1, &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
-  /* SQLite takes a name in quotes that is no column for a text: then it is no number. */
+  /* SQLite takes a name in quotes that is not a column for a text: then it is not a number. */
   status = BURN_OK;
   BurnDataset *dataset = burn_dataset_sqlite(path, "train", &none, 1, &status);
   int64_t value = 0;
@@ -111,8 +111,8 @@ static void bad_rows_are_told(void **state) {
   (void)state;
   static const char *const messages[] = {
       NULL, "sqlite: sqlite_test.db: table \"gap\": there is no row 2", NULL,
-      "sqlite: sqlite_test.db: table \"gap\": row 4: column \"label\" is no i64 of 8 bytes",
-      "sqlite: sqlite_test.db: table \"gap\": row 5: column \"label\" is no i64 of 8 bytes"};
+      "sqlite: sqlite_test.db: table \"gap\": row 4: column \"label\" is not i64 of 8 bytes",
+      "sqlite: sqlite_test.db: table \"gap\": row 5: column \"label\" is not i64 of 8 bytes"};
   BurnStatus status = BURN_OK;
   BurnDataset *dataset = burn_dataset_sqlite(path, "gap", columns, 1, &status);
   check_status(status);
@@ -129,9 +129,10 @@ static void bad_rows_are_told(void **state) {
 static void damaged_files_are_refused(void **state) {
   (void)state;
   FILE *file = fopen(path, "wb");
-  assert_true(fputs("this is no database, but a text that is long enough to be taken for one: its first bytes say so. "
-                    "SQLite wants a header of a hundred bytes.",
-                    file) >= 0);
+  assert_true(
+      fputs("this is not a database, but a text that is long enough to be taken for one: its first bytes say so. "
+            "SQLite wants a header of a hundred bytes.",
+            file) >= 0);
   fclose(file);
   refuse("train", columns, "sqlite: sqlite_test.db: table \"train\": file is not a database");
   unsigned char copy[sizeof sqlite_database];

@@ -66,7 +66,7 @@ static void ends_where_gymnasium_does(void **state) {
   place(&cart, edge);
   assert_true(push(&cart, 1, shown).terminated);
   for (int k = 0; k < CARTPOLE_STATE; k++) assert_true(fabs(cart.state[k] - after[k]) < 1e-8);
-  /* Upright for 500 steps, by being put there: cut off, which is no end. */
+  /* Upright for 500 steps, by being put there: cut off, which is not an end. */
   static const double upright[] = {0, 0, 0, 0};
   place(&cart, upright);
   for (size_t i = 1; i <= CARTPOLE_STEPS; i++) {

@@ -1,5 +1,5 @@
 /* checkpoint_test.c - what a run leaves in its folder, and what it does with what others have left there: interrupted,
- * damaged and foreign checkpoints, losses that are no numbers, logs that cannot be written. */
+ * damaged and foreign checkpoints, losses that are not numbers, logs that cannot be written. */
 #include "learner_testing.h"
 
 #include <burn/file.h>

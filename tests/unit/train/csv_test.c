@@ -63,7 +63,7 @@ static void every_dtype_is_read(void **state) {
   BurnDataset *dataset = read_good(
       "\xef\xbb\xbfother,x,x1,x2,f64,i64,i32,bool,u8,m,m1,i8\n"
       "a,1,2.5,-3e2,0.1,9223372036854775807,-2147483648,true,255,-32768,32767,-128\n"
-      " \t\n" /* blank lines are no items */
+      " \t\n" /* blank lines are not items */
       "b,.5,+1,1E-2,-1,-9223372036854775808,2147483647,0,0,1,2,127",
       columns, 8, NULL);
   float x[3];
@@ -121,14 +121,14 @@ static void bad_lines_are_refused_or_skipped(void **state) {
   } cases[] = {
       {"1,2", "2 fields, 4 expected"},
       {"1,2,3,4,5", "5 fields, 4 expected"},
-      {"1,two,3,t", "column \"x\" is \"two\", which is no f32"},
-      {"1,,3,t", "column \"x\" is \"\", which is no f32"},
-      {"1,nan,3,t", "column \"x\" is \"nan\", which is no f32"},
-      {"1,0x10,3,t", "column \"x\" is \"0x10\", which is no f32"},
-      {"1,1e39,3,t", "column \"x\" is \"1e39\", which is no f32"},
-      {"1, 2,3,t", "column \"x\" is \" 2\", which is no f32"},
-      {"1,2,256,t", "column \"y\" is \"256\", which is no u8"},
-      {"1,2,1.5,t", "column \"y\" is \"1.5\", which is no u8"},
+      {"1,two,3,t", "column \"x\" is \"two\", which is not f32"},
+      {"1,,3,t", "column \"x\" is \"\", which is not f32"},
+      {"1,nan,3,t", "column \"x\" is \"nan\", which is not f32"},
+      {"1,0x10,3,t", "column \"x\" is \"0x10\", which is not f32"},
+      {"1,1e39,3,t", "column \"x\" is \"1e39\", which is not f32"},
+      {"1, 2,3,t", "column \"x\" is \" 2\", which is not f32"},
+      {"1,2,256,t", "column \"y\" is \"256\", which is not u8"},
+      {"1,2,1.5,t", "column \"y\" is \"1.5\", which is not u8"},
       {"1,2,3,a\"b\"", "a quote within a field that does not begin with one"},
       {"1,2,3,\"a\"b", "text after the quote that ends a field"},
   };

@@ -53,7 +53,7 @@ static void test_scale_grows_and_backs_off(void **state) {
   config.init_scale = 3e38;
   config.growth_interval = 1;
   scaler = burn_grad_scaler(&config);
-  burn_grad_scaler_update(&scaler, true); /* twice that is no f32 */
+  burn_grad_scaler_update(&scaler, true); /* twice that is not f32 */
   expect_scale(&scaler, 3e38, 0);
 }
 

@@ -33,7 +33,7 @@ static void every_dtype_is_read(void **state) {
   BurnDataset *dataset = read_text(
       "{\"f32\":[[1,2.5,-3e2],[4,5,6]],\"f64\":0.1,\"i64\":[9007199254740991,-1],\"i16\":-32768,\"u8\":[0,255,7],"
       "\"bool\":[true,0],\"text\":\"h\\u00e9y\",\"i8\":-128,\"other\":{}}\r\n"
-      "\n  \t\r\n" /* blank lines are no items */
+      "\n  \t\r\n" /* blank lines are not items */
       "{\"i8\":127,\"text\":\"123456\",\"bool\":[false,1],\"u8\":[1,2,3],\"i16\":32767,\"i64\":[0,0],\"f64\":-1,"
       "\"f32\":[[0,0,0],[0,0,1]]}", /* the last line need not end */
       columns, 8, NULL, &status);
@@ -63,7 +63,7 @@ static void inexact_integers_are_refused(void **state) {
   const BurnColumn column = {"i", BURN_DTYPE_I64, {0, {0}}};
   BurnStatus status;
   assert_null(read_text("{\"i\":9007199254740993}", &column, 1, NULL, &status));
-  assert_non_null(strstr(burn_status_message(status), "line 1: column \"i\" is a number that is no i64"));
+  assert_non_null(strstr(burn_status_message(status), "line 1: column \"i\" is a number that is not i64"));
 }
 
 static const BurnColumn pair[] = {{"x", BURN_DTYPE_F32, {1, {2}}}, {"y", BURN_DTYPE_U8, {0, {0}}}};
@@ -80,14 +80,14 @@ static void bad_lines_are_refused_or_skipped(void **state) {
       {"{\"x\":[1,2],\"Y\":3}", "column \"y\" is missing"},
       {"{\"x\":[1],\"y\":3}", "column \"x\" is a list with too few elements"},
       {"{\"x\":[1,2,3],\"y\":3}", "column \"x\" is a list with too many elements"},
-      {"{\"x\":1,\"y\":3}", "column \"x\" is no list where one is expected"},
-      {"{\"x\":\"ab\",\"y\":3}", "column \"x\" is no list where one is expected"},
-      {"{\"x\":[1,[2]],\"y\":3}", "column \"x\" is no number where one is expected"},
-      {"{\"x\":[1,null],\"y\":3}", "column \"x\" is no number where one is expected"},
-      {"{\"x\":[1,1e39],\"y\":3}", "column \"x\" is a number that is no f32"},
-      {"{\"x\":[1,2],\"y\":256}", "column \"y\" is a number that is no u8"},
-      {"{\"x\":[1,2],\"y\":-1}", "column \"y\" is a number that is no u8"},
-      {"{\"x\":[1,2],\"y\":1.5}", "column \"y\" is a number that is no u8"},
+      {"{\"x\":1,\"y\":3}", "column \"x\" is not a list where one is expected"},
+      {"{\"x\":\"ab\",\"y\":3}", "column \"x\" is not a list where one is expected"},
+      {"{\"x\":[1,[2]],\"y\":3}", "column \"x\" is not a number where one is expected"},
+      {"{\"x\":[1,null],\"y\":3}", "column \"x\" is not a number where one is expected"},
+      {"{\"x\":[1,1e39],\"y\":3}", "column \"x\" is a number that is not f32"},
+      {"{\"x\":[1,2],\"y\":256}", "column \"y\" is a number that is not u8"},
+      {"{\"x\":[1,2],\"y\":-1}", "column \"y\" is a number that is not u8"},
+      {"{\"x\":[1,2],\"y\":1.5}", "column \"y\" is a number that is not u8"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char text[512], message[512];

@@ -121,7 +121,7 @@ static void json_lines_go_on_where_the_run_does(void **state) {
   fclose(file);
   lines = burn_json_lines_create(path, true, &status);
   logger = burn_json_lines_logger(lines);
-  check_refused(logger.log(logger.context, &again), BURN_STATUS_CORRUPT_DATA, "line 2 is no value of a metric");
+  check_refused(logger.log(logger.context, &again), BURN_STATUS_CORRUPT_DATA, "line 2 is not a value of a metric");
   burn_json_lines_destroy(lines);
   lines = burn_json_lines_create(path, false, &status);
   burn_json_lines_destroy(lines);

@@ -25,7 +25,8 @@ static void areas_of_burn(void **state) {
   assert_metric(*state, &of_labels, false, burn_metric_auroc(&micro), 0.3611111111111111, 1e-15);
 }
 
-/* Classes without both kinds of rows do not count; without any other it is 0.5. A NaN among the scores is no number. */
+/* Classes without both kinds of rows do not count; without any other it is 0.5. A NaN among the scores is not a
+ * number. */
 static void classes_of_one_kind_do_not_count(void **state) {
   const float output[6] = {0.9f, 0.1f, 0.2f, 0.2f, 0.8f, 0.3f};
   const int64_t some[2] = {0, 1}, same[2] = {1, 1};

@@ -39,7 +39,7 @@ static void perplexity_is_of_all_tokens(void **state) {
   const MetricData mixed = {output, {1, {2}}, targets, ONE_NUMBER, 3};
   assert_metric(*state, &mixed, false, burn_metric_perplexity(&all), exp(nll / 3), 1e-6);
 
-  /* Pads do not count, also where they are no class; sequences of two tokens. */
+  /* Pads do not count, also where they are not a class; sequences of two tokens. */
   const float sequences[2 * 2 * 4] = {10, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1};
   const int64_t padded[4] = {0, 1, 3, 3}, beyond[4] = {0, 1, 100, 100};
   MetricData data = {sequences, {2, {2, 4}}, padded, {1, {2}}, 2};

@@ -152,10 +152,10 @@ static const struct {
   const char *name, *text, *words;
   uint32_t code;
 } refused[] = {
-    {"train/epoch-1/Loss.log", "1,2\n0x1p3,2\n", "epoch-1/Loss.log: line 2: '0x1p3,2' is no value of a metric", 12},
-    {"train/epoch-1/Loss.log", "1,2\n1,-2\n", "line 2: '1,-2' is no value of a metric", 12},
-    {"train/epoch-1/Loss.log", "1 2\n", "line 1: '1 2' is no value of a metric", 12},
-    {"config.json", "{", "config.json is no JSON", 12},
+    {"train/epoch-1/Loss.log", "1,2\n0x1p3,2\n", "epoch-1/Loss.log: line 2: '0x1p3,2' is not a value of a metric", 12},
+    {"train/epoch-1/Loss.log", "1,2\n1,-2\n", "line 2: '1,-2' is not a value of a metric", 12},
+    {"train/epoch-1/Loss.log", "1 2\n", "line 1: '1 2' is not a value of a metric", 12},
+    {"config.json", "{", "config.json is not JSON", 12},
     {"confusion_matrix.json", "{\"labels\":[\"a\"],\"counts\":[[1,2]]}", "confusion_matrix.json is no {", 12},
     {"confusion_matrix.json", "{\"labels\":[\"a\"],\"counts\":[[-1]]}", "confusion_matrix.json is no {", 12},
     {"samples.jsonl", "{\"title\":\"a\"}\n{\"title\":1}\n", "samples.jsonl: line 2 is no {", 12},
@@ -205,7 +205,7 @@ static void what_a_run_may_leave_is_read(void **state) {
   write_text(&folder, "checkpoint/learner-1.mpk", "not a record");
   cJSON *root = json_of(&config);
   const cJSON *loss = cJSON_GetObjectItem(split_of(root, 0, "train"), "epochs");
-  assert_int_equal(cJSON_GetArraySize(loss), 1); /* the means of the others are no numbers */
+  assert_int_equal(cJSON_GetArraySize(loss), 1); /* the means of the others are not numbers */
   assert_true(number_at(loss, 0, 0) == 2 && number_at(loss, 0, 1) == 7);
   assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(split_of(root, 0, "train"), "batches")), 4);
   assert_null(split_of(root, 1, "valid"));

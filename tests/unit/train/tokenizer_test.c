@@ -117,7 +117,7 @@ static void specials_are_written_as_json(void **state) {
   burn_tokenizer_destroy(tokenizer);
 }
 
-/* Bytes that are no text are kept, whatever they are. */
+/* Bytes that are not text are kept, whatever they are. */
 static void any_bytes_go_both_ways(void **state) {
   (void)state;
   BurnTokenizer *tokenizer = read_golden();

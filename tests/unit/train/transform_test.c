@@ -379,7 +379,7 @@ static void bad_samples_are_refused(void **state) {
       {COUNT,
        {.balance = "labels"},
        BURN_STATUS_INVALID_ARGUMENT,
-       "sample: \"labels\" is no column of single integers"},
+       "sample: \"labels\" is not a column of single integers"},
       {0, {.count = 3}, BURN_STATUS_INVALID_ARGUMENT, "sample: 3 items of a source that has none"},
       {COUNT, {.balance = "label"}, BURN_STATUS_IO, "sample: the label of item 4: source: item 4 is unreadable"},
   };

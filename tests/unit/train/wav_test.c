@@ -133,7 +133,7 @@ static void bad_sounds_are_not_written(void **state) {
     uint32_t code;
     const char *part;
   } cases[] = {
-      {{samples, 2, 1, 8000, BURN_WAV_PCM_16}, BURN_STATUS_INVALID_ARGUMENT, "sample 1 is no number"},
+      {{samples, 2, 1, 8000, BURN_WAV_PCM_16}, BURN_STATUS_INVALID_ARGUMENT, "sample 1 is not a number"},
       {{samples, 1, 0, 8000, BURN_WAV_PCM_16}, BURN_STATUS_INVALID_ARGUMENT, "0 channels"},
       {{samples, 1, 1, 0, BURN_WAV_PCM_16}, BURN_STATUS_INVALID_ARGUMENT, "sample rate 0"},
       {{samples, 1, 1, 8000, (BurnWavFormat)6}, BURN_STATUS_INVALID_ARGUMENT, "format 6"},

@@ -143,7 +143,7 @@ static const Wrong bodies[] = {
     {"burn_matrix_fill<int>(3);", "type of a matrix"},
     {"burn_matrix_load<burn_subgroup_matrix<float, 8, 8, 2> >(p.out, 8, 0);", "shared memory"},
     {"__shared__ float x[64]; burn_matrix_load<burn_subgroup_matrix<float, 8, 8, 2> >(x, 8, p.n);", "known"},
-    {"burn_matrix_store(p.out, 3, 8, 0);", "no matrix"},
+    {"burn_matrix_store(p.out, 3, 8, 0);", "not a matrix"},
     {"burn_subgroup_matrix<float, 8, 8, 2> m; burn_matrix_multiply_add(m, m, m);", "do not fit"},
 };
 

@@ -128,7 +128,8 @@ typedef struct Scenario {
   Program *program;
   const char *pretended; /* words of BURN_FAKE_VULKAN_DEVICE */
 } Scenario;
-/* Without warm_up, whose thread's calls have no fixed place among the others: it would run on what is no processor. */
+/* Without warm_up, whose thread's calls have no fixed place among the others: it would run on what is not a
+ * processor. */
 static const Scenario scenarios[] = {
     {"open and close", "vulkan", only_open, ""},
     {"create and read", "vulkan", create_and_read, ""},

@@ -107,7 +107,8 @@ static void check(BurnDevice *device, const Product *p, BurnDType dtype) {
 
 /* -- tests ------------------------------------------------------------------------------------ */
 
-/* With tiles of a size; true if there may be others, as the device is no processor, which compiles them for minutes. */
+/* With tiles of a size; true if there may be others, as the device is not a processor, which compiles them for
+ * minutes. */
 static bool multiply_by(const char *tile) {
   char name[160];
   BurnDeviceDescription is = {.struct_size = (uint32_t)sizeof is};

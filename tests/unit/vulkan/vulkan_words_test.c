@@ -1,6 +1,6 @@
-/* vulkan_words_test.c - kernels of packs as words of SPIR-V: what is no module, or has no such function, is refused before
- * a driver sees it, and so is a launch beyond the device, also of a text. That the right words run is seen with the SDK's pack
- * (tests/plugins/vulkan). */
+/* vulkan_words_test.c - kernels of packs as words of SPIR-V: what is not a module, or has no such function, is refused
+ * before a driver sees it, and so is a launch beyond the device, also of a text. That the right words run is seen with
+ * the SDK's pack (tests/plugins/vulkan). */
 #if defined(FAKE_VULKAN)
 #include "forked.h"
 #include "vulkan_driver.h"
@@ -40,11 +40,11 @@ static void run(void *context) {
   const BurnBackend *backend = burn_device_backend(device);
   CHECK(backend->get_interface(backend->self, BURN_DEVICE_INTERFACE_NAME, 1, &found), "there is no burn.device");
   const BurnDeviceInterface *table = found.table;
-  expect(load(backend, table, "", 0, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "no module of SPIR-V");
-  expect(load(backend, table, words, sizeof words - 1, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "no module");
+  expect(load(backend, table, "", 0, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module of SPIR-V");
+  expect(load(backend, table, words, sizeof words - 1, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module");
   memcpy(other, words, sizeof words);
   other[0] = 0x03022307; /* the other order of bytes */
-  expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "no module");
+  expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module");
   memcpy(other, words, sizeof words);
   other[5] = UINT32_C(0xffff0011); /* an instruction that goes on past the end */
   expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_NOT_FOUND, "'forward'");

@@ -33,7 +33,7 @@ inline BurnStatus status_of_exception(const char *where) try { throw; } catch (c
 } catch (const std::exception &error) {
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s", where, error.what());
 } catch (...) {
-  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: an exception that is no std::exception", where);
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: an exception that is not a std::exception", where);
 }
 
 }  // namespace detail

@@ -60,7 +60,7 @@ BURN_API int64_t burn_tokenizer_find(const BurnTokenizer *tokenizer, const char 
 /* -- characters ------------------------------------------------------------------------------- */
 
 /* A token for each character (of UTF-8) of a text, numbered in the order of their code points. A character that is not
- * among them is INVALID_ARGUMENT when it is met, with its offset; a text that is no UTF-8 is CORRUPT_DATA. */
+ * among them is INVALID_ARGUMENT when it is met, with its offset; a text that is not UTF-8 is CORRUPT_DATA. */
 BURN_API BURN_CHAINS(3) BURN_USE_RESULT BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length,
                                                                                  BurnStatus *status);
 

@@ -501,7 +501,7 @@ class Dataset {
   } catch (const std::exception &error) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: %s", index, error.what());
   } catch (...) {
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: an exception that is no std::exception", index);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "item %zu: an exception that is not a std::exception", index);
   }
   static BurnStatus call_get(void *context, std::size_t index, void *const *columns) {
     return status_of(index, [&] { (*static_cast<Get *>(context))(index, columns); });

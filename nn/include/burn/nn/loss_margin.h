@@ -10,7 +10,7 @@
 BURN_EXTERN_C_BEGIN
 
 /* 1 - cosine similarity for pairs of target 1, max(0, cosine similarity - margin) for those of target -1, else 0:
- * another target is no failure, as in Burn and PyTorch */
+ * another target is not a failure, as in Burn and PyTorch */
 #define BURN_COSINE_EMBEDDING_LOSS_CONFIG(REQ, OPT)                             \
   OPT(BurnF64, margin, 0.0, "similarity up to which unlike pairs cost nothing") \
   OPT(BurnReduction, reduction, BURN_REDUCTION_MEAN, "of forward")

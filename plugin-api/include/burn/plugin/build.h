@@ -18,7 +18,7 @@
 #if !defined(BURN_NO_INLINE)
 #include <string.h>
 
-/* The state of a builder. Its layout is no part of the ABI: plugins and host each compile their own. */
+/* The state of a builder. Its layout is not part of the ABI: plugins and host each compile their own. */
 typedef struct BurnBuilder {
   const BurnHost *host;
   const BurnBackend *backend;

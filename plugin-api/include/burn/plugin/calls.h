@@ -23,9 +23,9 @@ typedef struct BurnCallsInterface {
   uint32_t(BURN_API_CALL *joins)(void *self, uint32_t op);
 
   /* Makes calls [count], at least one, of one op that `joins` names. Each is as submit gets it, with attributes of its
-   * own; shapes and dtypes differ from call to call. What a call donates is no input of another. Results have the very
-   * bits that the calls give when they are made one by one. A failure is that of all: it has set no output and changed
-   * no input, and the host then makes the calls one by one, which tells whose failure it was. As in a fused run
+   * own; shapes and dtypes differ from call to call. What a call donates is not an input of another. Results have the
+   * very bits that the calls give when they are made one by one. A failure is that of all: it has set no output and
+   * changed no input, and the host then makes the calls one by one, which tells whose failure it was. As in a fused run
    * (fused.h) that holds for what is found before the work is queued. */
   BurnStatus(BURN_API_CALL *submit_many)(void *self, const BurnOpCall *const *calls, uint64_t count);
 } BurnCallsInterface;

@@ -90,7 +90,7 @@ typedef struct BurnFusedInterface {
   /* Compiles a body, which is not needed any more afterwards. Shapes differ from call to call in real programs: a
    * backend that compiles slowly keeps its code by structure (ops, dtypes, ranks, which axes are 1), takes sizes as
    * arguments of the run, and finds here what it already has. *out stays NULL, and `why` (terminated) says the reason,
-   * if the steps should rather be called one by one; that is no failure. */
+   * if the steps should rather be called one by one; that is not a failure. */
   BurnStatus(BURN_API_CALL *compile)(void *self, const BurnFusedBody *body, BurnFusedKernel **out, char *why,
                                      uint64_t why_bytes);
 

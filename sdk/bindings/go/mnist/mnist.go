@@ -139,7 +139,7 @@ func main() {
 		} else if number, err := strconv.Atoi(text); err == nil && i < 4 {
 			numbers[i-1] = number
 		} else {
-			fmt.Fprintf(os.Stderr, "mnist: '%s' is no number\n", text)
+			fmt.Fprintf(os.Stderr, "mnist: '%s' is not a number\n", text)
 			os.Exit(2)
 		}
 	}

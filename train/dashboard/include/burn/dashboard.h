@@ -15,8 +15,8 @@
  * signals of a crash, after which it goes to whoever had caught them before the run began. SIGINT, SIGTERM and SIGTSTP
  * (Ctrl-Z) give it back for as long as the process is stopped, or the run goes on to its checkpoint.
  *
- * Where stderr is no terminal, is one in the background, or one that cannot place the cursor (TERM=dumb), the run has
- * the line of burn_progress_line instead. */
+ * Where stderr is not a terminal, is one in the background, or one that cannot place the cursor (TERM=dumb), the run
+ * has the line of burn_progress_line instead. */
 #ifndef BURN_DASHBOARD_H
 #define BURN_DASHBOARD_H
 

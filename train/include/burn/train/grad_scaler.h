@@ -51,7 +51,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_grad_scaler_unscale(const BurnGradScale
 BURN_API void burn_grad_scaler_update(BurnGradScaler *scaler, bool finite);
 
 /* Unscales the gradients (taken), steps if they are finite, updates the scale. *stepped (NULL allowed) says whether the
- * optimizer has stepped: that it has not is no failure. */
+ * optimizer has stepped: that it has not is not a failure. */
 BURN_API BURN_USE_RESULT BurnStatus burn_grad_scaler_step(BurnGradScaler *scaler, BurnOptimizer *optimizer,
                                                           BurnModule module, BurnGradientsParams *gradients,
                                                           double learning_rate, bool *stepped);

@@ -2,8 +2,8 @@
  *
  *   uint64_t hash = burn_common_hash_bytes(BURN_COMMON_HASH, &key, sizeof key);
  *
- * It is no protection against who wants two keys to collide. Files on disk depend on its values: they stay as they are.
- * The core has a copy of its own, core/base/hash.h. */
+ * It does not protect against somebody who wants two keys to collide. Files on disk depend on its values: they stay as
+ * they are. The core has a copy of its own, core/base/hash.h. */
 #ifndef BURN_COMMON_HASH_H
 #define BURN_COMMON_HASH_H
 

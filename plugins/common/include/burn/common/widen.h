@@ -116,7 +116,7 @@ static inline int64_t burn_common_saturate_number(BurnDType dtype, const BurnAtt
 }
 
 /* True if a number becomes one of the narrow integers before the op: sums and products wrap, whatever it is; a
- * comparison is with the number as it is; a NaN is no bound. */
+ * comparison is with the number as it is; a NaN is not a bound. */
 static inline bool burn_common_saturates_first(const BurnOpCall *call, const BurnAttr *number) {
   if (call->op == BURN_OP_add_scalar || call->op == BURN_OP_mul_scalar) return false;
   return call->output_descs[0].dtype != BURN_DTYPE_BOOL &&
