@@ -1,6 +1,6 @@
 /* short_sighted_pack.c - a kernel pack whose ops are right for plain calls and do not look at something else: an
- * attribute in the kernel or in the backward rule, an input that is left out, every call; one is right, one takes bytes
- * alone. What `burn conform` must find, for conform_test. */
+ * attribute in the kernel or in the backward rule, an input that is left out, how inputs lie in memory, every call; one
+ * is right, one takes bytes alone. What `burn conform` must find, for conform_test. */
 #include <burn/common/descriptor.h>
 #include <burn/common/failure.h>
 #include <burn/plugin/kernels.h>
@@ -103,6 +103,32 @@ static const BurnOpDefinition weigh = {
     .struct_size = sizeof(BurnOpDefinition), .info = &weigh_info, .infer = infer, .decompose = decompose};
 static const BurnKernel weigh_kernel = KERNEL("weigh", run_weigh);
 
+/* -- stretched: rows of one element; turned: columns that lie side by side in both inputs ----- */
+
+static int32_t is_matrix(const BurnTensorView *x) { return x->rank == 2 && x->shape[0] > 1 && x->shape[1] > 1; }
+
+static BurnStatus BURN_API_CALL run_stretched(const BurnKernelCall *call) {
+  const BurnTensorView *x = &call->inputs[0];
+  run(call, is_matrix(x) && x->strides[1] == 0 ? 3.0 : 1.0, NULL);
+  return BURN_OK;
+}
+static const BurnOpInfo stretched_info = INFO("stretched", 1, 0, BURN_KIND_FLOAT);
+static const BurnOpDefinition stretched = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &stretched_info, .infer = infer, .decompose = decompose};
+static const BurnKernel stretched_kernel = KERNEL("stretched", run_stretched);
+
+static int32_t is_turned(const BurnTensorView *x) { return is_matrix(x) && x->strides[0] == 1 && x->strides[1] > 1; }
+
+static BurnStatus BURN_API_CALL run_turned(const BurnKernelCall *call) {
+  const BurnTensorView *weight = call->inputs[1].data ? &call->inputs[1] : NULL;
+  run(call, weight && is_turned(&call->inputs[0]) && is_turned(weight) ? 3.0 : 1.0, weight);
+  return BURN_OK;
+}
+static const BurnOpInfo turned_info = INFO("turned", 2, 0, BURN_KIND_FLOAT);
+static const BurnOpDefinition turned = {
+    .struct_size = sizeof(BurnOpDefinition), .info = &turned_info, .infer = infer, .decompose = decompose};
+static const BurnKernel turned_kernel = KERNEL("turned", run_turned);
+
 /* -- never: the shape rule refuses everything ------------------------------------------------- */
 
 static BurnStatus BURN_API_CALL infer_never(const BurnHost *host, const BurnOpCall *call, BurnTensorDesc *out) {
@@ -140,8 +166,9 @@ static const BurnOpDefinition bytes = {
 
 /* -- the tables ------------------------------------------------------------------------------- */
 
-static const BurnOpDefinition *const ops[] = {&scale, &slope, &weigh, &never, &right, &bytes};
-static const BurnKernel *const kernels[] = {&scale_kernel, &weigh_kernel, &right_kernel};
+static const BurnOpDefinition *const ops[] = {&scale, &slope, &weigh, &stretched, &turned, &never, &right, &bytes};
+static const BurnKernel *const kernels[] = {&scale_kernel, &weigh_kernel, &stretched_kernel, &turned_kernel,
+                                            &right_kernel};
 static const BurnKernelsInterface pack = {.struct_size = sizeof pack,
                                           .version = 1,
                                           .op_count = sizeof ops / sizeof ops[0],

@@ -97,6 +97,7 @@ static bool fits_domain(const Drawer *d, uint32_t v, uint32_t domain, int64_t li
   switch (domain) {
     case SAMPLE_ANY:
     case SAMPLE_MASK:
+    case SAMPLE_ROWS:
       return true;
     case SAMPLE_POSITIVE:
       return is_float ? s->low >= 0.2 : s->low >= 1;
@@ -191,6 +192,7 @@ static int32_t sliced(Drawer *d, uint32_t v, const int64_t *starts, const int64_
 static double whole_in(uint32_t domain, double x) {
   switch (domain) {
     case SAMPLE_ANY:
+    case SAMPLE_ROWS:
       return nearbyint(x);
     case SAMPLE_POSITIVE:
       return fmax(1, nearbyint(x));

@@ -37,20 +37,16 @@ static void row_major(const BurnTensorDesc *desc, int64_t *strides) {
   for (uint32_t i = desc->rank; i-- > 0; stride *= desc->shape[i]) strides[i] = stride;
 }
 
-static uint32_t expanded_axis(const BurnTensorDesc *desc) {
-  uint32_t axis = 0;
-  while (axis + 1 < desc->rank && desc->shape[axis] <= 1) axis++;
-  return axis;
-}
-
-static View view_of(const BurnTensorDesc *desc, uint32_t layout) {
+static View view_of(const SampleInput *input) {
+  const BurnTensorDesc *desc = &input->desc;
+  const uint32_t layout = input->layout;
   View view = {.base = *desc};
   const uint32_t rank = desc->rank;
   if (layout == SAMPLE_TRANSPOSED) {
     view.base.shape[rank - 1] = desc->shape[rank - 2];
     view.base.shape[rank - 2] = desc->shape[rank - 1];
   }
-  if (layout == SAMPLE_EXPANDED) view.base.shape[expanded_axis(desc)] = 1;
+  if (layout == SAMPLE_EXPANDED) view.base.shape[input->axis] = 1;
   for (uint32_t i = 0; layout == SAMPLE_SLICED && i < rank; i++) view.base.shape[i] = 2 * desc->shape[i] + 1;
   row_major(&view.base, view.strides);
   if (layout == SAMPLE_TRANSPOSED) {
@@ -58,7 +54,7 @@ static View view_of(const BurnTensorDesc *desc, uint32_t layout) {
     view.strides[rank - 1] = view.strides[rank - 2];
     view.strides[rank - 2] = last;
   }
-  if (layout == SAMPLE_EXPANDED) view.strides[expanded_axis(desc)] = 0;
+  if (layout == SAMPLE_EXPANDED) view.strides[input->axis] = 0;
   if (layout == SAMPLE_REVERSED) {
     view.first = (desc->shape[0] - 1) * view.strides[0];
     view.strides[0] = -view.strides[0];
@@ -118,7 +114,7 @@ static BurnTensor *make_view(BurnTensor *base, const BurnTensorDesc *desc, uint3
 BurnTensor *sample_tensor(BurnDevice *device, const Sample *sample, uint32_t position, const void *data) {
   const SampleInput *input = &sample->inputs[position];
   if (input->absent) return NULL;
-  const View view = view_of(&input->desc, input->layout);
+  const View view = view_of(input);
   BurnShape shape = {.rank = view.base.rank, .dims = {0}};
   memcpy(shape.dims, view.base.shape, view.base.rank * sizeof *shape.dims);
   if (input->layout == SAMPLE_CONTIGUOUS) return burn_tensor_from(device, data, input->desc.dtype, shape);

@@ -166,6 +166,7 @@ static const Range ranges[SAMPLE_DOMAIN_COUNT] = {
     [SAMPLE_COUNT] = {0, 4, 0, 4},
     [SAMPLE_INDEX] = {0, 1, 0, 1},
     [SAMPLE_MASK] = {0, 1, 0, 1},
+    [SAMPLE_ROWS] = {-4, 4, -9, 9},
     [SAMPLE_ASCENDING] = {-4, 4, -9, 9},
     [SAMPLE_DOMINANT] = {-1, 1, -1, 1},
     [SAMPLE_DEFINITE] = {-1, 1, -1, 1},
@@ -274,11 +275,9 @@ static void make_heavy_diagonal(const SampleInput *input, void *data, int64_t co
   }
 }
 
-/* Stride 0 along the axis that sample_expanded_axis names: all elements along it are those at index 0. */
-static void make_constant_along(const SampleInput *input, char *data, int64_t count) {
+/* All elements along the axis are those at index 0. */
+static void make_constant_along(const SampleInput *input, uint32_t axis, char *data, int64_t count) {
   const size_t bytes = burn_dtype_bytes(input->desc.dtype);
-  uint32_t axis = 0;
-  while (axis + 1 < input->desc.rank && input->desc.shape[axis] <= 1) axis++;
   int64_t inner = 1;
   for (uint32_t i = axis + 1; i < input->desc.rank; i++) inner *= input->desc.shape[i];
   const int64_t block = inner * input->desc.shape[axis];
@@ -301,6 +300,7 @@ void *sample_values(const Sample *sample, uint32_t position) {
   if (input->domain == SAMPLE_ASCENDING) make_ascending(input, data, drawing.count);
   if (input->domain == SAMPLE_DOMINANT || input->domain == SAMPLE_DEFINITE)
     make_heavy_diagonal(input, data, drawing.count);
-  if (input->layout == SAMPLE_EXPANDED && drawing.count > 0) make_constant_along(input, data, drawing.count);
+  if (input->layout == SAMPLE_EXPANDED && drawing.count > 0)
+    make_constant_along(input, input->axis, data, drawing.count);
   return data;
 }

@@ -51,9 +51,9 @@ const char *sample_level_name(uint32_t level) {
 
 /* Domain of input `position`: the words of the row, the last one repeats. */
 static uint32_t domain_of(const Row *row, uint32_t position) {
-  static const char *const names[SAMPLE_DOMAIN_COUNT] = {"any",    "positive",    "unit",     "above_one", "nonzero",
-                                                         "factor", "probability", "distinct", "count",     "index",
-                                                         "mask",   "ascending",   "dominant", "definite"};
+  static const char *const names[SAMPLE_DOMAIN_COUNT] = {"any",    "positive",    "unit",      "above_one", "nonzero",
+                                                         "factor", "probability", "distinct",  "count",     "index",
+                                                         "mask",   "rows",        "ascending", "dominant",  "definite"};
   const char *at = row->domains;
   for (uint32_t i = 0; i < position && strchr(at, ' '); i++) at = strchr(at, ' ') + 1;
   for (uint32_t d = 0; d < SAMPLE_DOMAIN_COUNT; d++) {
@@ -264,8 +264,8 @@ static bool dtype_is_wanted(const SampleIterator *it, BurnDType dtype) {
 static bool mode_of(const SampleIterator *it, const Row *row, int64_t count, uint32_t *layout, uint32_t *specials) {
   const bool main_dtype = it->dtype < MAIN_DTYPES, forward = it->plan.purpose == SAMPLE_FORWARD;
   const uint32_t rotating = 1 + (it->shape + it->variant + it->text + it->dtype) % (SAMPLE_LAYOUT_COUNT - 1);
-  const uint32_t layouts =
-      it->plan.level == SAMPLE_FULL && main_dtype && forward && count < LARGE ? SAMPLE_LAYOUT_COUNT : 2;
+  const bool wants_all = it->plan.level == SAMPLE_FULL || row == &pack_row; /* a pack has few ops */
+  const uint32_t layouts = wants_all && main_dtype && forward && count < LARGE ? SAMPLE_LAYOUT_COUNT : 2;
   *specials = SAMPLE_NO_SPECIALS;
   *layout = SAMPLE_CONTIGUOUS;
   if (it->mode < layouts) {
@@ -282,31 +282,42 @@ static bool mode_of(const SampleIterator *it, const Row *row, int64_t count, uin
 
 /* Whether the layout can be made for the shape. */
 static bool layout_fits(const BurnTensorDesc *desc, uint32_t layout) {
-  bool stretches = false;
-  for (uint32_t i = 0; i < desc->rank; i++) stretches = stretches || desc->shape[i] > 1;
   switch (layout) {
     case SAMPLE_TRANSPOSED:
       return desc->rank >= 2 && burn_desc_count(desc) > 1;
     case SAMPLE_REVERSED:
     case SAMPLE_SLICED:
       return burn_desc_count(desc) > 0;
-    case SAMPLE_EXPANDED:
-      return stretches;
     default:
       return true;
   }
 }
 
-/* Gives input i layout `layout` + i, so that layouts mix; false if all stay contiguous though they should not. */
-static bool apply_layout(Sample *sample, uint32_t layout) {
+/* The axes on which stride 0 makes a difference and may be; how many there are. */
+static uint32_t axes_to_expand(const SampleInput *input, uint32_t axes[BURN_MAX_RANK]) {
+  const BurnTensorDesc *desc = &input->desc;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < desc->rank; i++)
+    if (desc->shape[i] > 1 && (input->domain != SAMPLE_ROWS || i + 1 < desc->rank)) axes[count++] = i;
+  return count;
+}
+
+/* Gives input i layout `layout` + i, so that layouts mix, in about every other turn `layout` to all; false if all stay
+ * contiguous though they should not. */
+static bool apply_layout(Sample *sample, uint32_t layout, uint32_t turn) {
   bool changed = layout == SAMPLE_CONTIGUOUS;
   for (uint32_t i = 0; i < sample->input_count && layout != SAMPLE_CONTIGUOUS; i++) {
     SampleInput *input = &sample->inputs[i];
-    const uint32_t wanted = 1 + (layout - 1 + i) % (SAMPLE_LAYOUT_COUNT - 1);
+    uint32_t axes[BURN_MAX_RANK];
+    const uint32_t axis_count = axes_to_expand(input, axes);
+    const uint32_t wanted = 1 + (layout - 1 + (turn % 2 ? 0 : i)) % (SAMPLE_LAYOUT_COUNT - 1);
     /* Stride 0 makes elements equal, which these do not bear. */
     const bool is_free = !sample->spread && input->domain != SAMPLE_DISTINCT && input->domain < SAMPLE_ASCENDING;
-    if (input->absent || (wanted == SAMPLE_EXPANDED && !is_free) || !layout_fits(&input->desc, wanted)) continue;
+    if (input->absent || (wanted == SAMPLE_EXPANDED && !(is_free && axis_count > 0)) ||
+        !layout_fits(&input->desc, wanted))
+      continue;
     input->layout = wanted;
+    if (wanted == SAMPLE_EXPANDED) input->axis = axes[(turn / 2 + i) % axis_count];
     changed = true;
   }
   return changed;
@@ -464,7 +475,9 @@ static int try_position(SampleIterator *it, const Row *row, const LatticeShape *
   if (made == SAMPLE_SKIP || made == SAMPLE_INVALID) step_dtype(it);
   if (made != SAMPLE_MADE) return made == SAMPLE_INVALID ? made : SAMPLE_SKIP;
   out->specials = specials;
-  return apply_layout(out, layout) ? SAMPLE_MADE : SAMPLE_SKIP;
+  const uint64_t turn =
+      sample_mix(it->op->op, it->count); /* that does not go with dtypes or layouts, which take turns */
+  return apply_layout(out, layout, (uint32_t)(turn >> 32)) ? SAMPLE_MADE : SAMPLE_SKIP;
 }
 
 /* From where the iterator stands to the end of the lattice. */
@@ -567,6 +580,7 @@ static void describe_input(const SampleInput *input, char *text, size_t bytes) {
   for (uint32_t i = 0; i < input->desc.rank; i++) append_integer(text, bytes, i ? "," : "", input->desc.shape[i]);
   append(text, bytes, "]");
   append(text, bytes, layouts[input->layout]);
+  if (input->layout == SAMPLE_EXPANDED) append_integer(text, bytes, " along ", input->axis);
 }
 
 static void describe_attr(const BurnAttr *attr, char *text, size_t bytes) {

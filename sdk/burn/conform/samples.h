@@ -38,6 +38,7 @@ enum {
   SAMPLE_COUNT,       /* integers 0 .. 4: exponents, shifts */
   SAMPLE_INDEX,       /* integers 0 .. limit-1 */
   SAMPLE_MASK,        /* booleans */
+  SAMPLE_ROWS,        /* as any, never all alike along the last axis: what is divided by their deviation */
   SAMPLE_ASCENDING,   /* rising along the last axis: boundaries, sorted input */
   SAMPLE_DOMINANT,    /* matrices with a heavy diagonal: they have an inverse */
   SAMPLE_DEFINITE,    /* symmetric positive definite matrices */
@@ -78,6 +79,7 @@ typedef struct SampleInput {
   uint32_t domain; /* SAMPLE_ANY .. */
   int64_t limit;   /* of SAMPLE_INDEX */
   uint32_t layout; /* SAMPLE_CONTIGUOUS .. */
+  uint32_t axis;   /* of SAMPLE_EXPANDED: which has stride 0 */
 } SampleInput;
 
 /* Copy with sample_copy only: attributes point into the sample. */

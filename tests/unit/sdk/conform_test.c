@@ -321,6 +321,8 @@ static void packs_that_look_away_are_found(void **state) {
        "short_sighted.slope(f64[3]) factor=0.5: input 0, element 0: the gradient is ", ""},
       {"short_sighted --op short_sighted.weigh --check forward",
        "short_sighted.weigh(f32[3], none): crashes: ", "ends the process"},
+      {"short_sighted --op short_sighted.stretched --check forward", "expanded along 1): result 0, element 0 is ", ""},
+      {"short_sighted --op short_sighted.turned --check forward", "] transposed, f32[", "] transposed): result 0"},
       {"short_sighted --op short_sighted.never",
        "short_sighted.never: it was never run: its shape rule accepts none of the calls that were tried. Of "
        "short_sighted.never(f32[3]) it says: short_sighted.never: x has no seven axes. Section 4 of",
