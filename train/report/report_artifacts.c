@@ -49,6 +49,17 @@ static void add_counts(BurnTextBuilder *out, const int64_t *counts, size_t class
   burn__text_add(out, "]}\n");
 }
 
+/* Names end where one is missing, so that none behind a list's end is looked at. */
+static BurnStatus check_labels(const char *const *labels, int64_t classes) {
+  for (int64_t i = 0; labels && i < classes; i++) {
+    if (!labels[i]) {
+      return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "report: %lld labels for %lld classes", (long long)i,
+                              (long long)classes);
+    }
+  }
+  return BURN_OK;
+}
+
 BurnStatus burn_report_confusion_matrix(const char *artifact_dir, BurnTensor *counts, const char *const *labels) {
   BurnTextBuilder text = BURN_TEXT_BUILDER;
   BurnStatus status = burn_tensor_status(counts);
@@ -56,6 +67,7 @@ BurnStatus burn_report_confusion_matrix(const char *artifact_dir, BurnTensor *co
   if (status == BURN_OK && (classes == 0 || burn_dim(counts, 1) != classes)) {
     status = burn_status_make(BURN_STATUS_INVALID_SHAPE, "report: a confusion matrix is [classes, classes]");
   }
+  if (status == BURN_OK) status = check_labels(labels, classes);
   int64_t *numbers = status == BURN_OK ? malloc((size_t)(classes * classes) * sizeof *numbers) : NULL;
   if (status == BURN_OK && !numbers) status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
   if (status == BURN_OK) {

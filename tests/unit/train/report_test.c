@@ -137,6 +137,8 @@ static void pictures_and_counts_are_shown(void **state) {
   check_status(burn_report_samples(folder.path, samples, 2));
   check_status(burn_report_write(&(BurnReportConfig){.artifact_dir = folder.path}));
   expect_read("samples", file_in(&folder, "report.html"));
+  check_refused(burn_report_confusion_matrix(folder.path, burn_clone(counts), (const char *const[]){"no", NULL}),
+                BURN_STATUS_INVALID_ARGUMENT, "report: 1 labels for 2 classes");
   check_refused(burn_report_confusion_matrix(folder.path, burn_reshape(counts, BURN_SHAPE(1, 4)), NULL),
                 BURN_STATUS_INVALID_SHAPE, "a confusion matrix is [classes, classes]");
   const BurnSample wide = {.title = "", .pixels = grey, .width = 4097, .height = 1, .channels = 1};

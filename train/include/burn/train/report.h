@@ -44,7 +44,8 @@ BURN_API BURN_USE_RESULT BurnStatus burn_report_on_epoch(void *context, const Bu
 /* -- what a report shows besides -------------------------------------------------------------- */
 
 /* Writes counts of a confusion matrix, int [classes, classes] (taken; burn_confusion_matrix gives one), with the names
- * of the classes (NULL: their numbers), as confusion_matrix.json of the folder, which is made where it is missing. */
+ * of the classes (NULL: their numbers; INVALID_ARGUMENT where a NULL comes before the last), as confusion_matrix.json
+ * of the folder, which is made where it is missing. */
 BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnStatus
     burn_report_confusion_matrix(const char *artifact_dir, BurnTensor *counts, const char *const *labels);
 
