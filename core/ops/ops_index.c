@@ -94,6 +94,7 @@ static BurnTensor *one_hot_fill(BurnTensor *x, int64_t classes, BurnAttr on, Bur
   BurnTensor *wrapped = burn_add_scalar_i64(burn_clone(indices), classes);
   BurnTensor *negative = burn_lower_scalar(burn_clone(indices), 0);
   indices = burn_unsqueeze_dim(burn_mask_where(indices, negative, wrapped), (int)at);
+  if (burn_tensor_status(indices) != BURN_OK) return indices; /* before its shape is asked for */
   BurnShape shape = burn_shape(indices);
   BurnTensor *values = burn__full(device, shape, dtype, on);
   shape.dims[at] = classes;
