@@ -65,8 +65,8 @@ static BurnStatus read_header(const BurnZip *zip, size_t index, BurnNpyHeader *h
     status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "%zu bytes, too few for an array", got);
   if (status == BURN_OK) {
     const size_t length = (size_t)first[8] | (size_t)first[9] << 8;
-    const bool is_long = first[6] > 1 && (first[10] || first[11]);
-    if (is_long || length + 12 > got)
+    const bool is_new = first[6] > 1; /* with four bytes for its length instead of two */
+    if ((is_new && (first[10] || first[11])) || length + (is_new ? 12 : 10) > got)
       status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "a header beyond its first %zu bytes", got);
   }
   if (status == BURN_OK) status = burn_npy_header(first, (size_t)bytes, header);

@@ -1,6 +1,8 @@
 /* store_formats_test.c - every format by files that somebody else's program wrote, and cut at every offset. */
 #include "store_testing.h"
 
+#include <burn/numpy.h>
+
 #include <burn/zip.h>
 
 #include <math.h>
@@ -94,6 +96,27 @@ static void test_burn(void **state) {
   assert_string_equal(entry->file_dtype, "f32");
   assert_int_equal(entry->bytes, 128 * 10 * 4);
   burn_store_close(store);
+}
+
+/* Members that end with their header, or a byte after it: of no values, of one flag. */
+static void test_npz_of_small_members(void **state) {
+  const Fixture *fixture = *state;
+  const Path path = path_in(fixture, "small.npz");
+  static const uint8_t seven = 7;
+  for (int deflated = 0; deflated < 2; deflated++) {
+    BurnTensor *tensors[] = {burn_zeros(fixture->device, BURN_SHAPE(0, 3), BURN_DTYPE_F32),
+                             burn_tensor_from(fixture->device, &seven, BURN_DTYPE_U8, BURN_SHAPE(1))};
+    assert_ok(burn_npz_write(path.text, (const char *const[]){"none", "one"}, tensors, 2, deflated != 0));
+    BurnStatus status = BURN_OK;
+    BurnStore *store = burn_store_open(path.text, &status);
+    assert_ok(status);
+    assert_int_equal(burn_store_count(store), 2);
+    assert_int_equal(burn_store_entry(store, burn_store_find(store, "none"))->shape.dims[1], 3);
+    uint8_t value = 0;
+    assert_ok(burn_store_read(store, burn_store_find(store, "one"), &value, 1));
+    assert_int_equal(value, 7);
+    burn_store_close(store);
+  }
 }
 
 static void test_npz(void **state) {
@@ -212,13 +235,9 @@ static void test_cuts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_real_files),
-      cmocka_unit_test(test_half_dtypes),
-      cmocka_unit_test(test_burn),
-      cmocka_unit_test(test_npz),
-      cmocka_unit_test(test_npy),
-      cmocka_unit_test(test_cuts),
-      cmocka_unit_test(test_exported_program),
+      cmocka_unit_test(test_real_files), cmocka_unit_test(test_half_dtypes),          cmocka_unit_test(test_burn),
+      cmocka_unit_test(test_npz),        cmocka_unit_test(test_npz_of_small_members), cmocka_unit_test(test_npy),
+      cmocka_unit_test(test_cuts),       cmocka_unit_test(test_exported_program),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
