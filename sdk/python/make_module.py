@@ -181,7 +181,8 @@ class Wrapper:
             kind, what, size = "KIND_STRUCT", f"&burn_python_structs[STRUCT_{struct}]", f"sizeof({base})"
         else:
             kind, what, size = f"BURN_PYTHON_KIND(({base})0)", "NULL", f"sizeof({base})"
-        self.before += [f"size_t {name}_count;", f"void *{name} = argument_list(call, {i}, {kind}, {what}, {size}, &{name}_count);"]
+        function = "argument_list" if self.counted(p) else "argument_uncounted"
+        self.before += [f"size_t {name}_count;", f"void *{name} = {function}(call, {i}, {kind}, {what}, {size}, &{name}_count);"]
         if not self.counted(p):
             self.before.append(f"(void){name}_count;")
         if handle and p["ownership"] == "take":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python package as it is installed: python_test.py BURN_JSON EXAMPLES RESULT FOLDER. BURN_JSON is the description of the C API, RESULT the
 last line of the C program mnist with --json, which has trained in FOLDER on 640 and 128 digits for 2 epochs."""
+import array
 import ast
 import base64
 import contextlib
@@ -272,6 +273,20 @@ class Tensors(unittest.TestCase):
                 getattr(x, function)(1)
         with self.assertRaisesRegex(TypeError, "^burn_adaptive_avg_pool2d: output_size: a list of 2 numbers is expected, not 7$"):
             picture.adaptive_avg_pool2d(7)  # which would be an address
+
+    def test_sequences_are_lists(self):
+        """As an address they would have a count of 0, and nothing would be done."""
+        x = burn.tensor([[1, 2], [3, 4]])
+        for dims in (range(2), array.array("i", [0, 1]), memoryview(array.array("i", [0, 1])), bytearray([0, 1]), burn.tensor([0, 1])):
+            self.assertEqual(x.flip(dims).tolist(), [[4, 3], [2, 1]], type(dims))
+        numpy = optional("numpy")
+        if numpy:
+            self.assertEqual(x.flip(numpy.array([0, 1])).tolist(), [[4, 3], [2, 1]])
+        with self.assertRaisesRegex(TypeError, "^burn_slice: ranges: a list is expected, not <class '.*BurnRange'>$"):
+            x.slice(_c.BurnRange(0, 1, 1))
+        for data in (b"no picture", bytearray(b"no picture")) if hasattr(_c, "burn_image_decode") else ():
+            with self.assertRaisesRegex(burn.BurnError, "of 10 bytes"):
+                _c.burn_image_decode(data, 3, _c.BurnImage())
 
     def test_gradient_of_a_square_is_twice_the_value(self):
         x = burn.tensor([1.0, 2.0, 3.0]).require_grad()

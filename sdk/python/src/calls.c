@@ -165,16 +165,40 @@ void argument_value(Call *call, int index, const StructInfo *info, void *out) {
   if (!keep || !write_struct(info, out, call->arguments[index], keep)) argument_failed(call, index);
 }
 
+/* Bytes and bytearrays as they lie in memory, for a list of numbers of one byte; false for others. */
+static bool bytes_in_place(PyObject *value, size_t bytes, void **list, size_t *count) {
+  const bool fixed = PyBytes_Check(value) != 0;
+  if (bytes != 1 || !(fixed || PyByteArray_Check(value))) return false;
+  *list = fixed ? PyBytes_AsString(value) : PyByteArray_AsString(value);
+  *count = (size_t)(fixed ? PyBytes_Size(value) : PyByteArray_Size(value));
+  return true;
+}
+
+/* A list or tuple of the items of a sequence, which lives as long as the call. Anything else ("flip(1)") would be an
+ * address with a count of 0: nothing would be done, without a word. */
+static PyObject *as_list(Call *call, int index, PyObject *value) {
+  if (PyList_Check(value) || PyTuple_Check(value)) return value;
+  PyObject *keep = keeper(call);
+  PyObject *list = NULL;
+  if (keep && (PyUnicode_Check(value) || !PySequence_Check(value))) {
+    const bool is_number = PyLong_Check(value) != 0;
+    PyErr_Format(PyExc_TypeError, "a list is expected, not %R", is_number ? value : (PyObject *)Py_TYPE(value));
+  } else if (keep) {
+    list = PySequence_List(value);
+  }
+  if (!list || PyList_Append(keep, list) != 0) argument_failed(call, index);
+  Py_XDECREF(list);
+  return call->failed ? NULL : list;
+}
+
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count) {
   PyObject *value = call->arguments[index];
+  void *in_place = NULL;
   *count = 0;
   if (value == Py_None || call->failed) return NULL;
-  if (PyLong_Check(value)) { /* "flip(1)": as an address, with a count of 0, it would do nothing */
-    PyErr_Format(PyExc_TypeError, "a list is expected, not %R", value);
-    argument_failed(call, index);
-    return NULL;
-  }
-  if (!PyList_Check(value) && !PyTuple_Check(value)) return argument_address(call, index);
+  if (bytes_in_place(value, bytes, &in_place, count)) return in_place;
+  value = as_list(call, index, value);
+  if (!value) return NULL;
   *count = (size_t)PySequence_Size(value);
   char *list = room(call, (*count + 1) * bytes); /* lists that end with NULL do */
   PyObject *keep = keeper(call);
@@ -187,6 +211,13 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
     if (!done) argument_failed(call, index);
   }
   return list;
+}
+
+void *argument_uncounted(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count) {
+  PyObject *value = call->arguments[index];
+  *count = 0;
+  const bool is_address = value != Py_None && !PyList_Check(value) && !PyTuple_Check(value) && !PyLong_Check(value);
+  return is_address ? argument_address(call, index) : argument_list(call, index, kind, what, bytes, count);
 }
 
 void *argument_array(Call *call, int index, Kind kind, size_t bytes, size_t wanted) {

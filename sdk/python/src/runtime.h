@@ -123,8 +123,10 @@ void *argument_handle(Call *call, int index, const HandleInfo *info);
 void *argument_address(Call *call, int index);
 void *argument_struct(Call *call, int index, const StructInfo *info);
 void argument_value(Call *call, int index, const StructInfo *info, void *out);
-/* A list as an array that lives as long as the call. */
+/* A list, or what has items in order, as an array that lives as long as the call. */
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
+/* The same where C takes no count; here an array of NumPy is an address. */
+void *argument_uncounted(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
 /* A list of so many numbers, where C's parameter has a size of its own: an address is not taken. */
 void *argument_array(Call *call, int index, Kind kind, size_t bytes, size_t wanted);
 /* The count of two lists, of which `list`, the second, is the argument; other counts fail, unless it is None. */
