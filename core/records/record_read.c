@@ -506,7 +506,7 @@ void burn__record_parts_release(BurnRecordParts *parts) {
 BurnStatus burn__record_decode(const uint8_t *bytes, size_t count, uint32_t format, const BurnModule *module,
                                BurnRecordParts *out) {
   BurnRecordParts parts = {NULL, NULL};
-  BurnStatus status = decode_format(bytes, count, format, module, &parts);
+  BurnStatus status = decode_format(bytes, bytes ? count : 0, format, module, &parts);
   if (status == BURN_OK) {
     *out = parts;
   } else {
@@ -552,6 +552,7 @@ BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, Bur
 static BurnStatus decode_any(const uint8_t *bytes, size_t count, uint32_t *format, BurnRecordParts *out) {
   uint8_t *plain = NULL;
   size_t plain_count = 0;
+  if (!bytes) count = 0;
   if (!is_gzip(bytes, count)) {
     *format = plain_format(bytes, count);
     return burn__record_decode(bytes, count, *format, NULL, out);
@@ -582,7 +583,7 @@ BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *form
 
 BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t *format, BurnValue **metadata,
                                       BurnValue **item) {
-  if (!burn__is_burnpack(bytes, count)) return burn_value_decode_any(bytes, count, format, metadata, item);
+  if (!bytes || !burn__is_burnpack(bytes, count)) return burn_value_decode_any(bytes, count, format, metadata, item);
   BurnRecordParts parts = {NULL, NULL};
   const BurnStatus status = burn__burnpack_decode(bytes, count, true, &parts);
   if (status != BURN_OK) {

@@ -213,7 +213,7 @@ BurnStore *burn_store_open_bytes(const void *bytes, size_t count, BurnStatus *st
   BurnStore *store = calloc(1, sizeof *store);
   BurnStatus result = store ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a store");
   if (result == BURN_OK) {
-    store->file = (BurnStoreFile){.bytes = bytes, .count = count};
+    store->file = (BurnStoreFile){.bytes = bytes, .count = bytes ? count : 0};
     result = read_content(store, false);
   }
   if (result == BURN_OK) return store;

@@ -47,6 +47,7 @@ void burn__image_grey(BurnImage *image) {
 BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channels, BurnImage *image) {
   static const uint8_t png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, jpeg[] = {0xff, 0xd8, 0xff};
   *image = (BurnImage){NULL, 0, 0, 0};
+  if (bytes == NULL) count = 0;
   if (channels != 0 && channels != 1 && channels != 3)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "image: %u channels, 0, 1 or 3 expected", (unsigned)channels);
   if (count >= sizeof png && memcmp(bytes, png, sizeof png) == 0)

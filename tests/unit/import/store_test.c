@@ -82,6 +82,9 @@ static void test_failures_before(void **state) {
   status = BURN_OK;
   assert_null(burn_store_open("/nowhere/x", &status));
   assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
+  status = BURN_OK;
+  assert_null(burn_store_open_bytes(NULL, GOLDEN_BYTES, &status)); /* as malloc gives them where there is no memory */
+  assert_non_null(strstr(burn_status_message(status), "store: its 0 bytes are of no known format"));
   burn_store_close(NULL);
 }
 

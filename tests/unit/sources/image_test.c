@@ -409,6 +409,9 @@ static void what_is_null_is_told(void **state) {
   assert_null(burn_dataset_images(no_path, NULL, 1, &config, &status));
   assert_string_equal(burn_status_message(status), "images: no path");
   burn_image_release(NULL);
+  BurnImage image;
+  assert_string_equal(burn_status_message(burn_image_decode(NULL, 9, 3, &image)),
+                      "image: neither a PNG, a JPEG nor a PGM or PPM, of 0 bytes");
 }
 
 static void texts_of_folders_are_items(void **state) {

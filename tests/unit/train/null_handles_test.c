@@ -335,6 +335,24 @@ static void counts(void **state) {
   burn_device_close(device);
 }
 
+/* As malloc gives them where there is no memory. */
+static void bytes_without_an_address(void **state) {
+  (void)state;
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnLinear linear = burn_linear_new(2, 2, device);
+  const BurnModule module = burn_module(BurnLinear, &linear);
+  BurnValue *metadata = NULL, *item = NULL;
+  uint32_t format = 0;
+  for (uint32_t i = BURN_RECORD_MPK; i <= BURN_RECORD_BIN_GZ; i++) {
+    const BurnRecordConfig config = {i, BURN_PRECISION_FULL};
+    assert_true(burn_status_code(burn_record_from_bytes(module, NULL, 9, &config)) == BURN_STATUS_CORRUPT_DATA);
+  }
+  expect(burn_value_decode_any(NULL, 9, &format, &metadata, &item), "byte 0: the file is empty");
+  expect(burn_value_decode_in_place(NULL, 9, &format, &metadata, &item), "byte 0: the file is empty");
+  BurnLinear_release(&linear);
+  burn_device_close(device);
+}
+
 static void buffers(void **state) {
   (void)state;
   BurnDevice *device = burn_device_open("ndarray");
@@ -358,7 +376,7 @@ int main(void) {
       cmocka_unit_test(layers),   cmocka_unit_test(enders),        cmocka_unit_test(values),
       cmocka_unit_test(training), cmocka_unit_test(paths_of_core), cmocka_unit_test(paths_of_train),
       cmocka_unit_test(datasets), cmocka_unit_test(measuring),     cmocka_unit_test(counts),
-      cmocka_unit_test(buffers),  cmocka_unit_test(schedules),
+      cmocka_unit_test(buffers),  cmocka_unit_test(schedules),     cmocka_unit_test(bytes_without_an_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
