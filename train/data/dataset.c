@@ -208,12 +208,21 @@ static BurnStatus blocks_allocate(const size_t *bytes, size_t column_count, size
   return BURN_OK;
 }
 
+/* That every column has values, if there are items. */
+static BurnStatus data_check(const BurnColumn *columns, size_t column_count, const void *const *data, size_t count) {
+  size_t i = 0;
+  while (i < column_count && (count == 0 || (data && data[i]))) i++;
+  if (i == column_count) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "dataset: the data of column \"%s\" are NULL", columns[i].name);
+}
+
 BurnDataset *burn_dataset_memory(const BurnColumn *columns, size_t column_count, const void *const *data, size_t count,
                                  BurnStatus *status) {
   size_t bytes[BURN_MAX_COLUMNS] = {0};
   void *blocks[BURN_MAX_COLUMNS] = {NULL};
   BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK) result = burn__columns_check(columns, column_count, bytes);
+  if (result == BURN_OK) result = data_check(columns, column_count, data, count);
   if (result == BURN_OK) result = blocks_allocate(bytes, column_count, count, blocks);
   if (result != BURN_OK) {
     burn__store_status(status, result);

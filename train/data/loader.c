@@ -453,6 +453,8 @@ static void names_list(const BurnBatch *batch, char *text, size_t bytes) {
 }
 
 BurnTensor *burn_batch_take(BurnBatch *batch, const char *column) {
+  if (column == NULL)
+    return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "batch: the name of the column is NULL"));
   for (size_t i = 0; i < batch->column_count; i++) {
     if (strcmp(batch->names[i], column) != 0) continue;
     const BurnTensor *tensor = batch->tensors[i];

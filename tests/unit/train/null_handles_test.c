@@ -254,6 +254,18 @@ static void datasets(void **state) {
   EXPECT_NULL("wav: the paths are NULL", burn_dataset_wav(NULL, 3, &wav, &status));
   EXPECT_NULL("wav: no path", burn_dataset_wav(none, 1, &wav, &status));
   EXPECT_NULL("dataset: the interface is NULL", burn_dataset_create(NULL, &status));
+  const BurnColumn x = {"x", BURN_DTYPE_F32, {0}};
+  EXPECT_NULL("dataset: the data of column \"x\" are NULL", burn_dataset_memory(&x, 1, NULL, 2, &status));
+  EXPECT_NULL("dataset: the data of column \"x\" are NULL",
+              burn_dataset_memory(&x, 1, (const void *const[]){NULL}, 2, &status));
+  BurnBatch batch = {0};
+  BurnTensor *nameless = burn_batch_take(&batch, NULL);
+  expect(burn_tensor_status(nameless), "batch: the name of the column is NULL");
+  burn_drop(nameless);
+  BurnStepOutput output = {0};
+  burn_step_give(&output, NULL, NULL);
+  assert_null(burn_step_get(&output, "loss"));
+  assert_null(burn_step_take(&output, NULL));
   EXPECT_NULL("compose: 2 datasets, but the array of them is NULL", burn_dataset_compose(NULL, 2, &status));
   EXPECT_NULL("map: no source dataset", burn_dataset_map(NULL, NULL, &status));
   status = BURN_OK;
