@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Scores of hidden keys have no share in a softmax from here on. */
-#define LEAST_MIN_FLOAT (-1.0e4)
+/* From this min_float down hidden keys have no share in a softmax. */
+#define MAX_MASKING_FLOAT (-1.0e4)
 
 BurnTensor *burn_nn_split_heads(BurnTensor *x, size_t heads) {
   const int64_t width = burn_dim(x, 2), count = (int64_t)heads;
@@ -58,7 +58,7 @@ static BurnTensor *attend_at_once(const BurnNnAttention *how, BurnNnHeads heads)
 
 BurnTensor *burn_nn_attend(const BurnNnAttention *how, BurnNnHeads heads, BurnTensor **weights) {
   const bool drops = how->dropout->prob != 0 && burn_nn_is_training(heads.query);
-  if (!weights && !drops && !how->quiet_softmax && how->min_float <= LEAST_MIN_FLOAT) {
+  if (!weights && !drops && !how->quiet_softmax && how->min_float <= MAX_MASKING_FLOAT) {
     return attend_at_once(how, heads);
   }
   BurnTensor *value = heads.value, *made = weights_of(how, heads);

@@ -17,7 +17,7 @@
 
 #if defined(__linux__)
 
-enum { FIRST_CPUS = 1024, MOST_CPUS = 1 << 16, PATH_BYTES = 4096, LINE_BYTES = PATH_BYTES + 256 };
+enum { FIRST_CPUS = 1024, MAX_CPUS = 1 << 16, PATH_BYTES = 4096, LINE_BYTES = PATH_BYTES + 256 };
 
 /* Of a set that has room for `cpus`; 0 if the system has more of them. */
 static unsigned allowed_of(size_t cpus) {
@@ -31,7 +31,7 @@ static unsigned allowed_of(size_t cpus) {
 
 static unsigned allowed_cpus(void) {
   unsigned count = 0;
-  for (size_t cpus = FIRST_CPUS; count == 0 && cpus <= MOST_CPUS; cpus *= 4) count = allowed_of(cpus);
+  for (size_t cpus = FIRST_CPUS; count == 0 && cpus <= MAX_CPUS; cpus *= 4) count = allowed_of(cpus);
   return count;
 }
 
@@ -119,7 +119,7 @@ unsigned burn__cpu_quota(const char *root) {
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
   }
   if (file) (void)fclose(file);
-  if (least <= 0 || least > MOST_CPUS) return 0;
+  if (least <= 0 || least > MAX_CPUS) return 0;
   const unsigned whole = (unsigned)least;
   return whole + (least > whole);
 }

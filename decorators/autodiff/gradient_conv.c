@@ -18,8 +18,8 @@ typedef struct ConvAttrs {
   BurnAttr stride, padding, dilation, groups;
 } ConvAttrs;
 
-enum { MOST_AXES = 3, MOST_RANK = MOST_AXES + 2 };
-static const int64_t zeros[MOST_RANK] = {0, 0, 0, 0, 0}, ones[MOST_RANK] = {1, 1, 1, 1, 1};
+enum { MAX_AXES = 3, MAX_RANK = MAX_AXES + 2 };
+static const int64_t zeros[MAX_RANK] = {0, 0, 0, 0, 0}, ones[MAX_RANK] = {1, 1, 1, 1, 1};
 
 static ConvAttrs conv_attrs(const GradientContext *c, const ConvOps *ops) {
   const BurnAttrs_conv2d *attrs = GRADIENT_ATTRS(conv2d, c); /* those of conv3d are the same */
@@ -67,7 +67,7 @@ static BurnPrimitive *gradient_weight(GradientContext *c, BurnPrimitive *x, Burn
 static BurnPrimitive *transposed(GradientContext *c, BurnPrimitive *grad, BurnPrimitive *weight,
                                  const BurnTensorDesc *x, const ConvAttrs *conv) {
   const uint32_t axes = conv->ops->axes;
-  int64_t padding_out[MOST_AXES];
+  int64_t padding_out[MAX_AXES];
   for (uint32_t i = 0; i < axes; i++) {
     const int64_t reached = (grad->shape[2 + i] - 1) * conv->stride.value.i64s[i] +
                             (weight->shape[2 + i] - 1) * conv->dilation.value.i64s[i] + 1 -
@@ -94,7 +94,7 @@ void burn__gradient_conv3d(GradientContext *c) { gradient_conv(c, &volume_ops); 
 
 /* What x [n, c, ..] has first along its other axes, as much as `like` has; x itself if it has no more. */
 static BurnPrimitive *first_places(GradientContext *c, BurnPrimitive *x, const BurnTensorDesc *like) {
-  int64_t counts[MOST_RANK];
+  int64_t counts[MAX_RANK];
   bool has_more = false;
   if (!x) return x;
   for (uint32_t i = 0; i < like->rank; i++) {
@@ -112,7 +112,7 @@ static BurnPrimitive *first_places(GradientContext *c, BurnPrimitive *x, const B
 static BurnPrimitive *with_last_places(GradientContext *c, BurnPrimitive *x, const ConvAttrs *conv) {
   const int64_t *from = c->input_descs[0].shape, *weight = c->input_descs[1].shape, *y = c->output_descs[0].shape;
   const uint32_t rank = conv->ops->axes + 2;
-  int64_t shape[MOST_RANK] = {from[0], from[1]};
+  int64_t shape[MAX_RANK] = {from[0], from[1]};
   bool is_same = true;
   for (uint32_t i = 2; i < rank; i++) {
     const int64_t room =

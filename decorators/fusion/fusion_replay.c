@@ -18,12 +18,12 @@
 enum {
   RUNS_BEFORE = 3,        /* the run that is recorded ... */
   REGION_RUNS_BEFORE = 2, /* ... of a region, which the program says will come again */
-  LEAST_LAUNCHES = 3,     /* below, starting a recording gains nothing */
+  MIN_LAUNCHES = 3,       /* below, starting a recording gains nothing */
   WINDOW = 16,            /* runs ... */
-  MOST_MISSES = 3,        /* ... in which so many misses end it */
-  MOST_MOVES = 2,         /* an input that has moved so often gets a slot */
-  MOST_TOLD = 8,          /* times that a plan's log tells what kept it from being recorded */
-  MOST_COPIED = 64 << 20, /* bytes of inputs that are copied for each run: beyond, launches cost less */
+  MAX_MISSES = 3,         /* ... in which so many misses end it */
+  MAX_MOVES = 2,          /* an input that has moved so often gets a slot */
+  MAX_TOLD = 8,           /* times that a plan's log tells what kept it from being recorded */
+  MAX_COPIED = 64 << 20,  /* bytes of inputs that are copied for each run: beyond, launches cost less */
   STALE = 1024 /* a recording may be thrown out for another one when so many runs of others came after its last */
 };
 
@@ -224,7 +224,7 @@ static void tell_unlike(FusionQueue *queue, const FusionPlan *plan, FusionReplay
   (void)snprintf(why, sizeof why,
                  "input %u of %u, read by %.40s, is held, or laid out, in another way than in the last run", input + 1u,
                  r->input_count, burn__fusion_reader_name(queue, r->inputs[input].value));
-  if (r->told++ < MOST_TOLD) burn__fusion_log_replay(queue->decorator, plan, "not recorded yet", why);
+  if (r->told++ < MAX_TOLD) burn__fusion_log_replay(queue->decorator, plan, "not recorded yet", why);
   burn__fusion_region_why(queue, "%s", why);
 }
 
@@ -239,7 +239,7 @@ static void observe(FusionQueue *queue, const FusionPlan *plan, FusionReplay *r)
     Input *input = &r->inputs[i];
     const FusionValue *value = &fusion_values(queue)[input->value];
     const BurnReplayPlace place = where(queue->decorator, value->inner);
-    if (r->seen == 0) input->varies = input->moves >= MOST_MOVES;
+    if (r->seen == 0) input->varies = input->moves >= MAX_MOVES;
     if (r->seen > 0 && !is_there(input, &place)) input->varies = true;
     remember(input, value, &place);
   }
@@ -534,7 +534,7 @@ static void miss(FusionQueue *queue, FusionPlan *plan, const char *why) {
   FusionReplay *r = plan->replay;
   drop(decorator, plan);
   r->seen = 0;
-  r->is_refused = ++r->misses >= MOST_MISSES;
+  r->is_refused = ++r->misses >= MAX_MISSES;
   burn__fusion_log_replay(decorator, plan, r->is_refused ? "not replayed any more" : "not replayed", why);
   burn__fusion_region_why(queue, "%s", why);
 }
@@ -558,7 +558,7 @@ static bool is_due(FusionQueue *queue, FusionPlan *plan, FusionReplay *r) {
     burn__fusion_region_why(queue, "there are %d recordings in use", FUSION_RECORDINGS);
     return false;
   }
-  if (in_region || copied_bytes(r) <= MOST_COPIED) return true;
+  if (in_region || copied_bytes(r) <= MAX_COPIED) return true;
   miss(queue, plan, "inputs that move are too large to be copied");
   return false;
 }
@@ -598,7 +598,7 @@ static bool is_refused(FusionQueue *queue, FusionReplay *r) {
     r->runs = r->misses = 0;
     if (fusion_in_region(queue)) r->is_refused = false;
   }
-  if (r->is_refused) burn__fusion_region_why(queue, "the last %d recordings of it soon were of no use", MOST_MISSES);
+  if (r->is_refused) burn__fusion_region_why(queue, "the last %d recordings of it soon were of no use", MAX_MISSES);
   return r->is_refused;
 }
 
@@ -623,7 +623,7 @@ uint32_t burn__fusion_replay(FusionQueue *queue, FusionPlan *plan) {
     burn__fusion_region_why(queue, "%s", queue->decorator->no_replay);
     return BURN_FUSION_SINGLE;
   }
-  if (plan->launches.count < (fusion_in_region(queue) ? 1 : LEAST_LAUNCHES)) {
+  if (plan->launches.count < (fusion_in_region(queue) ? 1 : MIN_LAUNCHES)) {
     burn__fusion_region_why(queue, "nothing of it is wanted");
     return BURN_FUSION_SINGLE;
   }

@@ -39,7 +39,7 @@ static BurnTensor *probe_input(Generator *g, const BurnGraphValue *input, BurnSh
   int64_t elements = 1;
   for (uint32_t i = 0; i < shape.rank; i++) {
     elements =
-        shape.dims[i] > 0 && elements > GENERATE_INPUT_MOST / shape.dims[i] ? INT64_MAX : elements * shape.dims[i];
+        shape.dims[i] > 0 && elements > GENERATE_INPUT_MAX / shape.dims[i] ? INT64_MAX : elements * shape.dims[i];
     if (elements == INT64_MAX)
       return burn_tensor_failed(
           burn_status_make(BURN_STATUS_OUT_OF_RANGE, "input '%s' is larger than 2^28 elements", input->name));

@@ -13,13 +13,13 @@
 
 enum {
   GENERATE_PROBES = 3,
-  GENERATE_SIZES = 16,      /* axes of any size at one place */
-  GENERATE_SYMBOLS = 256,   /* in the whole forward pass */
-  GENERATE_SHAPE_MOST = 64, /* elements of what follows from shapes */
-  GENERATE_LITERALS = 16,   /* elements of a constant that stands in the code; larger ones stand in the weights file */
-  GENERATE_INPUT_MOST = 1 << 28, /* elements of an input of a probe */
-  GENERATE_NAME = 48,            /* bytes of an identifier */
-  GENERATE_MARK = 1              /* begins a line of the forward pass that may become the declaration of a symbol */
+  GENERATE_SIZES = 16,     /* axes of any size at one place */
+  GENERATE_SYMBOLS = 256,  /* in the whole forward pass */
+  GENERATE_SHAPE_MAX = 64, /* elements of what follows from shapes */
+  GENERATE_LITERALS = 16,  /* elements of a constant that stands in the code; larger ones stand in the weights file */
+  GENERATE_INPUT_MAX = 1 << 28, /* elements of an input of a probe */
+  GENERATE_NAME = 48,           /* bytes of an identifier */
+  GENERATE_MARK = 1             /* begins a line of the forward pass that may become the declaration of a symbol */
 };
 
 typedef enum GenerateKind { GENERATE_CONSTANT, GENERATE_SHAPE, GENERATE_VARIABLE } GenerateKind;

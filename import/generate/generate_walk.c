@@ -130,7 +130,7 @@ static bool repeats(const OnnxStep *step) {
 
 /* Larger than what it is made of: a zero of any shape. That is code, not a tensor in the weights file. */
 static bool is_large(const GenerateStep *s) {
-  int64_t in = GENERATE_SHAPE_MOST, out = 0;
+  int64_t in = GENERATE_SHAPE_MAX, out = 0;
   for (uint32_t i = 0; i < s->step->input_count; i++) {
     if (s->inputs[i] && s->inputs[i]->probes[0].tensor) in += burn_element_count(s->inputs[i]->probes[0].tensor);
   }
@@ -156,9 +156,9 @@ static GenerateKind kind_of_inputs(const GenerateStep *s) {
 }
 
 static bool same_probes(const Generator *g, const GenerateValue *value) {
-  double first[GENERATE_SHAPE_MOST], other[GENERATE_SHAPE_MOST];
+  double first[GENERATE_SHAPE_MAX], other[GENERATE_SHAPE_MAX];
   const size_t count = (size_t)burn_element_count(value->probes[0].tensor);
-  if (count > GENERATE_SHAPE_MOST || burn_read_f64(burn_clone(value->probes[0].tensor), first, count) != BURN_OK)
+  if (count > GENERATE_SHAPE_MAX || burn_read_f64(burn_clone(value->probes[0].tensor), first, count) != BURN_OK)
     return false;
   for (uint32_t p = 1; p < g->probes; p++) {
     if ((size_t)burn_element_count(value->probes[p].tensor) != count) return false;
@@ -170,11 +170,11 @@ static bool same_probes(const Generator *g, const GenerateValue *value) {
 
 /* Few integers, also such as a graph keeps in floats for a while. */
 static bool is_small_integer(const Generator *g, const GenerateValue *value) {
-  double elements[GENERATE_SHAPE_MOST];
+  double elements[GENERATE_SHAPE_MAX];
   const size_t count = (size_t)burn_element_count(value->probes[0].tensor);
   for (uint32_t p = 0; p < g->probes; p++) {
     const BurnTensor *x = value->probes[p].tensor;
-    if ((size_t)burn_element_count(x) != count || count > GENERATE_SHAPE_MOST) return false;
+    if ((size_t)burn_element_count(x) != count || count > GENERATE_SHAPE_MAX) return false;
     if (burn_read_f64(burn_clone(x), elements, count) != BURN_OK) return false;
     for (size_t i = 0; i < count; i++) {
       if (!(elements[i] == floor(elements[i])) || fabs(elements[i]) > 1e15) return false;

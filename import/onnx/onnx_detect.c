@@ -254,7 +254,7 @@ typedef struct Regions {
   int64_t sizes[2]; /* pixels */
 } Regions;
 
-enum { MOST_BINS = 4096, REGION = 5 };
+enum { MAX_BINS = 4096, REGION = 5 };
 
 /* The pixels of a bin along one axis, which may be none. Floats as ONNX Runtime computes them. */
 static BurnRange bin_of(const Regions *r, size_t region, int axis, int64_t bin, double scale) {
@@ -270,7 +270,7 @@ static BurnRange bin_of(const Regions *r, size_t region, int axis, int64_t bin, 
 
 /* x [channels, h, w] with the pixels of an axis as bins; a bin without pixels is 0. */
 static BurnTensor *binned(const Regions *r, BurnTensor *x, size_t region, int axis, double scale) {
-  BurnTensor *parts[MOST_BINS];
+  BurnTensor *parts[MAX_BINS];
   for (int64_t bin = 0; bin < r->bins[axis]; bin++) {
     const BurnRange range = bin_of(r, region, axis, bin, scale);
     parts[bin] = range.start < range.end ? burn_max_dim(burn_slice_dim(copy(x), axis + 1, range), axis + 1)
@@ -302,9 +302,9 @@ static void look_at_regions(OnnxNode *node, Regions *r) {
   int64_t bins[ONNX_INTS];
   const bool ranks = onnx_input_rank(node, 0) == 4 && onnx_input_rank(node, 1) == 2;
   if (!ranks || onnx_input_dim(node, 1, 1) != REGION) onnx_not_mapped(node, "images or regions of another form");
-  if (onnx_ints(node, "pooled_shape", bins) != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > MOST_BINS ||
-      bins[1] > MOST_BINS) {
-    onnx_not_mapped(node, "a pooled_shape that is not two sizes up to %d", MOST_BINS);
+  if (onnx_ints(node, "pooled_shape", bins) != 2 || bins[0] < 1 || bins[1] < 1 || bins[0] > MAX_BINS ||
+      bins[1] > MAX_BINS) {
+    onnx_not_mapped(node, "a pooled_shape that is not two sizes up to %d", MAX_BINS);
   }
   if (node->reason[0]) return;
   for (int axis = 0; axis < 2; axis++) {

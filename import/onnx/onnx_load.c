@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Models themselves are at most 2 GiB: what protobuf allows. More data stand in files beside them. */
-#define ONNX_MOST_BYTES ((size_t)1 << 31)
+#define ONNX_MAX_BYTES ((size_t)1 << 31)
 
 static void release_bodies(OnnxBody *body) {
   for (; body; body = body->made_before) {
@@ -126,7 +126,7 @@ static BurnGraph *load(const void *bytes, size_t count, const char *label, const
 BurnStatus onnx_read_file(const char *path, uint8_t **bytes, size_t *count, char *folder, size_t room) {
   *bytes = NULL;
   if (!path) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "no path of an ONNX model was given");
-  const BurnStatus status = burn_file_read(path, ONNX_MOST_BYTES, bytes, count);
+  const BurnStatus status = burn_file_read(path, ONNX_MAX_BYTES, bytes, count);
   if (status != BURN_OK) return burn_status_annotate(status, "%s", path);
   const char *slash = strrchr(path, '/');
   const size_t length = slash ? (size_t)(slash - path) + (slash == path) : 1;

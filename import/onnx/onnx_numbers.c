@@ -60,7 +60,7 @@ MAP(BlackmanWindow) { window(node, burn_blackman_window); }
 MAP(HammingWindow) { window(node, burn_hamming_window); }
 MAP(HannWindow) { window(node, burn_hann_window); }
 
-enum { MOST_BINS = 1 << 20 };
+enum { MAX_BINS = 1 << 20 };
 
 /* The bin at edge `i` of `bins` + 2 that lie equally far apart on the mel scale, where 2595 log10(1 + f / 700) is the
  * height of f Hertz. */
@@ -85,7 +85,7 @@ MAP(MelWeightMatrix) {
   const int64_t bins = onnx_input_int(node, 0, 0), length = onnx_input_int(node, 1, 0), rows = length / 2 + 1;
   const double rate = onnx_input_number(node, 2, 1);
   const double low = onnx_input_number(node, 3, 0), high = onnx_input_number(node, 4, 0);
-  if (bins < 1 || length < 1 || bins > MOST_BINS || length > INT32_MAX) {
+  if (bins < 1 || length < 1 || bins > MAX_BINS || length > INT32_MAX) {
     onnx_not_mapped(node, "%lld bins of a transform of length %lld", (long long)bins, (long long)length);
     return;
   }

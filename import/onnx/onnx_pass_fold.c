@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Results beyond this many bytes are left to the run: a ConstantOfShape can ask for any amount. */
-enum { MOST_BYTES = 1 << 26 };
+enum { MAX_BYTES = 1 << 26 };
 
 /* Steps that are another each time, or cheap and large. */
 static bool is_random(const char *op) {
@@ -31,7 +31,7 @@ static bool small(const OnnxStep *step, const OnnxNode *node) {
   for (uint32_t i = 0; i < step->output_count; i++) {
     if (node->output_lists[i]) return false;
     if (node->output_strings[i] && strcmp(step->op->name, "Constant") != 0) return false;
-    if (burn_element_count(node->outputs[i]) > MOST_BYTES / 8) return false;
+    if (burn_element_count(node->outputs[i]) > MAX_BYTES / 8) return false;
   }
   return true;
 }
@@ -52,10 +52,10 @@ static bool asks_for_much(const OnnxProgram *program, const OnnxStep *step) {
   const size_t rank = (size_t)burn_element_count(program->tensors[weight]);
   if (burn_read_i64(burn_clone(program->tensors[weight]), dims, rank) != BURN_OK) return true;
   for (size_t i = 0; i < rank; i++) {
-    if (dims[i] < 0 || dims[i] > MOST_BYTES || count > MOST_BYTES / 8) return true;
+    if (dims[i] < 0 || dims[i] > MAX_BYTES || count > MAX_BYTES / 8) return true;
     count *= dims[i];
   }
-  return count > MOST_BYTES / 8;
+  return count > MAX_BYTES / 8;
 }
 
 /* A step that fails here fails again when it runs, and says so then. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SPATIAL = 3, AXES = SPATIAL + 2, MOST_ATTRIBUTES = 16 };
+enum { SPATIAL = 3, AXES = SPATIAL + 2, MAX_ATTRIBUTES = 16 };
 
 /* How wide a Pad's zeros are, [count] of all axes before and then after; 0: it adds something else, or it is not known
  * when loading. Its opset may have them as an attribute. */
@@ -51,7 +51,7 @@ static size_t attributes_of(OnnxProgram *program, const OnnxStep *step, const in
   for (size_t i = 0; i < step->proto->n_attribute; i++) {
     Onnx__AttributeProto *attribute = step->proto->attribute[i];
     if (strcmp(attribute->name, "pads") == 0 || strcmp(attribute->name, "count_include_pad") == 0) continue;
-    if (kept == MOST_ATTRIBUTES - 2) return 0;
+    if (kept == MAX_ATTRIBUTES - 2) return 0;
     list[kept++] = attribute;
   }
   list[kept++] = onnx_new_ints(program, "pads", margins, count);
@@ -62,7 +62,7 @@ static size_t attributes_of(OnnxProgram *program, const OnnxStep *step, const in
 static bool change(const OnnxGivers *givers, OnnxStep *step) {
   const bool pool = onnx_step_is(step, "AveragePool");
   const OnnxNode node = {.proto = step->proto};
-  Onnx__AttributeProto *attributes[MOST_ATTRIBUTES];
+  Onnx__AttributeProto *attributes[MAX_ATTRIBUTES];
   int64_t zeros[2 * AXES], margins[2 * SPATIAL];
   if ((!pool && !onnx_step_is(step, "Conv")) || step->input_count > 3) return false;
   if (!onnx_is(&node, "auto_pad", "NOTSET", "NOTSET") || onnx_int(&node, "ceil_mode", 0)) return false;

@@ -7,7 +7,7 @@
 
 /* How deep messages lie in each other. The reader of protobuf-c calls itself for every level, so a file of opening
  * lengths alone would end the stack. Lengths that may be messages are followed by field number, as in onnx.proto. */
-enum { MOST_LEVELS = 4 * ONNX_MAX_DEPTH };
+enum { MAX_LEVELS = 4 * ONNX_MAX_DEPTH };
 
 typedef struct Cursor {
   const uint8_t *at, *end;
@@ -73,7 +73,7 @@ static const char *check_nesting(const uint8_t *bytes, size_t count, size_t *at)
   struct {
     const uint8_t *end;
     Kind kind;
-  } stack[MOST_LEVELS] = {{bytes + count, MODEL}};
+  } stack[MAX_LEVELS] = {{bytes + count, MODEL}};
   Cursor cursor = {bytes, bytes + count};
   uint32_t depth = 0;
   while (true) {
@@ -86,7 +86,7 @@ static const char *check_nesting(const uint8_t *bytes, size_t count, size_t *at)
     const Kind kind = (tag & 7) == 2 ? held(stack[depth].kind, tag >> 3) : OTHER;
     if (kind == OTHER) {
       cursor.at += length;
-    } else if (++depth == MOST_LEVELS) {
+    } else if (++depth == MAX_LEVELS) {
       return "graphs, attributes and types lie too deep in each other";
     } else {
       stack[depth].end = cursor.at + length;

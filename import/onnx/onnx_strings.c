@@ -12,10 +12,10 @@
 /* -- making them ------------------------------------------------------------------------------- */
 
 /* A tensor of strings has at most so many bytes: a short graph may ask for any number of copies of a long string. */
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 void onnx_add_bytes(OnnxStringsBuilder *builder, const char *bytes, size_t count) {
-  if (count > MOST_BYTES - builder->bytes.length) builder->failed = true;
+  if (count > MAX_BYTES - builder->bytes.length) builder->failed = true;
   if (count && !builder->failed) burn__text_add_bytes(&builder->bytes, bytes, count);
 }
 

@@ -8,12 +8,12 @@
 #include <string.h>
 
 /* More strings than this are refused: small inputs may ask for any number. */
-enum { MOST_STRINGS = 1 << 26 };
+enum { MAX_STRINGS = 1 << 26 };
 
 static bool fits(OnnxNode *node, size_t count, size_t times) {
-  if (times == 0 || count <= MOST_STRINGS / times) return true;
+  if (times == 0 || count <= MAX_STRINGS / times) return true;
   onnx_fail(node, burn_status_make(BURN_STATUS_OUT_OF_RANGE, "%zu times %zu strings; at most %d expected", count, times,
-                                   MOST_STRINGS));
+                                   MAX_STRINGS));
   return false;
 }
 

@@ -84,11 +84,11 @@ static BurnStatus read_bert(BurnTextTokenizer *tokenizer, const BurnJson *json, 
 }
 
 /* A few items around a text, or two; a file may ask for any number of them, over and over. */
-enum { MOST_ITEMS = 64 };
+enum { MAX_ITEMS = 64 };
 
 static BurnStatus add_item(TokenTemplate *items, int64_t id, int64_t type_id) {
-  if (items->count == MOST_ITEMS)
-    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "a template of more than %d tokens", MOST_ITEMS);
+  if (items->count == MAX_ITEMS)
+    return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "a template of more than %d tokens", MAX_ITEMS);
   for (size_t i = 0; i < items->count && id < 0; i++)
     if (items->items[i].id == id)
       return burn_status_make(BURN_STATUS_UNIMPLEMENTED, "a template with the same text twice");

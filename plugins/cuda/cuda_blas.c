@@ -342,7 +342,7 @@ static float measure(const Work *work, const Timer *timer, const uint64_t *algor
   return milliseconds / (float)times;
 }
 
-enum { ROUNDS = 5, MOST_RUNS = 20 };
+enum { ROUNDS = 5, MAX_RUNS = 20 };
 #define ROUND_MILLISECONDS 0.5F
 #define TIE 1.02F /* below it the earlier one is taken: noise must not decide */
 
@@ -366,7 +366,7 @@ static void measure_all(const Work *work, const Timer *timer, const Heuristic *f
     (void)measure(work, timer, found[i].algorithm, 1);
     out[i] = measure(work, timer, found[i].algorithm, 1);
     const float wanted = out[i] > 0 ? ROUND_MILLISECONDS / out[i] : 1;
-    times[i] = wanted > (float)MOST_RUNS ? MOST_RUNS : wanted > 1 ? (int)wanted : 1;
+    times[i] = wanted > (float)MAX_RUNS ? MAX_RUNS : wanted > 1 ? (int)wanted : 1;
   }
   for (int i = 0; i < ROUNDS * count; i++) {
     const int candidate = i % count;

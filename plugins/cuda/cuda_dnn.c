@@ -50,16 +50,16 @@ enum {
   NOTE_WINOGRAD,
   NOTE_LARGE_WINOGRAD = 8 /* tiles of 13 x 13 */
 };
-enum { MOST_NOTES = 16, MOST_CONFIGS = 32 };
+enum { MAX_NOTES = 16, MAX_CONFIGS = 32 };
 
-enum { SLOTS = 1024, NEAR = 16, MOST_WORKSPACES = 40 };
-static const int64_t MOST_WORKSPACE = (int64_t)1 << 30, LEAST_WORKSPACE = (int64_t)1 << 22;
+enum { SLOTS = 1024, NEAR = 16, MAX_WORKSPACES = 40 };
+static const int64_t MAX_WORKSPACE = (int64_t)1 << 30, MIN_WORKSPACE = (int64_t)1 << 22;
 
 /* A workspace that has become too small stays: work that was recorded may use it again. */
 struct CudaDnn {
   const CudaDnnLibrary *library;
   void *handle;
-  CudaAddress workspaces[MOST_WORKSPACES]; /* the last is the largest */
+  CudaAddress workspaces[MAX_WORKSPACES]; /* the last is the largest */
   int64_t workspace_bytes;
   uint32_t workspace_count;
   DnnPlans *slots[SLOTS];
@@ -112,11 +112,11 @@ size_t burn__dnn_version(const Cuda *cuda) { return cuda->dnn->library->cudnnGet
 /* Of the device; no tensor, as it is nobody's. 0 without memory. */
 static CudaAddress workspace_of(Cuda *cuda, int64_t bytes) {
   CudaDnn *dnn = cuda->dnn;
-  int64_t wanted = LEAST_WORKSPACE;
+  int64_t wanted = MIN_WORKSPACE;
   CudaAddress address = 0;
   if (dnn->workspace_bytes >= bytes && dnn->workspace_count > 0) return dnn->workspaces[dnn->workspace_count - 1];
   while (wanted < bytes) wanted *= 2;
-  if (burn__cuda_is_recording(cuda) || dnn->workspace_count == MOST_WORKSPACES ||
+  if (burn__cuda_is_recording(cuda) || dnn->workspace_count == MAX_WORKSPACES ||
       cuda->driver->cuMemAllocFromPoolAsync(&address, (size_t)wanted, cuda->pool, cuda->stream) != CUDA_OK)
     return 0;
   dnn->workspaces[dnn->workspace_count++] = address;
@@ -134,14 +134,14 @@ static bool note_suits(int note, DnnExact exact) {
 
 /* Results that change from run to run are never wanted. */
 static bool suits(DnnGraph *graph, void *config, DnnExact exact) {
-  int notes[MOST_NOTES];
+  int notes[MAX_NOTES];
   int64_t count = 0, one = 0;
   void *engine = burn__dnn_make(graph, ENGINE);
   if (graph->library->cudnnBackendGetAttribute(config, CONFIG_ENGINE, TYPE_DESCRIPTOR, 1, &one, &engine) != 0 ||
-      graph->library->cudnnBackendGetAttribute(engine, ENGINE_NOTES, TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes) !=
+      graph->library->cudnnBackendGetAttribute(engine, ENGINE_NOTES, TYPE_NUMERICAL_NOTE, MAX_NOTES, &count, notes) !=
           0)
     return false;
-  bool fits = count <= MOST_NOTES;
+  bool fits = count <= MAX_NOTES;
   for (int64_t i = 0; i < count && fits; i++) fits = note_suits(notes[i], exact);
   return fits;
 }
@@ -157,7 +157,7 @@ static void add_plan(const CudaDnn *dnn, DnnPlans *plans, void *config) {
   const bool is_fine =
       !graph->error && dnn->library->cudnnBackendGetAttribute(plan, PLAN_WORKSPACE, TYPE_INT64, 1, &count, &bytes) == 0;
   graph->error = 0;
-  if (!is_fine || bytes > MOST_WORKSPACE) return;
+  if (!is_fine || bytes > MAX_WORKSPACE) return;
   plans->workspace[plans->count] = bytes;
   plans->plans[plans->count++] = plan;
 }
@@ -166,18 +166,18 @@ static void add_plan(const CudaDnn *dnn, DnnPlans *plans, void *config) {
 static void ask(const CudaDnn *dnn, DnnPlans *plans, void *operations, int mode, DnnExact exact, uint32_t most) {
   DnnGraph *graph = &plans->graph;
   if (plans->count >= most) return;
-  void *configs[MOST_CONFIGS];
+  void *configs[MAX_CONFIGS];
   int64_t count = 0;
   void *heuristics = burn__dnn_make(graph, HEURISTICS);
   burn__dnn_set(graph, heuristics, HEURISTICS_GRAPH, TYPE_DESCRIPTOR, 1, &operations);
   burn__dnn_set(graph, heuristics, HEURISTICS_MODE, TYPE_HEURISTICS_MODE, 1, &mode);
   burn__dnn_finalize(graph, heuristics, "heuristics");
-  for (int i = 0; i < MOST_CONFIGS; i++) configs[i] = burn__dnn_make(graph, ENGINE_CONFIG);
+  for (int i = 0; i < MAX_CONFIGS; i++) configs[i] = burn__dnn_make(graph, ENGINE_CONFIG);
   if (graph->error || dnn->library->cudnnBackendGetAttribute(heuristics, HEURISTICS_RESULTS, TYPE_DESCRIPTOR,
-                                                             MOST_CONFIGS, &count, configs) != 0)
+                                                             MAX_CONFIGS, &count, configs) != 0)
     count = 0;
   graph->error = 0;
-  for (int64_t i = 0; i < count && i < MOST_CONFIGS && plans->count < most; i++)
+  for (int64_t i = 0; i < count && i < MAX_CONFIGS && plans->count < most; i++)
     if (suits(graph, configs[i], exact)) add_plan(dnn, plans, configs[i]);
   graph->error = 0;
 }
@@ -261,7 +261,7 @@ bool burn__dnn_run(Cuda *cuda, DnnPlans *plans, uint32_t plan, uint32_t count, c
                    void *const *pointers) {
   const CudaDnn *dnn = cuda->dnn;
   const CudaAddress workspace = workspace_of(cuda, plans->workspace[plan]);
-  if (!workspace || count >= DNN_MOST_BOUND) return false;
+  if (!workspace || count >= DNN_MAX_BOUND) return false;
   void *pack = pack_of(plans, plan, count, ids, pointers, workspace);
   plans->graph.error = 0;
   return pack && dnn->library->cudnnBackendExecute(dnn->handle, plans->plans[plan], pack) == 0;

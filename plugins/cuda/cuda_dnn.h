@@ -9,12 +9,12 @@
 /* Values of cudnn_graph.h. */
 typedef enum DnnType { DNN_F32 = 0, DNN_F16 = 2, DNN_I32 = 4, DNN_BF16 = 9, DNN_BOOL = 11 } DnnType;
 
-enum { DNN_MOST_DESCRIPTORS = 768, DNN_MOST_OPERATIONS = 32, DNN_MOST_RANK = 5 };
+enum { DNN_MAX_DESCRIPTORS = 768, DNN_MAX_OPERATIONS = 32, DNN_MAX_RANK = 5 };
 
 /* Descriptors under construction. The first failure stays, with its words; everything after it does nothing. */
 typedef struct DnnGraph {
   const CudaDnnLibrary *library;
-  void *made[DNN_MOST_DESCRIPTORS], *operations[DNN_MOST_OPERATIONS];
+  void *made[DNN_MAX_DESCRIPTORS], *operations[DNN_MAX_OPERATIONS];
   uint32_t made_count, operation_count;
   int64_t last_virtual; /* the id of the last tensor that is nowhere in memory */
   int error;
@@ -37,10 +37,10 @@ typedef enum DnnExact { DNN_ANY, DNN_TRANSFORMS, DNN_SUMS } DnnExact;
 /* A convolution of `rank` axes, with those of batch and channels. Strides are in elements. */
 typedef enum DnnConvKind { DNN_CONV_FORWARD, DNN_CONV_PIXELS, DNN_CONV_WEIGHT } DnnConvKind;
 typedef struct DnnConv {
-  int64_t pixels[DNN_MOST_RANK], pixel_strides[DNN_MOST_RANK];
-  int64_t windows[DNN_MOST_RANK], window_strides[DNN_MOST_RANK];
-  int64_t weight[DNN_MOST_RANK], weight_strides[DNN_MOST_RANK];
-  int64_t stride[DNN_MOST_RANK - 2], padding[DNN_MOST_RANK - 2], dilation[DNN_MOST_RANK - 2];
+  int64_t pixels[DNN_MAX_RANK], pixel_strides[DNN_MAX_RANK];
+  int64_t windows[DNN_MAX_RANK], window_strides[DNN_MAX_RANK];
+  int64_t weight[DNN_MAX_RANK], weight_strides[DNN_MAX_RANK];
+  int64_t stride[DNN_MAX_RANK - 2], padding[DNN_MAX_RANK - 2], dilation[DNN_MAX_RANK - 2];
   int32_t rank, kind, type, exact; /* exact: a DnnExact */
 } DnnConv;
 enum { DNN_ID_PIXELS = 1, DNN_ID_WINDOWS, DNN_ID_WEIGHT, DNN_CONV_TENSORS = 3 };
@@ -84,7 +84,7 @@ void burn__dnn_attention_backward(DnnGraph *graph, const DnnAttention *a);
 
 /* -- cuda_dnn.c: plans of graphs, by key, for an instance --------------------------------------- */
 
-enum { DNN_MOST_PLANS = 24, DNN_MOST_BOUND = 16, DNN_KEY_BYTES = 400 };
+enum { DNN_MAX_PLANS = 24, DNN_MAX_BOUND = 16, DNN_KEY_BYTES = 400 };
 
 /* What a graph is made of; equal bytes make equal graphs. */
 typedef struct DnnKey {
@@ -98,11 +98,11 @@ typedef struct DnnKey {
 typedef struct DnnPlans {
   DnnKey key;
   DnnGraph graph;
-  void *plans[DNN_MOST_PLANS];
-  int64_t workspace[DNN_MOST_PLANS];
+  void *plans[DNN_MAX_PLANS];
+  int64_t workspace[DNN_MAX_PLANS];
   uint32_t count, second; /* second: the first plan of the second form, or the count */
   uint32_t way;           /* what its user has chosen; UINT32_MAX: nothing yet */
-  void *packs[DNN_MOST_PLANS], *bound[DNN_MOST_PLANS][DNN_MOST_BOUND]; /* the last pointers of each plan */
+  void *packs[DNN_MAX_PLANS], *bound[DNN_MAX_PLANS][DNN_MAX_BOUND]; /* the last pointers of each plan */
 } DnnPlans;
 
 /* What to look for among the engines. */

@@ -9,9 +9,9 @@
 _Static_assert(sizeof(DnnAttention) <= DNN_KEY_BYTES, "attention does not fit into a key");
 
 enum { FORWARD = 1, BACKWARD }; /* DnnKey.what */
-enum { LEAST_VERSION = 90600, INFINITE_VERSION = 91000, WIDTH_UNIT = 8, MOST_WIDTH = 128, LENGTH_UNIT = 128 };
+enum { MIN_VERSION = 90600, INFINITE_VERSION = 91000, WIDTH_UNIT = 8, MAX_WIDTH = 128, LENGTH_UNIT = 128 };
 /* Compute capabilities; of the gradients only those where the same bits come every time. */
-enum { LEAST_ARCHITECTURE = 80, BEYOND_GRADIENTS = 100 };
+enum { MIN_ARCHITECTURE = 80, BEYOND_GRADIENTS = 100 };
 
 /* -- what it takes ---------------------------------------------------------------------------- */
 
@@ -35,8 +35,8 @@ static bool takes(const GpuRun *run, const GpuAttention *p) {
   const bool is_plain = !p->mask && !p->bias && p->cap == 0 && p->batch * p->heads > 0;
   const bool is_whole = p->queries == p->keys && p->queries > 0 && p->queries % LENGTH_UNIT == 0;
   const bool is_known =
-      p->width == p->value_width && p->width % WIDTH_UNIT == 0 && p->width > 0 && p->width <= MOST_WIDTH;
-  bool fits = is_half && is_plain && is_whole && is_known && architecture >= LEAST_ARCHITECTURE &&
+      p->width == p->value_width && p->width % WIDTH_UNIT == 0 && p->width > 0 && p->width <= MAX_WIDTH;
+  bool fits = is_half && is_plain && is_whole && is_known && architecture >= MIN_ARCHITECTURE &&
               (!p->grad || architecture < BEYOND_GRADIENTS);
   for (uint32_t i = 0; i < (p->grad ? 4 : 3) && fits; i++) fits = takes_heads(run->call->inputs[i]);
   if (has_results(run) && fits)
@@ -114,8 +114,7 @@ bool burn__cuda_dnn_attention(const GpuRun *run, const GpuAttention *p) {
   BurnPrimitive *statistics = NULL;
   const bool is_asked = run->call->output_count > 1; /* for the statistics, which are the logsumexp */
   if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
-  const bool done = burn__dnn_version(cuda) >= LEAST_VERSION &&
-                    (is_asked || new_rows(cuda, p, &statistics) == BURN_OK) &&
+  const bool done = burn__dnn_version(cuda) >= MIN_VERSION && (is_asked || new_rows(cuda, p, &statistics) == BURN_OK) &&
                     run_forward(cuda, p, run->call->inputs, run->out[0], is_asked ? run->out[1] : statistics);
   burn__dnn_unlock(cuda);
   burn__gpu_release(&cuda->gpu, statistics);
@@ -166,7 +165,7 @@ bool burn__cuda_dnn_attention_backward(const GpuRun *run, const GpuAttention *p)
   Cuda *cuda = cuda_of(run->gpu);
   Results results = {NULL, NULL, NULL};
   if (!takes(run, p) || !burn__dnn_lock(cuda)) return false;
-  const bool done = burn__dnn_version(cuda) >= LEAST_VERSION && new_rows(cuda, p, &results.hits) == BURN_OK &&
+  const bool done = burn__dnn_version(cuda) >= MIN_VERSION && new_rows(cuda, p, &results.hits) == BURN_OK &&
                     take_results(run, p, &results) && run_backward(run, p, &results);
   burn__dnn_unlock(cuda);
   burn__gpu_release(&cuda->gpu, results.out);

@@ -17,7 +17,7 @@ _Static_assert((int)DNN_CONV_FORWARD == GPU_CONV_FORWARD && (int)DNN_CONV_PIXELS
                    (int)DNN_CONV_WEIGHT == GPU_CONV_WEIGHT,
                "kinds of convolutions");
 
-enum { MOST_AXES = DNN_MOST_RANK - 2, MOST_ENGINES = DNN_MOST_PLANS / 2 };
+enum { MAX_AXES = DNN_MAX_RANK - 2, MAX_ENGINES = DNN_MAX_PLANS / 2 };
 /* Numbers of the larger tensor from which another order is worth a try, by CudaChannelsLast. Below, what is read by
  * other ops is turned more often than convolutions gain: of a ResNet-18 a step of 16 images took 2.7 ms, not 1.9. */
 static const int64_t least_last[] = {INT64_MAX, INT64_C(1) << 22, INT64_C(1) << 18};
@@ -31,7 +31,7 @@ static int type_of(BurnDType dtype) {
 }
 
 /* The places of pixels, windows or weights, and what goes through them: the depth of volumes, rows, columns. */
-static uint32_t axes_of(const GpuConvWork *work, int64_t depth, const int64_t planes[2], int64_t out[MOST_AXES]) {
+static uint32_t axes_of(const GpuConvWork *work, int64_t depth, const int64_t planes[2], int64_t out[MAX_AXES]) {
   uint32_t axes = 0;
   if (work->depth) out[axes++] = depth;
   for (int axis = 0; axis < 2; axis++) out[axes++] = planes[axis];
@@ -74,7 +74,7 @@ static DnnConv take_conv(const GpuConvWork *work, bool tf32) {
   const GpuConv *p = work->p;
   const GpuConvDepth depth = depth_of(work);
   DnnConv conv = {.kind = (int32_t)work->kind, .type = type_of(work->dtype), .exact = (int32_t)exact_of(work, tf32)};
-  int64_t places[MOST_AXES];
+  int64_t places[MAX_AXES];
   const uint32_t axes = axes_of(work, depth.in, p->in, places);
   conv.rank = (int32_t)axes + 2;
   take_shape(conv.pixels, conv.pixel_strides, p->batch, p->in_channels, places, axes);
@@ -123,7 +123,7 @@ static int64_t last_of(const GpuConvWork *work) {
 static DnnPlans *plans_of(Cuda *cuda, const GpuConvWork *work) {
   const DnnConv conv = take_conv(work, cuda->gpu.tf32);
   const bool is_chosen = cuda->gpu.timing, has_last = is_chosen && may_come_last(cuda, work, (DnnExact)conv.exact);
-  const DnnWish wish = {build, is_chosen ? MOST_ENGINES : 1, (DnnExact)conv.exact,
+  const DnnWish wish = {build, is_chosen ? MAX_ENGINES : 1, (DnnExact)conv.exact,
                         has_last ? build_channels_last : NULL};
   DnnKey key;
   memset(&key, 0, sizeof key);

@@ -102,7 +102,7 @@ static void fail(DnnGraph *graph, int error, const char *what, int detail) {
 void *burn__dnn_make(DnnGraph *graph, int type) {
   void *descriptor = NULL;
   if (graph->error) return NULL;
-  int error = graph->made_count < DNN_MOST_DESCRIPTORS ? 0 : -1;
+  int error = graph->made_count < DNN_MAX_DESCRIPTORS ? 0 : -1;
   if (error == 0) error = graph->library->cudnnBackendCreateDescriptor(type, &descriptor);
   if (error != 0) {
     fail(graph, error, "a descriptor of type", type);
@@ -137,8 +137,8 @@ static void set_longs(DnnGraph *graph, void *descriptor, int attribute, int64_t 
 static void add_operation(DnnGraph *graph, void *operation, const char *what) {
   burn__dnn_finalize(graph, operation, what);
   if (graph->error) return;
-  if (graph->operation_count == DNN_MOST_OPERATIONS) {
-    fail(graph, -1, "too many operations", DNN_MOST_OPERATIONS);
+  if (graph->operation_count == DNN_MAX_OPERATIONS) {
+    fail(graph, -1, "too many operations", DNN_MAX_OPERATIONS);
     return;
   }
   graph->operations[graph->operation_count++] = operation;

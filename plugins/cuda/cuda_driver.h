@@ -17,8 +17,8 @@ enum {
   CUDA_EVENT_WITH_TIMING = 0,
   CUDA_EVENT_WITHOUT_TIMING = 2,
   CUDA_HOST_MAPPED = 2,
-  CUDA_UNIT_COUNT = 16,  /* CUdevice_attribute */
-  CUDA_MOST_SHARED = 97, /* by a block that asks for it */
+  CUDA_UNIT_COUNT = 16, /* CUdevice_attribute */
+  CUDA_MAX_SHARED = 97, /* by a block that asks for it */
   CUDA_INTEGRATED = 18,
   CUDA_MAJOR = 75,
   CUDA_MINOR = 76,

@@ -129,7 +129,7 @@ static BurnStatus make_parts(Cuda *cuda) {
   (void)d->cuDeviceGetAttribute(&major, CUDA_MAJOR, cuda->device);
   (void)d->cuDeviceGetAttribute(&minor, CUDA_MINOR, cuda->device);
   (void)d->cuDeviceGetAttribute(&units, CUDA_UNIT_COUNT, cuda->device);
-  (void)d->cuDeviceGetAttribute(&shared, CUDA_MOST_SHARED, cuda->device);
+  (void)d->cuDeviceGetAttribute(&shared, CUDA_MAX_SHARED, cuda->device);
   cuda->architecture = 10 * major + minor;
   cuda->gpu.unit_count = (uint32_t)units;
   cuda->gpu.most_shared_bytes = (uint32_t)shared;

@@ -44,14 +44,14 @@ typedef struct GpuStorage {
 } GpuStorage;
 
 /* The storages that a launch reads, and those that it may write. */
-enum { GPU_MOST_TOUCHED = 40 };
+enum { GPU_MAX_TOUCHED = 40 };
 typedef struct GpuTouched {
   const Gpu *gpu; /* NULL: nothing is known */
   uint32_t count;
   struct {
     GpuStorage *storage;
     bool is_written;
-  } items[GPU_MOST_TOUCHED];
+  } items[GPU_MAX_TOUCHED];
 } GpuTouched;
 
 /* A tensor: the public header, then ours. */

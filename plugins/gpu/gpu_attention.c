@@ -8,7 +8,7 @@
 
 enum { FORWARD, OF_QUERIES, OF_KEYS, OF_BIAS }; /* passes of kernels/attention.cu */
 enum { FEW_ROWS = 32, MANY_ROWS = 64, TILE = 64, DEPTH = 32, LITTLE_DEPTH = 16 };
-enum { COLUMN_UNIT = 32, MOST_COLUMNS = 128, SUM_THREADS = 128 };
+enum { COLUMN_UNIT = 32, MAX_COLUMNS = 128, SUM_THREADS = 128 };
 
 /* More elements than that for one of a bias: a block adds them. */
 static const int64_t MANY_SCORES = 64;
@@ -237,7 +237,7 @@ static bool takes_fragments(const Gpu *gpu, const GpuAttention *p, BurnDType dty
   const bool is_known = burn__gpu_is_half(dtype) && burn__gpu_matrix_shape(gpu, dtype).has_fragments;
   const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
   if (!is_known || !is_counted || has_extras(p) || p->width == 0 || p->value_width == 0) return false;
-  return fragment_depth(p) <= MOST_COLUMNS && fragment_bytes(fragment_depth(p), 1) <= (int64_t)gpu->shared_bytes &&
+  return fragment_depth(p) <= MAX_COLUMNS && fragment_bytes(fragment_depth(p), 1) <= (int64_t)gpu->shared_bytes &&
          lies_by_eights(p->query, p->query_strides, p->width) && lies_by_eights(p->key, p->key_strides, p->width) &&
          lies_by_eights(p->value, p->value_strides, p->value_width) &&
          (!p->grad || lies_by_eights(p->grad, p->grad_strides, p->value_width));
@@ -274,7 +274,7 @@ static BurnStatus start_fragments(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuA
 /* Of f32, for the passes up to that one: CUDA has a kernel for all widths, other devices as their groups have room. */
 static bool takes_f32(const Gpu *gpu, const GpuAttention *p, uint32_t last_pass) {
   const bool is_known =
-      p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MOST_COLUMNS;
+      p->width == p->value_width && p->width % COLUMN_UNIT == 0 && p->width > 0 && p->width <= MAX_COLUMNS;
   const bool is_counted = p->queries > FEW_QUERIES && p->queries < INT32_MAX / 4 && p->keys < INT32_MAX / 4;
   if (!is_known || !is_counted || has_extras(p) || p->scale <= 0 || !takes_fours(p, BURN_DTYPE_F32)) return false;
   return gpu->most_shared_bytes > 0 ? has_room_for_plain(gpu, p) : has_room_for_rows(gpu, p, last_pass);
@@ -352,8 +352,7 @@ static BurnStatus start(Gpu *gpu, BurnDType dtype, uint32_t pass, GpuAttention *
   const int64_t width = pass == FORWARD                                ? p->value_width
                         : pass == OF_KEYS && p->value_width > p->width ? p->value_width
                                                                        : p->width;
-  const int64_t columns =
-      width > MOST_COLUMNS / 2 ? MOST_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
+  const int64_t columns = width > MAX_COLUMNS / 2 ? MAX_COLUMNS : (width + COLUMN_UNIT - 1) / COLUMN_UNIT * COLUMN_UNIT;
   if (rows == 0 || p->batch * p->heads == 0) return BURN_OK;
   p->chunks = width == 0 ? 1 : (width + columns - 1) / columns;
   const int64_t heads = p->batch * p->heads * p->chunks, large = heads * ((rows + MANY_ROWS - 1) / MANY_ROWS);

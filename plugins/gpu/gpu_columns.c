@@ -5,8 +5,8 @@
 enum { FROM_PIXELS, TO_PIXELS, ADD_BIAS, WIDE = 4, BY_LINES = 8, THREADS = 256 }; /* variants of kernels/columns.cu */
 
 /* Columns of one product take at most that. */
-static const uint64_t MOST_BYTES = (uint64_t)256 << 20;
-static const int64_t MOST_AT_ONCE = (int64_t)1 << 29; /* elements, where all of the batch is needed */
+static const uint64_t MAX_BYTES = (uint64_t)256 << 20;
+static const int64_t MAX_AT_ONCE = (int64_t)1 << 29; /* elements, where all of the batch is needed */
 
 /* Rows of the columns of a group, places of the kernel, channels of a group. */
 typedef struct Sizes {
@@ -23,7 +23,7 @@ static Sizes sizes_of(const GpuConv *p) {
 
 bool burn__gpu_columns_pay(const Gpu *gpu, const GpuConv *p, bool all_at_once) {
   const Sizes s = sizes_of(p);
-  if (all_at_once && p->batch * p->groups * s.rows * s.places > MOST_AT_ONCE) return false;
+  if (all_at_once && p->batch * p->groups * s.rows * s.places > MAX_AT_ONCE) return false;
   if (gpu->is_processor) return p->groups <= 4;
   return p->groups <= 4 && s.rows * s.out_group >= 256 && p->batch * s.places >= 64;
 }
@@ -83,7 +83,7 @@ BurnStatus burn__gpu_add_bias(Gpu *gpu, BurnDType dtype, GpuAddress x, GpuAddres
 static int64_t part_of(const GpuConv *p, BurnDType dtype) {
   const Sizes s = sizes_of(p);
   const uint64_t bytes = (uint64_t)(p->groups * s.rows * s.places) * burn_dtype_bytes(dtype);
-  const int64_t most = bytes == 0 ? p->batch : (int64_t)(MOST_BYTES / bytes);
+  const int64_t most = bytes == 0 ? p->batch : (int64_t)(MAX_BYTES / bytes);
   return most < 1 ? 1 : most < p->batch ? most : p->batch;
 }
 

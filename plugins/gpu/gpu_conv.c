@@ -6,7 +6,7 @@
 /* Variants of kernels/conv.cu; the first are those of GpuConvKind. */
 enum { FORWARD = GPU_CONV_FORWARD, TRANSPOSED = GPU_CONV_TRANSPOSED, WEIGHT = GPU_CONV_WEIGHT, PARTS, WIDE };
 enum { THREADS = 256 };
-enum { CHANNELS = 8, TAPS = 9, LEAST_PART = 1024, BLOCKS = 512, MOST_PARTS = 64 };
+enum { CHANNELS = 8, TAPS = 9, MIN_PART = 1024, BLOCKS = 512, MAX_PARTS = 64 };
 
 /* -- the tensors of a way ------------------------------------------------------------------------ */
 
@@ -157,8 +157,8 @@ static BurnStatus weight_by_definition(const GpuRun *run, GpuConv p) {
   const int64_t pairs = p.out_channels * (p.in_channels / p.groups), taps = p.kernel[0] * p.kernel[1];
   const int64_t blocks = pairs * gpu_pieces(taps, TAPS), places = p.batch * p.windows[0] * p.windows[1];
   int64_t parts = blocks >= BLOCKS ? 1 : gpu_pieces(BLOCKS, blocks);
-  if (parts > MOST_PARTS) parts = MOST_PARTS;
-  p.part_size = gpu_pieces(places, parts) < LEAST_PART ? LEAST_PART : gpu_pieces(places, parts);
+  if (parts > MAX_PARTS) parts = MAX_PARTS;
+  p.part_size = gpu_pieces(places, parts) < MIN_PART ? MIN_PART : gpu_pieces(places, parts);
   p.parts = places == 0 ? 1 : gpu_pieces(places, p.part_size);
   if (p.parts == 1) return start_variant(run, &p, WEIGHT, blocks);
   const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {p.parts, pairs * taps}};
@@ -201,7 +201,7 @@ static int64_t products_of(const GpuConv *p) {
 /* -- the ways ---------------------------------------------------------------------------------- */
 
 typedef enum Way { MATRICES, SMALL, IMPLICIT, COLUMNS, DEFINITION } Way;
-enum { MOST_WAYS = 5 };
+enum { MAX_WAYS = 5 };
 
 /* Multiplications of a convolution that the definition may try: some milliseconds at worst. */
 static const int64_t FEW_PRODUCTS = (int64_t)1 << 31;
@@ -223,7 +223,7 @@ static bool are_columns_first(const Gpu *gpu, BurnDType dtype, const GpuConv *p,
 }
 
 /* The best by what is known of shapes comes first. */
-static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind, Way ways[MOST_WAYS]) {
+static uint32_t list_ways(const GpuRun *run, const GpuConv *p, GpuConvKind kind, Way ways[MAX_WAYS]) {
   const Gpu *gpu = run->gpu;
   const BurnDType dtype = run->call->inputs[0]->dtype;
   const bool has_columns = burn__gpu_columns_pay(gpu, p, kind == GPU_CONV_WEIGHT);
@@ -254,7 +254,7 @@ static BurnStatus run_way(const GpuConvWork *work, Way way, const GpuConvTensors
 }
 
 static BurnStatus go(const GpuConvWork *work, uint32_t number) {
-  Way ways[MOST_WAYS];
+  Way ways[MAX_WAYS];
   GpuConvTensors tensors;
   (void)list_ways(work->run, work->p, work->kind, ways);
   BurnStatus status = burn__gpu_conv_open(work, false, false, &tensors);
@@ -265,7 +265,7 @@ static BurnStatus go(const GpuConvWork *work, uint32_t number) {
 static BurnStatus of_planes(const GpuRun *run, const GpuConv *p) {
   const GpuLibraries *libraries = run->gpu->libraries;
   const GpuConvKind kind = (GpuConvKind)run->row->detail;
-  Way ways[MOST_WAYS];
+  Way ways[MAX_WAYS];
   const uint32_t count = list_ways(run, p, kind, ways);
   const bool few = p->in_channels / p->groups <= FEW_CHANNELS && p->out_channels / p->groups <= FEW_CHANNELS;
   const GpuConvWork work = {.run = run,

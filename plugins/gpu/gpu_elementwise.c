@@ -214,7 +214,7 @@ void burn__gpu_scalars(const Gpu *gpu, uint32_t op, BurnDType dtype, const BurnA
 
 /* -- the order in which a kernel walks -------------------------------------------------------- */
 
-enum { TILE_THREADS = 256, SHORT = 16 /* axes that are not part of a tile */, LEAST_TURNED = 1 << 14 /* elements */ };
+enum { TILE_THREADS = 256, SHORT = 16 /* axes that are not part of a tile */, MIN_TURNED = 1 << 14 /* elements */ };
 
 static bool merges(const GpuElementwise *p, int inputs, int outer, int inner) {
   bool fits = p->out_strides[outer] == p->out_strides[inner] * p->shape[inner];
@@ -282,7 +282,7 @@ static bool are_vectors(const GpuElementwise *p, const GpuKernelKey *key, int in
 /* The axis before the last along which an input has no gaps, if both are long; -1: none. */
 static int32_t turned_axis(const GpuElementwise *p, int inputs) {
   const int last = p->rank - 1;
-  if (inputs != 1 || p->count < LEAST_TURNED || p->out_strides[last] != 1 || p->shape[last] < SHORT) return -1;
+  if (inputs != 1 || p->count < MIN_TURNED || p->out_strides[last] != 1 || p->shape[last] < SHORT) return -1;
   for (int axis = 0; axis < last; axis++)
     if (p->strides[0][axis] == 1 && p->shape[axis] >= SHORT) return axis;
   return -1;

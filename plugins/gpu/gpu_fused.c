@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_IDLE = 256 /* programs */, COLUMNS_OF_BLOCK = 32, COLUMN_PART = 256, PART = 8192 };
+enum { MAX_IDLE = 256 /* programs */, COLUMNS_OF_BLOCK = 32, COLUMN_PART = 256, PART = 8192 };
 
 /* -- programs --------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static BurnStatus use_program(Gpu *gpu, char *text, uint64_t bytes, bool is_sing
     gpu->host->free(text, bytes);
     gpu->fused.idle -= program->users == 0;
   } else {
-    if (gpu->fused.idle >= MOST_IDLE) destroy_idle(gpu);
+    if (gpu->fused.idle >= MAX_IDLE) destroy_idle(gpu);
     const BurnStatus status = new_program(gpu, text, bytes, hash, is_single, &program);
     if (status != BURN_OK) return status;
     program->next = gpu->fused.first;

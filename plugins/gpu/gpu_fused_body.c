@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WARP = 32, LONGEST_IN_REGISTERS = 32, REGISTERS = 64, MOST_WIDTH = 8 };
+enum { WARP = 32, LONGEST_IN_REGISTERS = 32, REGISTERS = 64, MAX_WIDTH = 8 };
 
 #define RULES(with_f64)                                                                                              \
   {                                                                                                                  \
@@ -101,7 +101,7 @@ static uint32_t find_resident(BurnFusedKernel *kernel) {
 
 /* Elements that one access of 16 bytes has, of the widest dtype. */
 static uint32_t natural_width(const BurnFusedKernel *kernel) {
-  uint64_t largest = 16 / MOST_WIDTH;
+  uint64_t largest = 16 / MAX_WIDTH;
   for (uint32_t v = 0; v < kernel->plan.value_count; v++) {
     const uint64_t bytes = burn_dtype_bytes(kernel->body.values[v].dtype);
     const bool is_stored = v < kernel->body.input_count && kernel->is_live[v];

@@ -12,10 +12,10 @@ enum { TILES = sizeof tiles / sizeof tiles[0] };
 
 /* Parts of a variant beside GpuConvKind. */
 enum { TILE = 4, BY_FOURS = 16 };
-enum { LEAST_SIDE = 16, THREADS = 128 };
+enum { MIN_SIDE = 16, THREADS = 128 };
 
-enum { MOST_PARTS = 256 };
-static const int64_t MOST_SUMS = (int64_t)16 << 20; /* of all parts */
+enum { MAX_PARTS = 256 };
+static const int64_t MAX_SUMS = (int64_t)16 << 20; /* of all parts */
 
 /* The product of a group, or of the largest phase of one: m, n and k, how often there is one, and all results. */
 typedef struct Product {
@@ -68,7 +68,7 @@ bool burn__gpu_implicit_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv
   const bool is_taken = dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   if (!is_taken || gpu->is_processor || !is_countable(p) || (kind == GPU_CONV_TRANSPOSED && !has_phases(p)))
     return false;
-  return product.m >= LEAST_SIDE && product.n >= LEAST_SIDE && product.k >= LEAST_SIDE;
+  return product.m >= MIN_SIDE && product.n >= MIN_SIDE && product.k >= MIN_SIDE;
 }
 
 /* -- tiles and parts -------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static uint32_t tile_of(const Gpu *gpu, const Product *product, int64_t parts) {
 static void set_parts(GpuConv *p, const Product *product) {
   GpuTilesCost costs[TILES];
   costs_of(product, costs);
-  const int64_t parts = burn__gpu_choose_parts(costs, TILES, MOST_PARTS, MOST_SUMS);
+  const int64_t parts = burn__gpu_choose_parts(costs, TILES, MAX_PARTS, MAX_SUMS);
   p->part_size = gpu_pieces(gpu_pieces(product->k, parts), GPU_CONV_DEPTH) * GPU_CONV_DEPTH;
   p->parts = gpu_pieces(product->k, p->part_size);
 }

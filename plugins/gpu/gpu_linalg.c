@@ -6,8 +6,8 @@
 
 /* Tiles by their numbers in kernels/parameters.h; how fast they are, see GpuTilesCost, was measured on an H200. */
 enum { TINY, SMALL, MIDDLE, LARGE, TILES };
-enum { PADDING = 4, MOST_DEPTH = 1024, DEEPEST = 32 /* but TINY, which joins blocks by itself */, MOST_PARTS = 32 };
-static const int64_t MOST_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
+enum { PADDING = 4, MAX_DEPTH = 1024, DEEPEST = 32 /* but TINY, which joins blocks by itself */, MAX_PARTS = 32 };
+static const int64_t MAX_SUMS = (int64_t)32 << 20; /* of all parts: memory for the time of a product */
 #define TILE_OF(tile) GPU_PRODUCT_ROWS(tile), GPU_PRODUCT_COLUMNS(tile), GPU_PRODUCT_THREADS(tile)
 static const struct {
   int64_t rows, columns;
@@ -24,10 +24,10 @@ static const struct {
 /* Products that are worth the call of a library: below, a kernel of ours is done sooner. Those of f32 in small networks
  * (784 x 512 for 128 examples) take ours about as long as a library's, and ours add in the CPU's order. */
 static bool is_large(const GpuProductKind *kind, const GpuMatmul *p) {
-  static const double MOST_RESULTS = 1 << 20, MOST_MULTIPLICATIONS = 52 << 20;
+  static const double MAX_RESULTS = 1 << 20, MAX_MULTIPLICATIONS = 52 << 20;
   const double results = (double)p->batches * (double)p->m * (double)p->n;
-  if (kind->in == BURN_DTYPE_F32 && !kind->tf32 && results <= MOST_RESULTS &&
-      results * (double)p->k <= MOST_MULTIPLICATIONS)
+  if (kind->in == BURN_DTYPE_F32 && !kind->tf32 && results <= MAX_RESULTS &&
+      results * (double)p->k <= MAX_MULTIPLICATIONS)
     return false;
   return results >= 4096 && p->k >= 16;
 }
@@ -69,9 +69,9 @@ static void costs_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p, GpuTilesC
 /* What the CPU adds in one chain is one part, and so its number is the CPU's. */
 static int64_t parts_of(BurnDType in, const GpuMatmul *p) {
   GpuTilesCost costs[TILES];
-  if (p->k <= MOST_DEPTH) return 1;
+  if (p->k <= MAX_DEPTH) return 1;
   costs_of(NULL, in, p, costs);
-  return burn__gpu_choose_parts(costs, TILES, MOST_PARTS, MOST_SUMS);
+  return burn__gpu_choose_parts(costs, TILES, MAX_PARTS, MAX_SUMS);
 }
 
 static uint32_t tile_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
@@ -83,7 +83,7 @@ static uint32_t tile_of(const Gpu *gpu, BurnDType in, const GpuMatmul *p) {
 /* How deep the blocks are that k is cut into: equal ones of whole tiles, so that sums of many do not lose digits, and
  * those of the CPU's products where these are cut so. */
 static int64_t depth_of(int64_t k) {
-  const int64_t blocks = (k + MOST_DEPTH - 1) / MOST_DEPTH, even = blocks > 0 ? (k + blocks - 1) / blocks : 1;
+  const int64_t blocks = (k + MAX_DEPTH - 1) / MAX_DEPTH, even = blocks > 0 ? (k + blocks - 1) / blocks : 1;
   return (even + DEEPEST - 1) / DEEPEST * DEEPEST;
 }
 
@@ -141,13 +141,13 @@ static BurnStatus start_direct(Gpu *gpu, const void *context, BurnDType in, Burn
 }
 
 /* Of k in one part: llvmpipe ends the loops of a thread, without a word, after 65,535 rounds of all of them. */
-static const int64_t MOST_STEPS = 32768;
+static const int64_t MAX_STEPS = 32768;
 
 static BurnStatus direct_product(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p) {
   GpuMatmul product = *p;
   product.depth = depth_of(p->k);
-  product.part_size = p->k < MOST_STEPS ? p->k : MOST_STEPS;
-  product.parts = p->k <= MOST_STEPS ? 1 : gpu_pieces(p->k, MOST_STEPS);
+  product.part_size = p->k < MAX_STEPS ? p->k : MAX_STEPS;
+  product.parts = p->k <= MAX_STEPS ? 1 : gpu_pieces(p->k, MAX_STEPS);
   return by_parts(gpu, kind, &product, start_direct, NULL);
 }
 
@@ -215,14 +215,14 @@ static void drop_first_axis(GpuMatmul *p) {
   memmove(p->rhs_strides, p->rhs_strides + 1, sizeof p->rhs_strides - sizeof *p->rhs_strides);
 }
 
-enum { MOST_SLICES = 256 };
+enum { MAX_SLICES = 256 };
 
 /* By the library: at once, or, where the batches of an operand have no common stride, slice by slice along the first
  * axis. False if it cannot. */
 static bool product_of_library(Gpu *gpu, const GpuProductKind *kind, const GpuMatmul *p, int64_t slices) {
   GpuMatmul slice = *p;
   if (gpu->libraries->product(gpu, kind, p)) return true;
-  if (p->rank < 2 || slices * p->shape[0] > MOST_SLICES) return false;
+  if (p->rank < 2 || slices * p->shape[0] > MAX_SLICES) return false;
   drop_first_axis(&slice);
   for (int64_t i = 0; i < p->shape[0]; i++) {
     const int64_t in_bytes = burn_dtype_bytes(kind->in), out_bytes = burn_dtype_bytes(kind->out);

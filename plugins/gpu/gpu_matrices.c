@@ -12,7 +12,7 @@ static const struct {
   double speed;                             /* of multiplications, beside that of the largest */
 } tiles[] = {{64, 64, 32, 128, 4, 0.5}, {128, 128, 64, 128, 2, 1.0}, {32, 16, 16, 32, 1, 1.0}};
 
-enum { LEAST_SIDE = 16, LEAST_PART = 512, MOST_PARTS = 32, JOIN_THREADS = 256, JOINED = 4 * JOIN_THREADS };
+enum { MIN_SIDE = 16, MIN_PART = 512, MAX_PARTS = 32, JOIN_THREADS = 256, JOINED = 4 * JOIN_THREADS };
 enum { FEW_LANES = 16 /* have no registers for the sums of large tiles */ };
 
 /* A product on its way. */
@@ -93,8 +93,8 @@ static double cost_of(const Work *work, int64_t tile, int64_t parts) {
 }
 
 static int64_t most_parts(const GpuMatmul *p) {
-  const int64_t parts = p->k / LEAST_PART;
-  return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+  const int64_t parts = p->k / MIN_PART;
+  return parts < 1 ? 1 : parts > MAX_PARTS ? MAX_PARTS : parts;
 }
 
 /* Threads of few lanes have no registers for the sums of larger tiles. */
@@ -152,7 +152,7 @@ bool burn__gpu_suits_matrices(const Gpu *gpu, const GpuProductKind *kind, const 
                                    : kind->out == kind->in || kind->out == BURN_DTYPE_F32;
   if (shape.rows == 0 || !has_sums || p->k == 0) return false;
   const int64_t longer = p->m > p->n ? p->m : p->n;
-  const bool is_worth = !gpu->is_processor && longer >= LEAST_SIDE && p->k >= LEAST_SIDE;
+  const bool is_worth = !gpu->is_processor && longer >= MIN_SIDE && p->k >= MIN_SIDE;
   if (!is_worth && !gpu->matrices.for_all) return false;
   Work work = {.gpu = (Gpu *)(uintptr_t)gpu, .shape = shape, .bytes = burn_dtype_bytes(kind->in)};
   work.vector = vector_of(&shape, work.bytes);

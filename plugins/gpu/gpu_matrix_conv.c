@@ -2,14 +2,14 @@
  * launched. */
 #include "gpu.h"
 
-enum { MOST_TAPS = 5, LEAST_CHANNELS = 4, MOST_CHANNELS = 64 };
-enum { RUN_UNIT = 8, MOST_RUN = 7, MOST_ROWS = 7 };
+enum { MAX_TAPS = 5, MIN_CHANNELS = 4, MAX_CHANNELS = 64 };
+enum { RUN_UNIT = 8, MAX_RUN = 7, MAX_ROWS = 7 };
 /* Sums of a thread of a block of 128; 256 have half of them each, so that a device has registers for two blocks at
  * once, which is faster than one of more rows. */
-enum { MOST_SUMS = 112 };
+enum { MAX_SUMS = 112 };
 enum { FEW_TAPS = 9 }; /* up to which a thread has two shares of channels */
 /* Of shared memory of a block, of which a device runs two at once, or one. */
-enum { MOST_BYTES = 96 << 10, ALONE_BYTES = 224 << 10 };
+enum { MAX_BYTES = 96 << 10, ALONE_BYTES = 224 << 10 };
 enum { BLOCKS = 128 }; /* of a weight's gradient, of which a device runs one at once */
 
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -23,7 +23,7 @@ typedef struct Plan {
 
 /* Columns of a tile, and of a thread. */
 static void cut_columns(Plan *plan, int64_t columns) {
-  const int64_t across = gpu_pieces(columns, RUN_UNIT * MOST_RUN);
+  const int64_t across = gpu_pieces(columns, RUN_UNIT * MAX_RUN);
   plan->tile[1] = gpu_pieces(columns, across);
   plan->run = gpu_pieces(plan->tile[1], RUN_UNIT);
   plan->tiles = gpu_pieces(columns, plan->tile[1]);
@@ -58,8 +58,8 @@ static Plan plan_results(const GpuConv *p, GpuConvKind kind, BurnDType dtype) {
   cut_columns(&plan, places[1]);
   plan.at_once = at_once_of(&plan, dtype, pixels[1], 0, p->x);
   plan.weights_by_four = dtype == BURN_DTYPE_F32 && line % 4 == 0 && p->weight % 16 == 0;
-  const int64_t most = MOST_SUMS / (4 * plan.run * plan.shares * plan.across);
-  const int64_t down = gpu_pieces(places[0], GPU_MATRIX_DOWN * (most < MOST_ROWS ? most : MOST_ROWS));
+  const int64_t most = MAX_SUMS / (4 * plan.run * plan.shares * plan.across);
+  const int64_t down = gpu_pieces(places[0], GPU_MATRIX_DOWN * (most < MAX_ROWS ? most : MAX_ROWS));
   plan.tile[0] = gpu_pieces(places[0], down);
   plan.rows = gpu_pieces(plan.tile[0], GPU_MATRIX_DOWN);
   plan.tiles *= gpu_pieces(places[0], plan.tile[0]);
@@ -80,7 +80,7 @@ static int64_t gradient_bytes(const Plan *plan, const GpuConv *p, int64_t rows) 
 /* A block of a weight's gradient has as many rows as fit, and as its warps share without rest. */
 static void cut_rows(Plan *plan, const GpuConv *p) {
   const int64_t along = GPU_MATRIX_WARPS / plan->across >> plan->in_across_log;
-  const int64_t most = gradient_bytes(plan, p, along) <= MOST_BYTES ? MOST_BYTES : ALONE_BYTES;
+  const int64_t most = gradient_bytes(plan, p, along) <= MAX_BYTES ? MAX_BYTES : ALONE_BYTES;
   int64_t rows = along;
   while (rows < p->windows[0] && gradient_bytes(plan, p, rows + along) <= most) rows += along;
   const int64_t down = gpu_pieces(p->windows[0], rows);
@@ -115,9 +115,9 @@ static bool takes_dtype(const Gpu *gpu, BurnDType dtype) {
 bool burn__gpu_matrix_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p, GpuConvKind kind) {
   const int64_t least = p->in_channels < p->out_channels ? p->in_channels : p->out_channels;
   const int64_t most = most_of(p->in_channels, p->out_channels);
-  bool fits = takes_dtype(gpu, dtype) && p->groups == 1 && least >= LEAST_CHANNELS && most <= MOST_CHANNELS;
+  bool fits = takes_dtype(gpu, dtype) && p->groups == 1 && least >= MIN_CHANNELS && most <= MAX_CHANNELS;
   for (int axis = 0; axis < 2; axis++) {
-    fits = fits && p->kernel[axis] <= MOST_TAPS && p->stride[axis] == 1 && p->dilation[axis] == 1;
+    fits = fits && p->kernel[axis] <= MAX_TAPS && p->stride[axis] == 1 && p->dilation[axis] == 1;
     fits = fits && p->batch > 0 && p->in[axis] > 0 && p->windows[axis] > 0;
   }
   if (!fits || p->kernel[0] * p->kernel[1] == 1) return false;
@@ -147,7 +147,7 @@ static BurnStatus launch(const GpuRun *run, GpuConv *p, GpuConvKind kind, const 
 static BurnStatus weight_gradient(const GpuRun *run, GpuConv p, BurnDType dtype) {
   const Plan plan = plan_weight(&p, dtype);
   const int64_t weights = p.out_channels * p.in_channels * p.kernel[0] * p.kernel[1], all = p.batch * plan.tiles;
-  const int64_t blocks = plan.bytes > MOST_BYTES ? BLOCKS : 2 * BLOCKS;
+  const int64_t blocks = plan.bytes > MAX_BYTES ? BLOCKS : 2 * BLOCKS;
   p.part_size = gpu_pieces(all, gpu_pieces(blocks, plan.sets));
   p.parts = gpu_pieces(all, p.part_size);
   if (p.parts == 1) return launch(run, &p, GPU_CONV_WEIGHT, &plan, plan.sets);

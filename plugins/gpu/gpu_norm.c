@@ -118,9 +118,9 @@ enum {
   COLUMN_THREADS = 256,
   SHORT_REST = 8,        /* below, channels lie beside each other */
   SMALL_CHANNEL = 32768, /* elements that a block does at once */
-  LEAST_PART = 4096,
+  MIN_PART = 4096,
   SMALL_COLUMN = 1024, /* the same for a block of columns, which has 8 threads for each of them */
-  LEAST_PART_OF_COLUMN = 256,
+  MIN_PART_OF_COLUMN = 256,
   BLOCKS = 1024 /* about as many, where there are elements for them */
 };
 
@@ -138,7 +138,7 @@ static GpuBatchNorm describe(const BurnPrimitive *x) {
   for (uint32_t i = 2; i < x->rank; i++) *places *= x->shape[i];
   const int64_t count = p.samples * p.rest, groups = groups_of(&p), most = groups < BLOCKS ? BLOCKS / groups : 1;
   const bool columns = p.rest < SHORT_REST;
-  const int64_t small = columns ? SMALL_COLUMN : SMALL_CHANNEL, least = columns ? LEAST_PART_OF_COLUMN : LEAST_PART;
+  const int64_t small = columns ? SMALL_COLUMN : SMALL_CHANNEL, least = columns ? MIN_PART_OF_COLUMN : MIN_PART;
   const int64_t wanted = (count + least - 1) / least, parts = wanted < most ? wanted : most;
   p.is_small = count < UINT32_MAX;
   p.is_wide = (uint64_t)p.rest * burn_dtype_bytes(x->dtype) % 16 == 0;

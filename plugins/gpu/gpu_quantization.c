@@ -2,7 +2,7 @@
  * is summed over. All else is decomposed. */
 #include "gpu.h"
 
-enum { THREADS = 256, MOST_TERMS = 131071 /* of 128 * 128, which i32 holds */ };
+enum { THREADS = 256, MAX_TERMS = 131071 /* of 128 * 128, which i32 holds */ };
 
 /* -- which products --------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ bool burn__gpu_takes_quantized(const BurnOpCall *call) {
   const BurnAttrs_quantized_matmul *attrs = BURN_ATTRS(quantized_matmul, call);
   const BurnPrimitive *lhs = call->inputs[0], *rhs = call->inputs[2];
   return lhs->dtype == BURN_DTYPE_I8 && rhs->dtype == BURN_DTYPE_I8 && lhs->rank >= 2 && rhs->rank >= 2 &&
-         lhs->shape[lhs->rank - 1] <= MOST_TERMS && is_small_float(call->output_descs->dtype) &&
+         lhs->shape[lhs->rank - 1] <= MAX_TERMS && is_small_float(call->output_descs->dtype) &&
          has_plain_scales(lhs, &attrs->lhs_block, lhs->rank - 1) &&
          has_plain_scales(rhs, &attrs->rhs_block, rhs->rank - 2);
 }

@@ -54,8 +54,8 @@ static BurnStatus pass(Gpu *gpu, GpuJoin join, BurnPrimitive *x, BurnPrimitive *
 /* -- how lines are cut ------------------------------------------------------------------------ */
 
 enum {
-  MOST_LANES = 32,
-  LEAST_LANES = 2,    /* 32 bytes, which memory gives at once */
+  MAX_LANES = 32,
+  MIN_LANES = 2,      /* 32 bytes, which memory gives at once */
   SMALL = 16 << 20,   /* bytes up to which one pass of narrow blocks takes less time than two launches */
   FEW_BLOCKS = 128,   /* about as many as a device has units */
   MANY_BLOCKS = 1024, /* enough for each of them to have several */
@@ -78,9 +78,9 @@ static void cut_columns(const BurnPrimitive *x, GpuJoin join, GpuReduce *p) {
   const int64_t vectors = vectors_of(x, p->inner, &width);
   const int64_t bytes = burn_primitive_count(x) * (int64_t)burn_dtype_bytes(x->dtype);
   int32_t lanes = 1;
-  while (lanes < MOST_LANES && lanes < vectors) lanes *= 2;
+  while (lanes < MAX_LANES && lanes < vectors) lanes *= 2;
   p->lanes = lanes;
-  while (p->lanes > LEAST_LANES && p->outer * gpu_pieces(vectors, p->lanes) < FEW_BLOCKS) p->lanes /= 2;
+  while (p->lanes > MIN_LANES && p->outer * gpu_pieces(vectors, p->lanes) < FEW_BLOCKS) p->lanes /= 2;
   if (bytes <= SMALL && p->size <= THREADS / p->lanes * LONGEST) return;
   p->lanes = lanes;
   const int64_t rows = THREADS / lanes, blocks = p->outer * gpu_pieces(vectors, lanes);

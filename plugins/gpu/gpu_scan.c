@@ -4,7 +4,7 @@
 enum { BLOCKS, LINES, WARPS, TOTALS, THREADS = 256 }; /* variants of kernels/scan.cu */
 enum { SHORT_LINE = 512, WARPS_OF_A_BLOCK = 8 };
 /* Lines across memory: as many parts as give a device enough threads, of no fewer elements than pay for a pass more. */
-enum { ENOUGH_THREADS = 1 << 17, LEAST_PART = 64, MOST_PARTS = 128 };
+enum { ENOUGH_THREADS = 1 << 17, MIN_PART = 64, MAX_PARTS = 128 };
 
 static BurnStatus start(const GpuRun *run, const GpuScan *p, uint32_t variant, int64_t lines) {
   const BurnDType dtype = run->call->inputs[0]->dtype;
@@ -22,9 +22,9 @@ static BurnStatus start(const GpuRun *run, const GpuScan *p, uint32_t variant, i
 
 /* The parts are decided by the shape alone, so that the sums are the same on every device. */
 static void cut(GpuScan *p) {
-  const int64_t lines = p->outer * p->inner, most = p->size / LEAST_PART;
+  const int64_t lines = p->outer * p->inner, most = p->size / MIN_PART;
   int64_t parts = lines < ENOUGH_THREADS ? ENOUGH_THREADS / lines : 1;
-  if (parts > MOST_PARTS) parts = MOST_PARTS;
+  if (parts > MAX_PARTS) parts = MAX_PARTS;
   if (parts > most) parts = most > 0 ? most : 1;
   p->part_size = (p->size + parts - 1) / parts;
   p->parts = (p->size + p->part_size - 1) / p->part_size;

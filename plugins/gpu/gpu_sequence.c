@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 enum { FORWARD, BACKWARD, FIRST_STATE, IS_GIVEN = 8 }; /* kinds of kernels/lstm.cu */
-enum { UNITS = 4, SAMPLES = 32, MOST_WARPS = 16, MOST_WARPS_F64 = 8, GATES = 4, MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
+enum { UNITS = 4, SAMPLES = 32, MAX_WARPS = 16, MAX_WARPS_F64 = 8, GATES = 4, MAX_INPUTS = 8, MAX_OUTPUTS = 4 };
 enum { SMALL_SAMPLES = 64, SMALL_UNITS = 1024 }; /* up to these a step makes its own product */
 
 /* A call under way: inputs row-major and outputs, in what is computed in. */
 typedef struct Lstm {
   const GpuRun *run;
   BurnDType dtype;
-  BurnPrimitive *in[MOST_INPUTS], *out[MOST_OUTPUTS], *product, *states;
+  BurnPrimitive *in[MAX_INPUTS], *out[MAX_OUTPUTS], *product, *states;
 } Lstm;
 
 static BurnStatus take_input(Lstm *lstm, uint32_t i) {
@@ -48,8 +48,8 @@ static BurnStatus end(Lstm *lstm, BurnStatus status) {
     lstm->run->out[i] = lstm->out[i];
     lstm->out[i] = NULL;
   }
-  for (uint32_t i = 0; i < MOST_INPUTS; i++) burn__gpu_release(gpu, lstm->in[i]);
-  for (uint32_t i = 0; i < MOST_OUTPUTS; i++) burn__gpu_release(gpu, lstm->out[i]);
+  for (uint32_t i = 0; i < MAX_INPUTS; i++) burn__gpu_release(gpu, lstm->in[i]);
+  for (uint32_t i = 0; i < MAX_OUTPUTS; i++) burn__gpu_release(gpu, lstm->out[i]);
   burn__gpu_release(gpu, lstm->product);
   burn__gpu_release(gpu, lstm->states);
   return status;
@@ -94,7 +94,7 @@ static BurnStatus multiply(const Lstm *lstm, const GpuLstm *p, int64_t depth, in
 static uint32_t warps_of(const Lstm *lstm) {
   const bool is_wide = lstm->dtype == BURN_DTYPE_F64;
   const uint32_t bytes = UNITS * GATES * (SAMPLES + 1) * (is_wide ? 8 : 4);
-  uint32_t warps = is_wide ? MOST_WARPS_F64 : MOST_WARPS;
+  uint32_t warps = is_wide ? MAX_WARPS_F64 : MAX_WARPS;
   while (warps > UNITS && warps * bytes > lstm->run->gpu->shared_bytes) warps /= 2;
   return warps;
 }

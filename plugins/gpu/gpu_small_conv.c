@@ -7,7 +7,7 @@ enum { TAPS_Y = 4, TAPS_X = 32, STRIDE = 256, FORM = 1024 }; /* what these are m
 /* A form is the channels of a thread, and its rows of results by OF_ROWS; or, of a weight's gradient, this where warps
  * share what they read, or a block has two halves, which have other channels of the gradient. */
 enum { OF_ROWS = 16, SHARED = 16, TWO_HALVES = 32 };
-enum { MOST_CHANNELS = 32, MOST_TAPS = 5, MOST_STRIDE = 2, MOST_WEIGHTS = 400 }; /* channels times taps of a result */
+enum { MAX_CHANNELS = 32, MAX_TAPS = 5, MAX_STRIDE = 2, MAX_WEIGHTS = 400 }; /* channels times taps of a result */
 enum { THREADS = 128, ROWS = 4, MANY_ROWS = 8, BLOCKS_OF_UNIT = 3 };
 enum { PART_THREADS = 256, PART_ROWS = 8, WARPS = 8, BLOCKS = 256, WEIGHTS = 32, LANES = 32, MANY_RESULTS = 32768 };
 enum { MANY_TAPS = 9 };                  /* more leave registers for fewer sums */
@@ -17,9 +17,9 @@ bool burn__gpu_small_conv_pays(const Gpu *gpu, BurnDType dtype, const GpuConv *p
   const bool is_taken = dtype == BURN_DTYPE_F32 || dtype == BURN_DTYPE_F16 || dtype == BURN_DTYPE_BF16;
   const int64_t in_group = p->in_channels / p->groups, out_group = p->out_channels / p->groups;
   const int64_t taps = p->kernel[0] * p->kernel[1], most = (in_group > out_group ? in_group : out_group) * taps;
-  bool fits = is_taken && !gpu->is_processor && taps > 1 && most <= MOST_CHANNELS * taps && most <= MOST_WEIGHTS;
+  bool fits = is_taken && !gpu->is_processor && taps > 1 && most <= MAX_CHANNELS * taps && most <= MAX_WEIGHTS;
   for (int axis = 0; axis < 2; axis++)
-    fits = fits && p->kernel[axis] <= MOST_TAPS && p->stride[axis] <= MOST_STRIDE && p->dilation[axis] == 1;
+    fits = fits && p->kernel[axis] <= MAX_TAPS && p->stride[axis] <= MAX_STRIDE && p->dilation[axis] == 1;
   return fits && p->stride[0] == p->stride[1] && in_group * out_group > 1;
 }
 

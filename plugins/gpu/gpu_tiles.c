@@ -3,7 +3,7 @@
 #include "gpu.h"
 
 /* Parts are chosen for this number of units on every device. */
-enum { USUAL_UNITS = 132, LEAST_PART = 64 /* steps of k */ };
+enum { USUAL_UNITS = 132, MIN_PART = 64 /* steps of k */ };
 
 /* How long the unit with the most groups is busy. A unit works at c->at_once groups at a time, a wave; in a full wave
  * each group counts 1. In a last wave that is not full each takes longer, the more so the fewer there are: one alone
@@ -41,7 +41,7 @@ int64_t burn__gpu_choose_parts(const GpuTilesCost *tiles, uint32_t count, int64_
   double least = 0;
   for (size_t i = 0; i < sizeof tried / sizeof tried[0] && tried[i] <= most_parts; i++) {
     const int64_t parts = tried[i];
-    if (parts > 1 && (parts * LEAST_PART > tiles->k || parts * tiles->results > most_sums)) break;
+    if (parts > 1 && (parts * MIN_PART > tiles->k || parts * tiles->results > most_sums)) break;
     const double cost = cost_of(&tiles[burn__gpu_choose_tile(tiles, count, USUAL_UNITS, parts)], USUAL_UNITS, parts);
     if (i > 0 && cost >= least) continue;
     least = cost;

@@ -7,7 +7,7 @@ static _Thread_local GpuTouched touched;
 
 void burn__gpu_touch_begin(Gpu *gpu, BurnPrimitive *const *inputs, uint32_t count) {
   if (!gpu->tracks_memory || touched.gpu) return;
-  touched.gpu = count <= GPU_MOST_TOUCHED ? gpu : NULL;
+  touched.gpu = count <= GPU_MAX_TOUCHED ? gpu : NULL;
   touched.count = 0;
   for (uint32_t i = 0; i < count && touched.gpu; i++) {
     if (!inputs[i]) continue;
@@ -23,7 +23,7 @@ void burn__gpu_touch_end(const Gpu *gpu) {
 /* With more than there is room for, nothing is known any more. */
 void burn__gpu_touch_made(const Gpu *gpu, GpuStorage *storage) {
   if (touched.gpu != gpu) return;
-  if (touched.count == GPU_MOST_TOUCHED) {
+  if (touched.count == GPU_MAX_TOUCHED) {
     touched.gpu = NULL;
     return;
   }

@@ -29,7 +29,7 @@ BurnStatus burn__gpu_transpose(Gpu *gpu, BurnDType dtype, const GpuTranspose *p)
 /* -- channels last ------------------------------------------------------------------------------ */
 
 /* Of planes and volumes alone: elsewhere such an order is an accident of a program's views. */
-enum { LEAST_RANK = 4 };
+enum { MIN_RANK = 4 };
 
 static int64_t places_of(const int64_t *shape, uint32_t rank) {
   int64_t places = 1;
@@ -40,7 +40,7 @@ static int64_t places_of(const int64_t *shape, uint32_t rank) {
 uint32_t burn__gpu_axis_of_channels_last(uint32_t rank, uint32_t i) { return i == 0 ? 0 : i + 1 < rank ? i + 1 : 1; }
 
 bool burn__gpu_has_two_orders(const int64_t *shape, uint32_t rank) {
-  return rank >= LEAST_RANK && shape[1] > 1 && places_of(shape, rank) > 1;
+  return rank >= MIN_RANK && shape[1] > 1 && places_of(shape, rank) > 1;
 }
 
 bool burn__gpu_is_channels_last(const BurnPrimitive *x) {

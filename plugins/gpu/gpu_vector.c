@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { WARPS, BLOCKS, COLUMNS, JOIN, NARROW }; /* variants of kernels/vector.cu */
-enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MOST_PARTS = 256, JOINED = 32 };
+enum { THREADS = 256, LONG_LINE = 2048, PART = 256, MAX_PARTS = 256, JOINED = 32 };
 /* Matrices of which a block reads 32 bytes of each row, in one pass: of larger ones memory gives whole lines faster,
  * and more rows are too much for one block. */
 enum { NARROW_BYTES = 16 << 20, NARROW_ROWS = 8192 };
@@ -57,7 +57,7 @@ static BurnStatus start(Gpu *gpu, uint32_t variant, BurnDType in, BurnDType out,
 
 /* Parts of k in one pass, their sums in another. How many there are follows from k alone, and so do the last digits. */
 static BurnStatus in_parts(Gpu *gpu, BurnDType dtype, int64_t tiles, GpuVector *v) {
-  v->part_size = v->k <= PART * MOST_PARTS ? PART : (v->k + MOST_PARTS - 1) / MOST_PARTS;
+  v->part_size = v->k <= PART * MAX_PARTS ? PART : (v->k + MAX_PARTS - 1) / MAX_PARTS;
   v->parts = (v->k + v->part_size - 1) / v->part_size;
   const BurnDType wide = dtype == BURN_DTYPE_F64 ? BURN_DTYPE_F64 : BURN_DTYPE_F32;
   const BurnTensorDesc desc = {.dtype = wide, .rank = 2, .shape = {v->parts, v->batches * v->lines}};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { CHUNK_BYTES = 65536, GRAIN = 16 };
-#define MOST_BYTES (UINT64_C(256) << 20) /* a text of 60 KB takes about 2 MB */
+#define MAX_BYTES (UINT64_C(256) << 20) /* a text of 60 KB takes about 2 MB */
 
 struct KernelChunk {
   KernelChunk *next;
@@ -28,9 +28,9 @@ static KernelChunk *add_chunk(KernelArena *arena, size_t bytes) {
 void *burn__kernel_allocate(KernelArena *arena, size_t bytes) {
   const size_t wanted = (bytes + GRAIN - 1) / GRAIN * GRAIN;
   KernelChunk *chunk = arena->chunks;
-  if (arena->used + wanted > MOST_BYTES)
+  if (arena->used + wanted > MAX_BYTES)
     burn__kernel_escape(arena, 0, "the kernel takes more than %llu MiB to compile",
-                        (unsigned long long)(MOST_BYTES >> 20));
+                        (unsigned long long)(MAX_BYTES >> 20));
   if (!chunk || chunk->bytes - chunk->used < wanted) chunk = add_chunk(arena, wanted);
   void *memory = (char *)(chunk + 1) + chunk->used;
   chunk->used += wanted;

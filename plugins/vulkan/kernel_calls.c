@@ -2,12 +2,12 @@
  * in place of the call. */
 #include "kernel_emit.h"
 
-enum { MOST_INPUTS = 32, MOST_PARAMETERS = 16 };
+enum { MAX_INPUTS = 32, MAX_PARAMETERS = 16 };
 
 typedef struct Given {
   uint32_t count;
-  const Node *nodes[MOST_INPUTS];
-  Value values[MOST_INPUTS]; /* VALUE_NOTHING: a list in braces */
+  const Node *nodes[MAX_INPUTS];
+  Value values[MAX_INPUTS]; /* VALUE_NOTHING: a list in braces */
 } Given;
 
 /* A function that might be meant. */
@@ -23,13 +23,13 @@ typedef struct Deduced {
   Emitter *emitter;
   const Declaration *function;
   uint32_t count;
-  Symbol symbols[MOST_PARAMETERS];
-  bool is_known[MOST_PARAMETERS], is_given[MOST_PARAMETERS]; /* given: written in the call */
+  Symbol symbols[MAX_PARAMETERS];
+  bool is_known[MAX_PARAMETERS], is_given[MAX_PARAMETERS]; /* given: written in the call */
 } Deduced;
 
 static bool deduce_symbol(Deduced *deduced, const char *name, const Type *type, const Value *value) {
   uint32_t i = 0;
-  for (const TemplateParameter *p = deduced->function->parameters; p && i < MOST_PARAMETERS; p = p->next, i++) {
+  for (const TemplateParameter *p = deduced->function->parameters; p && i < MAX_PARAMETERS; p = p->next, i++) {
     if (p->name != name) continue;
     if (deduced->is_given[i]) return true;
     if (p->is_type != (type != NULL)) return false;
@@ -81,7 +81,7 @@ static const Binding *bindings_of(Emitter *emitter, const Deduced *deduced) {
   Binding *first = NULL, **last = &first;
   uint32_t i = 0;
   for (const TemplateParameter *p = deduced->function->parameters; p; p = p->next, i++) {
-    if (i == MOST_PARAMETERS || !deduced->is_known[i]) return NULL;
+    if (i == MAX_PARAMETERS || !deduced->is_known[i]) return NULL;
     Binding *binding = burn__kernel_allocate(emitter->arena, sizeof *binding);
     binding->symbol = deduced->symbols[i];
     *last = binding;
@@ -99,7 +99,7 @@ static bool find_bindings(Emitter *emitter, const Declaration *function, const N
   if (!function->is_template) return !call->a->arguments;
   for (const Binding *b = burn__emit_bindings(emitter, function->parameters, call->a->arguments); b; b = b->next) {
     const uint32_t at = deduced.count++;
-    if (at == MOST_PARAMETERS ||
+    if (at == MAX_PARAMETERS ||
         !deduce_symbol(&deduced, b->symbol.name, b->symbol.type, b->symbol.type ? NULL : &b->symbol.value))
       return false;
     deduced.is_given[at] = true;
@@ -280,7 +280,7 @@ Value burn__emit_call(Emitter *emitter, const Node *call) {
   Given *given = burn__kernel_allocate(emitter->arena, sizeof *given);
   const uint32_t line = call->line;
   for (const Node *input = call->b; input; input = input->next) {
-    if (given->count == MOST_INPUTS) EMIT_FAIL(emitter, "a call with more than %d inputs", MOST_INPUTS);
+    if (given->count == MAX_INPUTS) EMIT_FAIL(emitter, "a call with more than %d inputs", MAX_INPUTS);
     if (input->kind != NODE_LIST) given->values[given->count] = burn__emit_expression(emitter, input);
     given->nodes[given->count++] = input;
   }

@@ -133,13 +133,13 @@ static uint64_t lay_out_inputs(Emitter *emitter, const Declaration *kernel, int6
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-enum { MOST_KERNEL_INPUTS = 64 };
+enum { MAX_KERNEL_INPUTS = 64 };
 
 static void bind_parameters(Emitter *emitter, const Declaration *kernel) {
-  int64_t offsets[MOST_KERNEL_INPUTS];
+  int64_t offsets[MAX_KERNEL_INPUTS];
   uint32_t i = 0;
   const Place whole = {.space = SPACE_PARAMETERS};
-  emitter->parameter_bytes = lay_out_inputs(emitter, kernel, offsets, MOST_KERNEL_INPUTS);
+  emitter->parameter_bytes = lay_out_inputs(emitter, kernel, offsets, MAX_KERNEL_INPUTS);
   emitter->in_push_constants = emitter->parameter_bytes + KERNEL_PARAMETERS_AT <= KERNEL_PUSH_BYTES;
   if (!emitter->in_push_constants) { /* the address is the first word of what would be parameters */
     emitter->in_push_constants = true;

@@ -50,7 +50,7 @@ struct Type {
 
 /* -- values ----------------------------------------------------------------------------------- */
 
-enum { MOST_INDICES = 8 };
+enum { MAX_INDICES = 8 };
 
 typedef enum Space {
   SPACE_LOCAL,
@@ -71,7 +71,7 @@ typedef struct Place {
   uint8_t depth;     /* of indices */
   bool of_vectors;   /* of shared memory: an array of structs that are vectors there */
   uint32_t variable; /* of the first two */
-  Index indices[MOST_INDICES];
+  Index indices[MAX_INDICES];
   uint32_t address; /* of memory: 64 bits; 0: none */
   uint32_t dynamic; /* of parameters: bytes to add, 32 bits; 0: none */
   int64_t offset;   /* bytes, of the last two */
@@ -112,7 +112,7 @@ typedef struct Binding {
   Symbol symbol;
 } Binding;
 
-enum { MOST_SYMBOLS = 4096, MOST_CALLS = 64, MOST_LOOPS = 64 };
+enum { MAX_SYMBOLS = 4096, MAX_CALLS = 64, MAX_LOOPS = 64 };
 
 typedef struct Loop {
   uint32_t merge, next; /* where break and continue go */
@@ -199,9 +199,9 @@ struct Emitter {
   const Type *void_type, *bool_type, *integers[2][4], *floats[2], *auto_type; /* by sign and log2 of bytes; f32, f64 */
   Frame *frame;
   uint32_t calls; /* that are open */
-  Loop loops[MOST_LOOPS];
+  Loop loops[MAX_LOOPS];
   uint32_t loop_count;
-  Symbol symbols[MOST_SYMBOLS];
+  Symbol symbols[MAX_SYMBOLS];
   uint32_t symbol_count;
   SpirvSection section;            /* where instructions go */
   bool open;                       /* the block has no end yet; nothing is emitted otherwise */
@@ -235,18 +235,18 @@ struct Emitter {
 #define EMIT_FAIL(emitter, ...) burn__kernel_escape((emitter)->arena, (emitter)->line, __VA_ARGS__)
 
 /* What a compilation may take, so that each one ends. The largest kernels take a ninth of it. */
-enum { MOST_STEPS = 10000000, MOST_EMIT_DEPTH = 500 };
+enum { MAX_STEPS = 10000000, MAX_EMIT_DEPTH = 500 };
 
 static inline void burn__emit_work(Emitter *emitter, uint64_t steps) {
   emitter->steps += steps;
-  if (emitter->steps > MOST_STEPS) EMIT_FAIL(emitter, "the kernel takes more than %d steps to compile", MOST_STEPS);
+  if (emitter->steps > MAX_STEPS) EMIT_FAIL(emitter, "the kernel takes more than %d steps to compile", MAX_STEPS);
 }
 
 /* One level deeper; the way back is emitter->depth--. */
 static inline void burn__emit_deeper(Emitter *emitter) {
   burn__emit_work(emitter, 1);
-  if (++emitter->depth > MOST_EMIT_DEPTH)
-    EMIT_FAIL(emitter, "more than %d statements, calls and expressions within each other", MOST_EMIT_DEPTH);
+  if (++emitter->depth > MAX_EMIT_DEPTH)
+    EMIT_FAIL(emitter, "more than %d statements, calls and expressions within each other", MAX_EMIT_DEPTH);
 }
 
 /* -- kernel_types.c --------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 /* -- symbols ---------------------------------------------------------------------------------- */
 
 void burn__emit_add_symbol(Emitter *emitter, const char *name, const Type *type, const Value *value) {
-  if (emitter->symbol_count == MOST_SYMBOLS) EMIT_FAIL(emitter, "more than %d names at once", MOST_SYMBOLS);
+  if (emitter->symbol_count == MAX_SYMBOLS) EMIT_FAIL(emitter, "more than %d names at once", MAX_SYMBOLS);
   Symbol *symbol = &emitter->symbols[emitter->symbol_count++];
   symbol->name = name;
   symbol->type = type;
@@ -24,7 +24,7 @@ void burn__emit_enter_scope(Emitter *emitter, Frame *frame, const Binding *bindi
                    .first_symbol = emitter->symbol_count,
                    .first_loop = emitter->loop_count,
                    .line = emitter->line};
-  if (++emitter->calls > MOST_CALLS) EMIT_FAIL(emitter, "more than %d calls within each other", MOST_CALLS);
+  if (++emitter->calls > MAX_CALLS) EMIT_FAIL(emitter, "more than %d calls within each other", MAX_CALLS);
   emitter->frame = frame;
   for (; bindings; bindings = bindings->next)
     burn__emit_add_symbol(emitter, bindings->symbol.name, bindings->symbol.type, &bindings->symbol.value);

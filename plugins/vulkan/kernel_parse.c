@@ -45,8 +45,8 @@ const char *burn__parser_name(Parser *parser) {
 }
 
 void burn__parser_enter(Parser *parser) {
-  if (++parser->depth > MOST_DEPTH)
-    burn__kernel_escape(parser->arena, parser->at->line, "more than %d levels", MOST_DEPTH);
+  if (++parser->depth > MAX_DEPTH)
+    burn__kernel_escape(parser->arena, parser->at->line, "more than %d levels", MAX_DEPTH);
 }
 
 Node *burn__parser_node(Parser *parser, NodeKind kind) {
@@ -69,8 +69,8 @@ static bool is_basic(const char *name) {
 }
 
 void burn__parser_add_type(Parser *parser, const char *name) {
-  if (parser->type_count == MOST_TYPE_NAMES)
-    burn__kernel_escape(parser->arena, parser->at->line, "more than %d names of types", MOST_TYPE_NAMES);
+  if (parser->type_count == MAX_TYPE_NAMES)
+    burn__kernel_escape(parser->arena, parser->at->line, "more than %d names of types", MAX_TYPE_NAMES);
   parser->types[parser->type_count++] = name;
 }
 
@@ -174,7 +174,7 @@ static const TypeSyntax *with_stars(Parser *parser, const TypeSyntax *type) {
   bool is_const = false;
   uint32_t stars = 0;
   while (burn__parser_take(parser, KERNEL_STAR)) {
-    if (++stars > MOST_STARS) burn__kernel_escape(parser->arena, parser->at->line, "more than %d '*'", MOST_STARS);
+    if (++stars > MAX_STARS) burn__kernel_escape(parser->arena, parser->at->line, "more than %d '*'", MAX_STARS);
     type = new_type(parser, FORM_POINTER, type);
     skip_qualifiers(parser, &is_const);
   }
@@ -250,8 +250,8 @@ static void add(Syntax *syntax, Declaration *declaration) {
   syntax->slots[i].name = declaration->name;
   Declaration **last = &syntax->slots[i].first;
   for (; *last; others++) last = &(*last)->next;
-  if (others == MOST_OVERLOADS)
-    burn__kernel_escape(syntax->arena, declaration->line, "more than %d declarations of '%s'", MOST_OVERLOADS,
+  if (others == MAX_OVERLOADS)
+    burn__kernel_escape(syntax->arena, declaration->line, "more than %d declarations of '%s'", MAX_OVERLOADS,
                         declaration->name);
   *last = declaration;
 }

@@ -2,7 +2,7 @@
  * and pointers. */
 #include "kernel_emit.h"
 
-enum { MOST_LOCAL_BYTES = 1 << 19, MOST_SHARED_BYTES = 1 << 18 };
+enum { MAX_LOCAL_BYTES = 1 << 19, MAX_SHARED_BYTES = 1 << 18 };
 
 /* -- variables -------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static uint32_t index_id(Emitter *emitter, const Index *index) {
 }
 
 static uint32_t variable_pointer(Emitter *emitter, const Type *type, const Place *place) {
-  uint32_t operands[1 + MOST_INDICES] = {place->variable};
+  uint32_t operands[1 + MAX_INDICES] = {place->variable};
   if (place->depth == 0) return place->variable;
   for (uint32_t i = 0; i < place->depth; i++) operands[1 + i] = index_id(emitter, &place->indices[i]);
   const uint32_t of = place->of_vectors ? shared_id(emitter, type) : burn__emit_type_id(emitter, type);
@@ -71,8 +71,8 @@ uint32_t burn__emit_local_pointer(Emitter *emitter, const Value *value) {
 Value burn__emit_variable(Emitter *emitter, const Type *type) {
   if (type->kind == TYPE_VOID) EMIT_FAIL(emitter, "a variable of type '%s'", burn__emit_type_name(emitter, type));
   emitter->local_bytes += type->size;
-  if (emitter->local_bytes > MOST_LOCAL_BYTES)
-    EMIT_FAIL(emitter, "more than %d bytes of variables for a thread", MOST_LOCAL_BYTES);
+  if (emitter->local_bytes > MAX_LOCAL_BYTES)
+    EMIT_FAIL(emitter, "more than %d bytes of variables for a thread", MAX_LOCAL_BYTES);
   const uint32_t pointer = burn__emit_pointer_id(emitter, SPIRV_FUNCTION, type);
   Value value = {.kind = VALUE_PLACE, .type = type, .place = {.space = SPACE_LOCAL}};
   value.place.variable = SPIRV_RESULT(&emitter->spirv, SPIRV_LOCALS, SpirvVariable, pointer, SPIRV_FUNCTION);
@@ -105,8 +105,8 @@ Value burn__emit_shared(Emitter *emitter, const Type *type, const Node *declared
     emitter->shared = known;
     emitter->shared_variables[emitter->shared_count++] = known->id;
     emitter->shared_bytes += type->size;
-    if (emitter->shared_bytes > MOST_SHARED_BYTES)
-      EMIT_FAIL(emitter, "more than %d bytes of shared memory", MOST_SHARED_BYTES);
+    if (emitter->shared_bytes > MAX_SHARED_BYTES)
+      EMIT_FAIL(emitter, "more than %d bytes of shared memory", MAX_SHARED_BYTES);
   }
   value.place.variable = known->id;
   return value;
@@ -267,7 +267,7 @@ Value burn__emit_spill(Emitter *emitter, const Value *value) {
 /* -- members and elements --------------------------------------------------------------------- */
 
 static void push_index(Emitter *emitter, Place *place, Index index) {
-  if (place->depth == MOST_INDICES) EMIT_FAIL(emitter, "more than %d members and elements", MOST_INDICES);
+  if (place->depth == MAX_INDICES) EMIT_FAIL(emitter, "more than %d members and elements", MAX_INDICES);
   place->indices[place->depth++] = index;
 }
 

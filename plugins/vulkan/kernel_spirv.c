@@ -11,7 +11,7 @@ struct SpirvKnown {
 };
 
 /* An instruction has its length in 16 bits. */
-enum { MOST_OPERANDS = 60000 };
+enum { MAX_OPERANDS = 60000 };
 
 static uint32_t *reserve(Spirv *spirv, SpirvWords *words, size_t count) {
   if (words->room - words->count < count) {
@@ -27,8 +27,8 @@ static uint32_t *reserve(Spirv *spirv, SpirvWords *words, size_t count) {
 }
 
 static uint32_t *begin(Spirv *spirv, SpirvSection section, SpirvOp op, size_t operands) {
-  if (operands > MOST_OPERANDS)
-    burn__kernel_escape(spirv->arena, 0, "an instruction of %zu operands: more than %d", operands, MOST_OPERANDS);
+  if (operands > MAX_OPERANDS)
+    burn__kernel_escape(spirv->arena, 0, "an instruction of %zu operands: more than %d", operands, MAX_OPERANDS);
   uint32_t *at = reserve(spirv, &spirv->sections[section], operands + 1);
   at[0] = (uint32_t)(operands + 1) << 16 | (uint32_t)op;
   return at + 1;

@@ -1,8 +1,8 @@
 /* kernel_statements.c - statements: variables, branches, loops, and how they are left. */
 #include "kernel_emit.h"
 
-enum { MOST_UNROLLED = 64, MOST_UNROLLED_UNASKED = 8, MOST_WORDS_UNASKED = 400 };
-enum { MOST_WORDS_UNROLLED = 160000, MOST_WORDS_ON_PROCESSORS = 12000 };
+enum { MAX_UNROLLED = 64, MAX_UNROLLED_UNASKED = 8, MAX_WORDS_UNASKED = 400 };
+enum { MAX_WORDS_UNROLLED = 160000, MAX_WORDS_ON_PROCESSORS = 12000 };
 
 /* -- blocks of the module --------------------------------------------------------------------- */
 
@@ -205,7 +205,7 @@ static void if_statement(Emitter *emitter, const Node *node, const Node *yes_res
 /* -- loops ------------------------------------------------------------------------------------ */
 
 static Loop *push_loop(Emitter *emitter, uint32_t merge, uint32_t next) {
-  if (emitter->loop_count == MOST_LOOPS) EMIT_FAIL(emitter, "more than %d loops within each other", MOST_LOOPS);
+  if (emitter->loop_count == MAX_LOOPS) EMIT_FAIL(emitter, "more than %d loops within each other", MAX_LOOPS);
   Loop *loop = &emitter->loops[emitter->loop_count++];
   *loop = (Loop){merge, next, false};
   return loop;
@@ -278,7 +278,7 @@ static int goes_on(Emitter *emitter, const Node *node, const char *name, const V
 
 /* How often a loop runs from a number on; -1: not known, or too often to be written out. */
 static int count_times(Emitter *emitter, const Node *node, const char *name, Value number) {
-  const int most = node->is_unrolled ? MOST_UNROLLED : MOST_UNROLLED_UNASKED;
+  const int most = node->is_unrolled ? MAX_UNROLLED : MAX_UNROLLED_UNASKED;
   for (int times = 0; times <= most; times++) {
     const int more = goes_on(emitter, node, name, &number);
     if (more < 0) return -1;
@@ -298,7 +298,7 @@ static int known_times(Emitter *emitter, const Node *node, const Node *first, co
 /* Arrays stay in registers only where their indices are known, so loops that ask for it are written out; not beyond
  * what drivers take in a second, of which a processor's takes less. */
 static size_t most_words(const Emitter *emitter) {
-  return emitter->target.is_processor ? MOST_WORDS_ON_PROCESSORS : MOST_WORDS_UNROLLED;
+  return emitter->target.is_processor ? MAX_WORDS_ON_PROCESSORS : MAX_WORDS_UNROLLED;
 }
 
 static bool may_unroll(Emitter *emitter, const Node *node) {
@@ -352,7 +352,7 @@ static size_t words_of_one(Emitter *emitter, const Node *node, const char *name,
 static bool pays(Emitter *emitter, const Node *node, const char *name, const Value *begin) {
   if (node->is_unrolled || emitter->is_trial) return true;
   if (burn__emit_has_kind(node->d, NODE_BREAK) || burn__emit_has_kind(node->d, NODE_RETURN)) return true;
-  return words_of_one(emitter, node, name, begin) <= MOST_WORDS_UNASKED;
+  return words_of_one(emitter, node, name, begin) <= MAX_WORDS_UNASKED;
 }
 
 static bool unrolled(Emitter *emitter, const Node *node) {

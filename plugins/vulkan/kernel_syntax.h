@@ -129,7 +129,7 @@ void burn__syntax_read(Syntax *syntax);
 
 /* -- between the files of the parser ---------------------------------------------------------- */
 
-enum { MOST_TYPE_NAMES = 512, MOST_DEPTH = 400, MOST_STARS = 8, MOST_OVERLOADS = 1000 };
+enum { MAX_TYPE_NAMES = 512, MAX_DEPTH = 400, MAX_STARS = 8, MAX_OVERLOADS = 1000 };
 
 typedef struct Parser {
   Syntax *syntax;
@@ -139,7 +139,7 @@ typedef struct Parser {
   uint32_t nodes;  /* that were made */
   bool no_greater; /* within the arguments of a template */
   uint32_t type_count;
-  const char *types[MOST_TYPE_NAMES]; /* names that are types here, the innermost last */
+  const char *types[MAX_TYPE_NAMES]; /* names that are types here, the innermost last */
 } Parser;
 
 bool burn__parser_is(const Parser *parser, KernelPunctuator punctuator);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_TYPES = 4096, MOST_STRUCT_BYTES = 1 << 28 };
+enum { MAX_TYPES = 4096, MAX_STRUCT_BYTES = 1 << 28 };
 
 /* -- basic types ------------------------------------------------------------------------------ */
 
@@ -20,7 +20,7 @@ static const struct {
     {"auto", TYPE_VOID, 1, false}};
 
 static Type *new_type(Emitter *emitter, TypeKind kind, uint64_t size, uint64_t alignment) {
-  if (emitter->type_count++ == MOST_TYPES) EMIT_FAIL(emitter, "more than %d types", MOST_TYPES);
+  if (emitter->type_count++ == MAX_TYPES) EMIT_FAIL(emitter, "more than %d types", MAX_TYPES);
   Type *type = burn__kernel_allocate(emitter->arena, sizeof *type);
   type->kind = (uint8_t)kind;
   type->size = size;
@@ -163,7 +163,7 @@ static void add_member(Emitter *emitter, Type *type, const Node *node) {
   type->members[type->member_count++] = (Member){node->name, of, at};
   type->size = at + of->size;
   if (of->alignment > type->alignment) type->alignment = of->alignment;
-  if (type->size > MOST_STRUCT_BYTES) EMIT_FAIL(emitter, "'%s' is too large", type->declaration->name);
+  if (type->size > MAX_STRUCT_BYTES) EMIT_FAIL(emitter, "'%s' is too large", type->declaration->name);
 }
 
 static const Type *make_struct(Emitter *emitter, const Declaration *declaration, const Binding *bindings) {

@@ -8,7 +8,7 @@
 #define core chain.features
 
 /* Most kernels have so many threads; parameters of a kernel. */
-enum { LEAST_THREADS = 256, LEAST_PUSHED = 128 };
+enum { MIN_THREADS = 256, MIN_PUSHED = 128 };
 
 /* -- what is lacking -------------------------------------------------------------------------- */
 
@@ -196,8 +196,8 @@ static void note_limits(const Properties *p, VulkanCaps *caps, Lacking *lacking)
   caps->shared_bytes = limits->maxComputeSharedMemorySize;
   caps->push_bytes = limits->maxPushConstantsSize;
   caps->allocation_bytes = p->v13.maxBufferSize ? p->v13.maxBufferSize : p->v11.maxMemoryAllocationSize;
-  if (caps->threads < LEAST_THREADS) lacks(lacking, "workgroups of 256 threads");
-  if (caps->push_bytes < LEAST_PUSHED) lacks(lacking, "128 bytes of push constants");
+  if (caps->threads < MIN_THREADS) lacks(lacking, "workgroups of 256 threads");
+  if (caps->push_bytes < MIN_PUSHED) lacks(lacking, "128 bytes of push constants");
   if (caps->groups[0] == 0 || caps->groups[1] == 0) lacks(lacking, "workgroups");
 }
 

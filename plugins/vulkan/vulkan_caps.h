@@ -42,7 +42,7 @@ typedef struct VulkanMatrix {
   uint32_t rows, columns, depth;
 } VulkanMatrix;
 
-enum { VULKAN_MOST_EXTENSIONS = 2 };
+enum { VULKAN_MAX_EXTENSIONS = 2 };
 
 typedef struct VulkanCaps {
   char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
@@ -51,8 +51,8 @@ typedef struct VulkanCaps {
   uint32_t vendor, device, driver_version;
   VkPhysicalDeviceType type;
   bool is_cpu;
-  VulkanFeatures features;                        /* those to switch on */
-  const char *extensions[VULKAN_MOST_EXTENSIONS]; /* likewise */
+  VulkanFeatures features;                       /* those to switch on */
+  const char *extensions[VULKAN_MAX_EXTENSIONS]; /* likewise */
   uint32_t extension_count;
 
   uint32_t unit_count; /* multiprocessors, compute units; 0 where the driver does not tell */

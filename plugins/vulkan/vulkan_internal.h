@@ -214,8 +214,8 @@ BurnStatus burn__vulkan_wait_for(Vulkan *vulkan, uint64_t value);
 BurnStatus burn__vulkan_drain(Vulkan *vulkan);
 
 /* Room in memory of the host that the device uses, too, until what is recorded with it is done. Between begin and end,
- * at most VULKAN_MOST_STAGED bytes, aligned to 16. The command buffer may be another one afterwards. */
-enum { VULKAN_MOST_STAGED = 4 << 20 };
+ * at most VULKAN_MAX_STAGED bytes, aligned to 16. The command buffer may be another one afterwards. */
+enum { VULKAN_MAX_STAGED = 4 << 20 };
 typedef enum VulkanDirection { VULKAN_UP, VULKAN_DOWN, VULKAN_DIRECTIONS } VulkanDirection;
 typedef struct VulkanStaged {
   VulkanSpan span;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_WEIGHT = 8, MOST_WEIGHT = 64, MOST_OF_DISCRETE = 256, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
+enum { FIRST_WEIGHT = 8, MAX_WEIGHT = 64, MAX_OF_DISCRETE = 256, RING_BYTES = 16 << 20, ALIGNMENT = 16 };
 
 typedef struct Batch {
   VkCommandPool pool;
@@ -211,7 +211,7 @@ static BurnStatus begin_batch(Vulkan *vulkan) {
 
 /* Slow devices are given less at once: some systems end what takes seconds. */
 static uint32_t most_weight(const VulkanCaps *caps) {
-  return caps->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? MOST_OF_DISCRETE : MOST_WEIGHT;
+  return caps->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? MAX_OF_DISCRETE : MAX_WEIGHT;
 }
 
 /* With the mutex: command buffers go to the device, which signals the next value. */

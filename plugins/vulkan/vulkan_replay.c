@@ -223,7 +223,7 @@ static BurnStatus upload(Vulkan *vulkan, GpuWork *work) {
   BurnStatus status = BURN_OK;
   while (status == BURN_OK && work->changed[0] < work->changed[1]) {
     const uint32_t rest = work->changed[1] - work->changed[0];
-    const uint32_t bytes = rest < VULKAN_MOST_STAGED ? rest : VULKAN_MOST_STAGED;
+    const uint32_t bytes = rest < VULKAN_MAX_STAGED ? rest : VULKAN_MAX_STAGED;
     status = upload_piece(vulkan, work, work->changed[0], bytes);
     if (status == BURN_OK) work->changed[0] += bytes;
   }

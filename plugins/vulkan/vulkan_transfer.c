@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_INLINE = 4096, PIECE = VULKAN_MOST_STAGED, MOST_LATER = 1 << 20 };
+enum { MAX_INLINE = 4096, PIECE = VULKAN_MAX_STAGED, MAX_LATER = 1 << 20 };
 
 /* Memory that the host and the device both use, of a caller. */
 typedef struct Staging {
@@ -148,7 +148,7 @@ BurnStatus burn__vulkan_write(Gpu *gpu, const BurnPrimitive *x, const void *data
     return BURN_OK;
   }
   if (find_staging(vulkan, data, bytes, &from)) return burn__vulkan_copy(vulkan, from, to, bytes);
-  if (bytes <= MOST_INLINE && bytes % 4 == 0 && to.offset % 4 == 0) return write_inline(vulkan, to, data, bytes);
+  if (bytes <= MAX_INLINE && bytes % 4 == 0 && to.offset % 4 == 0) return write_inline(vulkan, to, data, bytes);
   for (uint64_t at = 0; at < bytes && status == BURN_OK; at += PIECE)
     status = write_piece(vulkan, further(to, at), (const char *)data + at, bytes - at < PIECE ? bytes - at : PIECE);
   return status;
@@ -184,7 +184,7 @@ BurnStatus burn__vulkan_read(Gpu *gpu, void *data, const BurnPrimitive *x, uint6
   VulkanSpan to;
   BurnStatus status = BURN_OK;
   if (mapped && vulkan->caps.types[VULKAN_PLACE_DEVICE].is_cached &&
-      (bytes > MOST_LATER || burn__vulkan_is_idle(vulkan)))
+      (bytes > MAX_LATER || burn__vulkan_is_idle(vulkan)))
     return read_mapped(vulkan, mapped, data, bytes);
   if (find_staging(vulkan, data, bytes, &to)) return burn__vulkan_copy(vulkan, from, to, bytes);
   for (uint64_t at = 0; at < bytes && status == BURN_OK; at += PIECE)

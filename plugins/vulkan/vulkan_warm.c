@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_UNUSED = 8, MOST_BYTES = 64 << 20 };
+enum { MAX_UNUSED = 8, MAX_BYTES = 64 << 20 };
 
 typedef enum State { WAITING, MAKING, READY, TAKEN } State;
 
@@ -30,8 +30,8 @@ struct VulkanWarm {
   uint64_t identity, file_bytes;
   void *file;
   size_t count, from_file, bytes; /* bytes: of all words */
-  VulkanWarmKernel rows[VULKAN_WARM_MOST];
-  Kernel kernels[VULKAN_WARM_MOST];
+  VulkanWarmKernel rows[VULKAN_WARM_MAX];
+  Kernel kernels[VULKAN_WARM_MAX];
 };
 
 /* -- the thread ------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ void burn__vulkan_warm_add(Vulkan *vulkan, uint64_t source, const VulkanEntry *e
   if (!warm) return;
   (void)pthread_mutex_lock(&warm->mutex);
   const size_t i = warm->count;
-  const bool has_room = i < VULKAN_WARM_MOST && warm->bytes + bytes <= MOST_BYTES;
+  const bool has_room = i < VULKAN_WARM_MAX && warm->bytes + bytes <= MAX_BYTES;
   uint32_t *words = has_room ? vulkan->gpu.host->allocate(bytes) : NULL;
   if (words) {
     memcpy(words, made->words, bytes);
@@ -156,13 +156,13 @@ void burn__vulkan_warm_open(Vulkan *vulkan) {
 static void save(Vulkan *vulkan) {
   const VulkanWarm *warm = vulkan->warm;
   const BurnHost *host = vulkan->gpu.host;
-  VulkanWarmKernel kept[VULKAN_WARM_MOST];
+  VulkanWarmKernel kept[VULKAN_WARM_MAX];
   size_t count = 0;
   if (warm->count == warm->from_file || vulkan_broken(vulkan) != VK_SUCCESS) return;
   for (size_t i = 0; i < warm->count; i++) {
     kept[count] = warm->rows[i];
     kept[count].unused = warm->kernels[i].is_used ? 0 : kept[count].unused + 1;
-    if (kept[count].unused <= MOST_UNUSED) count++;
+    if (kept[count].unused <= MAX_UNUSED) count++;
   }
   const size_t bytes = burn__vulkan_warm_bytes(kept, count);
   void *data = host->allocate(bytes);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SPIRV_MAGIC = 0x07230203, SPIRV_HEAD = 5 /* words */, MOST_PARAMETERS = 64 << 10, MOST_THREADS = 1 << 16 };
+enum { SPIRV_MAGIC = 0x07230203, SPIRV_HEAD = 5 /* words */, MAX_PARAMETERS = 64 << 10, MAX_THREADS = 1 << 16 };
 enum { IN_PUSH_CONSTANTS = 1, NEEDS_SUBGROUPS = 2 };
 
 typedef struct Head {
@@ -59,8 +59,8 @@ void burn__vulkan_warm_write(const VulkanWarmKernel *kernels, size_t count, uint
 
 static bool is_sound(const Row *row, const uint32_t *words) {
   for (int axis = 0; axis < 3; axis++)
-    if (row->threads[axis] == 0 || row->threads[axis] > MOST_THREADS) return false;
-  return words[0] == SPIRV_MAGIC && row->parameter_bytes <= MOST_PARAMETERS &&
+    if (row->threads[axis] == 0 || row->threads[axis] > MAX_THREADS) return false;
+  return words[0] == SPIRV_MAGIC && row->parameter_bytes <= MAX_PARAMETERS &&
          row->flags <= (IN_PUSH_CONSTANTS | NEEDS_SUBGROUPS);
 }
 
@@ -85,14 +85,14 @@ static size_t read_kernel(const char *at, size_t left, VulkanWarmKernel *out) {
 }
 
 size_t burn__vulkan_warm_read(const void *bytes, size_t count, uint64_t identity,
-                              VulkanWarmKernel kernels[VULKAN_WARM_MOST]) {
+                              VulkanWarmKernel kernels[VULKAN_WARM_MAX]) {
   Head head;
   if (count < sizeof head) return 0;
   memcpy(&head, bytes, sizeof head);
   const char *at = (const char *)bytes + sizeof head;
   size_t left = count - sizeof head;
   if (memcmp(head.magic, magic, sizeof magic) != 0 || head.identity != identity || head.bytes != left ||
-      head.count > VULKAN_WARM_MOST || head.checksum != burn_common_hash_bytes(BURN_COMMON_HASH, at, left))
+      head.count > VULKAN_WARM_MAX || head.checksum != burn_common_hash_bytes(BURN_COMMON_HASH, at, left))
     return 0;
   for (uint32_t i = 0; i < head.count; i++) {
     const size_t used = read_kernel(at, left, &kernels[i]);

@@ -6,7 +6,7 @@
 
 #include "kernel.h"
 
-enum { VULKAN_WARM_MOST = 256 /* kernels */ };
+enum { VULKAN_WARM_MAX = 256 /* kernels */ };
 
 typedef struct VulkanWarmKernel {
   uint64_t key;        /* of its source, name and threads */
@@ -18,9 +18,9 @@ typedef struct VulkanWarmKernel {
 size_t burn__vulkan_warm_bytes(const VulkanWarmKernel *kernels, size_t count);
 void burn__vulkan_warm_write(const VulkanWarmKernel *kernels, size_t count, uint64_t identity, void *bytes);
 
-/* How many kernels the bytes, aligned to 8, have, at most VULKAN_WARM_MOST; 0 where they are not whole, or not of this
+/* How many kernels the bytes, aligned to 8, have, at most VULKAN_WARM_MAX; 0 where they are not whole, or not of this
  * identity. Words point into the bytes. */
 size_t burn__vulkan_warm_read(const void *bytes, size_t count, uint64_t identity,
-                              VulkanWarmKernel kernels[VULKAN_WARM_MOST]);
+                              VulkanWarmKernel kernels[VULKAN_WARM_MAX]);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 16, MOST_TEXT = 1 << 28 };
+enum { MAX_INPUTS = 16, MAX_TEXT = 1 << 28 };
 
 static int fail(BurnStatus status) { return command_fail("onnx", status); }
 
@@ -52,7 +52,7 @@ static BurnStatus shape_of_lines(const BurnGraphValue *input, size_t count, Burn
   for (uint32_t i = 0; i < shape->rank; i++) {
     if (i == open) continue;
     if (shape->dims[i] < 0) shape->dims[i] = 1;
-    others = shape->dims[i] > 0 && others <= MOST_TEXT ? others * (size_t)shape->dims[i] : 0;
+    others = shape->dims[i] > 0 && others <= MAX_TEXT ? others * (size_t)shape->dims[i] : 0;
   }
   if (open < BURN_MAX_RANK && others > 0) shape->dims[open] = (int64_t)(count / others);
   if (others > 0 && count % others == 0 && (open < BURN_MAX_RANK || count == others)) return BURN_OK;
@@ -65,7 +65,7 @@ static BurnStatus set_lines(BurnGraph *graph, const BurnGraphValue *input, const
   uint8_t *bytes = NULL;
   size_t size = 0, count = 0;
   BurnShape shape = {0};
-  BurnStatus status = burn_file_read(path, MOST_TEXT, &bytes, &size);
+  BurnStatus status = burn_file_read(path, MAX_TEXT, &bytes, &size);
   char *text = status == BURN_OK ? realloc(bytes, size + 1) : NULL;
   if (text) text[size] = 0;
   if (text && strlen(text) != size)

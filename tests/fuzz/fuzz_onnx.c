@@ -12,7 +12,7 @@
 
 #include "onnx.pb-c.h"
 
-enum { MOST_VALUES = 8, MOST_ELEMENTS = 4096, EXTREMES_EACH = 3 };
+enum { MAX_VALUES = 8, MAX_ELEMENTS = 4096, EXTREMES_EACH = 3 };
 
 static uint64_t seed; /* of the input's bytes */
 
@@ -25,7 +25,7 @@ static int64_t open_size(uint32_t axis) {
 /* Zeros, and for floats also others. */
 static BurnTensor *filled(BurnShape shape, int64_t count, BurnDType dtype) {
   static const float numbers[] = {0, 1, -1, 0.5f, NAN, INFINITY, 1e30f, 3};
-  static float values[MOST_ELEMENTS];
+  static float values[MAX_ELEMENTS];
   if (dtype != BURN_DTYPE_F32 || seed % 2 == 0) return burn_zeros(fuzz_device("ndarray"), shape, dtype);
   for (int64_t i = 0; i < count; i++)
     values[i] = numbers[(seed >> (1 + i % 13)) % (sizeof numbers / sizeof numbers[0])];
@@ -38,9 +38,9 @@ static BurnTensor *tensor_for(const BurnGraphValue *value) {
   int64_t count = 1;
   for (uint32_t i = 0; i < value->rank; i++) {
     shape.dims[i] = value->dims[i] < 0 ? open_size(i) : value->dims[i];
-    if (shape.dims[i] > MOST_ELEMENTS) return NULL;
+    if (shape.dims[i] > MAX_ELEMENTS) return NULL;
     count *= shape.dims[i];
-    if (count > MOST_ELEMENTS) return NULL;
+    if (count > MAX_ELEMENTS) return NULL;
   }
   return value->dtype == BURN_DTYPE_DEFAULT ? NULL : filled(shape, count, value->dtype);
 }
@@ -48,14 +48,14 @@ static BurnTensor *tensor_for(const BurnGraphValue *value) {
 /* The same of strings. False: too large. */
 static bool set_words(BurnGraph *graph, const BurnGraphValue *value) {
   static const char *const words[] = {"a", "b c", "", "1.5", "\xc3\xa4", "THE", "2", "a"};
-  const char *strings[MOST_ELEMENTS];
+  const char *strings[MAX_ELEMENTS];
   BurnShape shape = {value->rank ? value->rank : 1, {1}};
   size_t count = 1;
   for (uint32_t i = 0; i < value->rank; i++) {
     shape.dims[i] = value->dims[i] < 0 ? open_size(i) : value->dims[i];
-    if (shape.dims[i] > MOST_ELEMENTS) return false;
+    if (shape.dims[i] > MAX_ELEMENTS) return false;
     count *= (size_t)shape.dims[i];
-    if (count > MOST_ELEMENTS) return false;
+    if (count > MAX_ELEMENTS) return false;
   }
   for (size_t i = 0; i < count; i++) strings[i] = words[i % (sizeof words / sizeof words[0])];
   return fuzz_ok(burn_graph_set_strings(graph, value->name, strings, shape));
@@ -63,9 +63,9 @@ static bool set_words(BurnGraph *graph, const BurnGraphValue *value) {
 
 /* False where inputs are too large to run. */
 static bool run(BurnGraph *graph) {
-  BurnTensor *inputs[MOST_VALUES] = {NULL}, *outputs[MOST_VALUES] = {NULL};
+  BurnTensor *inputs[MAX_VALUES] = {NULL}, *outputs[MAX_VALUES] = {NULL};
   const size_t wanted = burn_graph_input_count(graph), given = burn_graph_output_count(graph);
-  if (wanted > MOST_VALUES || given > MOST_VALUES) return false;
+  if (wanted > MAX_VALUES || given > MAX_VALUES) return false;
   bool all = true;
   for (size_t i = 0; i < wanted; i++) {
     const BurnGraphValue value = burn_graph_input(graph, i);

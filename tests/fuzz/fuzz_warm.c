@@ -21,7 +21,7 @@ static void check(const VulkanWarmKernel *kernel, const char *bytes, size_t coun
 }
 
 static void check_same(const VulkanWarmKernel *kernels, size_t number) {
-  static VulkanWarmKernel again[VULKAN_WARM_MOST];
+  static VulkanWarmKernel again[VULKAN_WARM_MAX];
   const size_t bytes = burn__vulkan_warm_bytes(kernels, number);
   char *written = malloc(bytes);
   FUZZ_REQUIRE(written, "no memory for %zu bytes", bytes);
@@ -39,7 +39,7 @@ static void check_same(const VulkanWarmKernel *kernels, size_t number) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-  static VulkanWarmKernel kernels[VULKAN_WARM_MOST];
+  static VulkanWarmKernel kernels[VULKAN_WARM_MAX];
   const size_t all = BEFORE_COUNT + count;
   char *file = malloc(all);
   FUZZ_REQUIRE(file, "no memory for %zu bytes", all);

@@ -28,6 +28,7 @@ BANNED = [
     (r"\bshall\b", "must, should, is to"),
     (r"\b(files|records|those|contents) of before\b", "from before, earlier"),
     (r"\bwho calls it\b", "its caller"),
+    (r"(?-i:\b(MOST|LEAST)_[A-Z]|[A-Z]_MOST_)", "MAX_, MIN_"),
     (r"\b(that|what|which) (is|are|was|were) no (?!damage|time|longer|more|better|faster|larger|loss|use|business|one\b|other|such)\w+", "is not a"),
     (r"\b(each|every) \w+ for itself\b", "digit by digit, of its own"),
 ]

@@ -62,10 +62,10 @@ FAKE(cuDeviceGetAttribute, (int *value, int attribute, int device)) {
   const char *shared = getenv("BURN_FAKE_CUDA_SHARED");
   const int most_shared = shared ? atoi(shared) : architecture == 80 ? 163 << 10 : 227 << 10;
   (void)device;
-  *value = attribute == CUDA_MAJOR         ? architecture / 10
-           : attribute == CUDA_MINOR       ? architecture % 10
-           : attribute == CUDA_MOST_SHARED ? most_shared
-                                           : 4;
+  *value = attribute == CUDA_MAJOR        ? architecture / 10
+           : attribute == CUDA_MINOR      ? architecture % 10
+           : attribute == CUDA_MAX_SHARED ? most_shared
+                                          : 4;
   return CUDA_OK;
 }
 FAKE(cuDeviceTotalMem_v2, (size_t * bytes, int device)) {

@@ -43,7 +43,7 @@ static BurnReplayStatistics replay_statistics(const BurnDevice *device) {
 
 /* -- a model of two layers -------------------------------------------------------------------- */
 
-enum { IN = 8, HIDDEN = 16, OUT = 4, WEIGHTS = IN * HIDDEN + HIDDEN * OUT, MOST_STEPS = 200 };
+enum { IN = 8, HIDDEN = 16, OUT = 4, WEIGHTS = IN * HIDDEN + HIDDEN * OUT, MAX_STEPS = 200 };
 
 typedef struct Model {
   BurnTensor *w[2], *m[2], *v[2];
@@ -129,7 +129,7 @@ typedef struct Run {
   void (*before)(BurnDevice *device, Model *model, int step, struct Run *run);
   int64_t batch; /* of the next step */
   BurnTensor *held;
-  float losses[MOST_STEPS], weights[WEIGHTS], held_values[WEIGHTS];
+  float losses[MAX_STEPS], weights[WEIGHTS], held_values[WEIGHTS];
   BurnFusionStatistics fusion;
   BurnReplayStatistics replay;
 } Run;

@@ -9,8 +9,8 @@
 
 enum {
   FIRST_ROOM = 256,
-  MOST_STEPS = 128, /* from the place of a key: half of the places are free, so that a dozen is much by chance */
-  MOST_SALTS = 16
+  MAX_STEPS = 128, /* from the place of a key: half of the places are free, so that a dozen is much by chance */
+  MAX_SALTS = 16
 };
 
 /* -- maps ------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ bool burn__pair_put(BurnPairMap *map, uint64_t key, int64_t value) {
   const size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
   if (2 * (map->count + 1) > map->room && !map_move(map, room, map->salt)) return false;
   size_t slot = slot_of(map, key, &steps);
-  while (steps > MOST_STEPS && map->salt < MOST_SALTS) {
+  while (steps > MAX_STEPS && map->salt < MAX_SALTS) {
     if (!map_move(map, map->room, map->salt + 1)) return false;
     slot = slot_of(map, key, &steps);
   }

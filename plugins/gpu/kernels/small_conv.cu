@@ -19,7 +19,7 @@
 #define SHARED_GRADIENT (BURN_VARIANT / 16384 % 2)
 #define HALVES (BURN_VARIANT / 32768 + 1)
 #define ROWS_OF_THREAD (BURN_VARIANT / 16384)
-#define MOST_WEIGHTS 400 /* of a result: channels times taps */
+#define MAX_WEIGHTS 400 /* of a result: channels times taps */
 typedef Element<IN0>::C C;
 
 struct alignas(16) Four { C at[4]; };
@@ -64,7 +64,7 @@ static __device__ inline C burn_weight(const GpuConv &p, int32_t group, int32_t 
 }
 
 extern "C" __global__ void __launch_bounds__(128) kernel(const GpuConv p) {
-  __shared__ Four weights[MOST_WEIGHTS][CHANNELS / 4];
+  __shared__ Four weights[MAX_WEIGHTS][CHANNELS / 4];
   __shared__ C biases[CHANNELS];
   const int32_t in_group = (int32_t)(p.in_channels / p.groups), out_group = (int32_t)(p.out_channels / p.groups);
 #if BURN_PASS == 0

@@ -2,7 +2,7 @@
 #include "ndarray_conv_tiling.h"
 
 enum {
-  LEAST_TILES = 9, /* of an image, whose weights take longer than its products else */
+  MIN_TILES = 9,   /* of an image, whose weights take longer than its products else */
   TILE_WORK = 100, /* what a change of basis of one tile and channel takes, in multiply-adds */
 };
 
@@ -19,7 +19,7 @@ static bool is_less_work(const NdConvTiling *t) {
   const double in = (double)t->channels_in, out = (double)t->channels_out, tiles = (double)(t->rows * t->columns);
   const double direct = in * out * (double)taps_within(t->height, t->out_height, t->pad[0]) *
                         (double)taps_within(t->width, t->out_width, t->pad[1]);
-  return tiles >= LEAST_TILES && tiles * (ND_CONV_PLACES * in * out + TILE_WORK * (in + out)) < direct;
+  return tiles >= MIN_TILES && tiles * (ND_CONV_PLACES * in * out + TILE_WORK * (in + out)) < direct;
 }
 
 bool nd_conv_tiling(NdConvTiling *t, const Ndarray *nd, const NdConvShape *s, bool transpose) {

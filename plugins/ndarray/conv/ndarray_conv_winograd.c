@@ -15,8 +15,8 @@
 
 enum {
   ITEM_FLOATS = 64 * 1024, /* of one place of an item's input: they should stay in the second-level cache */
-  ITEM_MOST = 200,         /* tiles of an item .. */
-  ITEM_LEAST = 48,
+  ITEM_MAX = 200,          /* tiles of an item .. */
+  ITEM_MIN = 48,
   INPUTS_GRAIN = 4096, /* tiles of a channel that are worth a chunk of a parallel loop */
   FILTERS_GRAIN = 512, /* input channels of a panel, the same */
   SHARE = 32,          /* output channels of a share */
@@ -188,11 +188,11 @@ static void BURN_API_CALL shares_body(void *context, int64_t begin, int64_t end)
 static void cut(Winograd *w, int64_t threads) {
   NdConvTiling *t = &w->tiling;
   const int64_t panel = t->loops->panel, tiles = t->batch * t->rows * t->columns;
-  const int64_t most = nd_max(ITEM_LEAST, nd_min(ITEM_MOST, ITEM_FLOATS / t->channels_in));
+  const int64_t most = nd_max(ITEM_MIN, nd_min(ITEM_MAX, ITEM_FLOATS / t->channels_in));
   w->share = nd_conv_share(nd_round_up(SHARE, panel), panel, t->channels_out, 1, threads);
   w->shares = nd_ceil_div(t->channels_out, w->share);
   w->panels = nd_ceil_div(t->channels_out, panel);
-  nd_conv_tiling_cut(t, nd_max(ITEM_LEAST, nd_min(most, nd_ceil_div(tiles, threads))));
+  nd_conv_tiling_cut(t, nd_max(ITEM_MIN, nd_min(most, nd_ceil_div(tiles, threads))));
   w->is_shared = 2 * tiles < t->channels_out || t->items < nd_min(threads, w->shares);
   if (w->is_shared) {
     nd_conv_tiling_cut(t, most);

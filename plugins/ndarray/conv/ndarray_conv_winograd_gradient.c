@@ -17,8 +17,8 @@ enum {
   SLICES = 16,                      /* as many slices and shares as keep threads busy */
   PARTIAL_BYTES = 17 * 1024 * 1024, /* most sums of all slices, unless one has more: four of 256 channels by 256 */
   SUMS_BYTES = 16 * 1024 * 1024,    /* of more, which every item reads and writes anew, direct sums are faster */
-  LEAST_CHANNELS = 24,
-  LEAST_TILES = 192,
+  MIN_CHANNELS = 24,
+  MIN_TILES = 192,
 };
 
 /* What the bodies of the parallel loops see. */
@@ -200,7 +200,7 @@ bool nd_conv_suits_winograd_gradient(const Ndarray *nd, const NdConvShape *shape
   NdConvTiling t;
   if (!nd_conv_tiling(&t, nd, shape, false)) return false;
   const int64_t sums = ND_CONV_PLACES * t.channels_in * t.channels_out * (int64_t)sizeof(float);
-  return nd_min(t.channels_in, t.channels_out) >= LEAST_CHANNELS && t.batch * t.rows * t.columns >= LEAST_TILES &&
+  return nd_min(t.channels_in, t.channels_out) >= MIN_CHANNELS && t.batch * t.rows * t.columns >= MIN_TILES &&
          sums < SUMS_BYTES;
 }
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum {
-  LEAST_ELEMENTS = 1 << 16, /* of B */
-  DEPTH = 1024,             /* of a block of k */
-  COLUMNS = 128,            /* of a piece whose rows lie dense: lines that follow each other */
-  TURNED_COLUMNS = 32,      /* of one whose columns do */
-  MOST_ROWS = 256,          /* of A */
+  MIN_ELEMENTS = 1 << 16, /* of B */
+  DEPTH = 1024,           /* of a block of k */
+  COLUMNS = 128,          /* of a piece whose rows lie dense: lines that follow each other */
+  TURNED_COLUMNS = 32,    /* of one whose columns do */
+  MAX_ROWS = 256,         /* of A */
 };
 
 /* A product, and what is made of it. */
@@ -34,7 +34,7 @@ bool nd_reads_halves(const Ndarray *nd, const BurnOpCall *call) {
   if (dtype != BURN_DTYPE_F16 && dtype != BURN_DTYPE_BF16) return false;
   if (b->header.rank != 2 || (b->strides[0] != 1 && b->strides[1] != 1)) return false;
   const int64_t k = b->shape[0], count = k * b->shape[1];
-  return rank > 0 && count >= LEAST_ELEMENTS && burn_primitive_count(&x->header) <= MOST_ROWS * k;
+  return rank > 0 && count >= MIN_ELEMENTS && burn_primitive_count(&x->header) <= MAX_ROWS * k;
 }
 
 /* Terms p .. p + depth - 1 of columns j .. j + columns - 1, widened, as the B of a product. */

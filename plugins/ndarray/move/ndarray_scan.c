@@ -11,8 +11,8 @@
 #define ND_SCAN_COLUMNS 1024 /* of a group, unless threads need more groups: whole rows of memory can be foreseen */
 #define ND_SCAN_NARROW 512   /* columns of a group else; fewer are not written past the caches */
 #define ND_SCAN_AHEAD 8      /* rows of columns that are asked for in advance */
-#define ND_SCAN_FEWEST 16    /* rows of memory in a group of the last axis: a line of f32, */
-#define ND_SCAN_MOST 64      /* or more where there are many: what is carried then waits in the cache for longer */
+#define ND_SCAN_MIN_ROWS 16  /* rows of memory in a group of the last axis: a line of f32, */
+#define ND_SCAN_MAX_ROWS 64  /* or more where there are many: what is carried then waits in the cache for longer */
 #define ND_SCAN_PIECE 64     /* elements of such a row in a piece, which is at most 32 KB */
 
 typedef struct Scan {
@@ -55,7 +55,7 @@ static void BURN_API_CALL scan_groups(void *context, int64_t begin, int64_t end)
 static void scan_rows(const Scan *scan, int64_t offset, int64_t rows) {
   const uint32_t size = nd_log2_bytes(scan->bytes);
   const int64_t row_bytes = scan->count * scan->bytes;
-  double carry[ND_SCAN_MOST], piece[ND_SCAN_MOST * ND_SCAN_PIECE];
+  double carry[ND_SCAN_MAX_ROWS], piece[ND_SCAN_MAX_ROWS * ND_SCAN_PIECE];
   for (int64_t i = 0; i < scan->count; i += ND_SCAN_PIECE) {
     const int64_t n = nd_min(ND_SCAN_PIECE, scan->count - i), at = offset + i * scan->bytes;
     scan->moves->transpose[size](piece, rows, scan->from + at, scan->count, n, rows, false);
@@ -100,8 +100,8 @@ static void run_groups(Ndarray *nd, Scan *scan) {
     return;
   }
 #endif
-  if (scan->inner == 1 && scan->outer >= ND_SCAN_FEWEST) {
-    scan->rows = scan->outer < 16 * ND_SCAN_MOST ? ND_SCAN_FEWEST : ND_SCAN_MOST;
+  if (scan->inner == 1 && scan->outer >= ND_SCAN_MIN_ROWS) {
+    scan->rows = scan->outer < 16 * ND_SCAN_MAX_ROWS ? ND_SCAN_MIN_ROWS : ND_SCAN_MAX_ROWS;
     scan->groups = (scan->outer + scan->rows - 1) / scan->rows;
     nd_parallel_for(nd, scan->groups, nd_grain(scan->count * scan->rows), scan_row_groups, scan);
     return;

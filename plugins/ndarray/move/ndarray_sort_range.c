@@ -16,9 +16,9 @@
 
 #include <string.h>
 
-#define ND_SCAN_MIN 2048  /* elements of a row from which on not all of it is sorted */
-#define ND_SCAN_SHARE 16  /* a scan is for the first 1/16 of a row, and takes in a quarter of the row at most */
-#define ND_SCAN_ROOM 1024 /* entries that a scan takes in, at least, before it sorts them */
+#define ND_RANGE_MIN 2048  /* elements of a row from which on not all of it is sorted */
+#define ND_RANGE_SHARE 16  /* a scan is for the first 1/16 of a row, and takes in a quarter of the row at most */
+#define ND_RANGE_ROOM 1024 /* entries that a scan takes in, at least, before it sorts them */
 #define ND_DIGIT_BITS 11
 
 typedef struct Range {
@@ -37,12 +37,12 @@ typedef struct Range {
 /* -- scan ------------------------------------------------------------------------------------- */
 
 static bool may_scan(const Range *range) {
-  return range->count >= ND_SCAN_MIN && range->end <= range->count / ND_SCAN_SHARE;
+  return range->count >= ND_RANGE_MIN && range->end <= range->count / ND_RANGE_SHARE;
 }
 
 /* Entries that are held before they are sorted. */
 static int64_t scan_entries(const Range *range) {
-  return range->end + (range->end > ND_SCAN_ROOM ? range->end : ND_SCAN_ROOM);
+  return range->end + (range->end > ND_RANGE_ROOM ? range->end : ND_RANGE_ROOM);
 }
 
 /* The first `end` entries of a row in order, or NULL if too many had to be taken in. */
@@ -140,7 +140,7 @@ static NdEntry *select_entries(const Range *range, const NdRow *row, NdEntry *sc
 /* -- rows ------------------------------------------------------------------------------------- */
 
 static bool may_select(const Range *range) {
-  return range->count >= ND_SCAN_MIN && range->end - range->begin <= range->count / 4;
+  return range->count >= ND_RANGE_MIN && range->end - range->begin <= range->count / 4;
 }
 
 /* Entries begin .. end-1 of a row in order. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LEAST_SEGMENT = 8 }; /* terms; shorter ones are scaled more often than multiplied */
+enum { MIN_SEGMENT = 8 }; /* terms; shorter ones are scaled more often than multiplied */
 
 /* -- scales ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ int64_t nd_int8_segment(int64_t k, int64_t left, int64_t right) {
     b = rest;
   }
   if (a == k) return nd_min(k, ND_INT8_DEPTH); /* one scale may be cut anywhere */
-  return a >= LEAST_SEGMENT && a <= ND_INT8_DEPTH ? a : 0;
+  return a >= MIN_SEGMENT && a <= ND_INT8_DEPTH ? a : 0;
 }
 
 NdTensor *nd_as_f32(Ndarray *nd, NdTensor *x) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Fewer output channels in a group would leave most of a tile's rows empty, with all pixels to be gathered. */
-enum { LEAST_CHANNELS = 4 };
+enum { MIN_CHANNELS = 4 };
 
 typedef struct Conv {
   NdInt8Job job;
@@ -139,7 +139,7 @@ bool nd_takes_quantized_conv2d(const BurnOpCall *call) {
   if (!nd_is_small_float(call->inputs[1]->dtype) || !nd_is_small_float(call->inputs[3]->dtype) ||
       !nd_is_small_float(call->output_descs->dtype))
     return false;
-  if (!nd_has_one_scale(&attrs->x_block) || weight->shape[0] / attrs->groups.value.i64 < LEAST_CHANNELS) return false;
+  if (!nd_has_one_scale(&attrs->x_block) || weight->shape[0] / attrs->groups.value.i64 < MIN_CHANNELS) return false;
   const int64_t *block = attrs->weight_block.value.i64s;
   bool is_per_channel = true;
   for (uint32_t i = 1; i < 4; i++) is_per_channel = is_per_channel && block[i] == weight->shape[i];

@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum {
-  LEAST_RUN = 16,  /* elements with one scale; shorter runs are left to the ops of the decomposition */
+  MIN_RUN = 16,    /* elements with one scale; shorter runs are left to the ops of the decomposition */
   BLOCK = 4096,    /* elements of a run that are made at a time */
   GRAIN = 1 << 15, /* elements that are worth a thread's while */
 };
@@ -107,7 +107,7 @@ static bool takes(const BurnOpCall *call, const BurnAttr *block, BurnDType from,
   if (x->dtype != from || call->output_descs->dtype != to || call->inputs[1]->dtype != BURN_DTYPE_F32) return false;
   if (x->rank == 0) return false;
   const uint32_t last = x->rank - 1;
-  return nd_has_one_scale(block) || block->value.i64s[last] >= LEAST_RUN ||
+  return nd_has_one_scale(block) || block->value.i64s[last] >= MIN_RUN ||
          (block->value.i64s[last] > 1 && block->value.i64s[last] == x->shape[last]);
 }
 

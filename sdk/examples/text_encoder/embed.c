@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_INPUTS = 3 };
+enum { MAX_INPUTS = 3 };
 
 /* -- what goes in ---------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static BurnTensor *input_of(const Encoder *encoder,
 }
 
 static BurnStatus check_inputs(const BurnGraph *graph, size_t count) {
-  if (count > MOST_INPUTS) {
+  if (count > MAX_INPUTS) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
                             "the model has %zu inputs; an encoder has at most "
                             "tokens, mask and types",
@@ -47,8 +47,8 @@ static BurnStatus check_inputs(const BurnGraph *graph, size_t count) {
 static BurnStatus run(const Encoder *encoder, const BurnEncodedBatch *batch,
                       BurnTensor **output) {
   const size_t count = burn_graph_input_count(encoder->graph);
-  const char *names[MOST_INPUTS];
-  BurnTensor *inputs[MOST_INPUTS];
+  const char *names[MAX_INPUTS];
+  BurnTensor *inputs[MAX_INPUTS];
   const BurnStatus status = check_inputs(encoder->graph, count);
   if (status != BURN_OK) return status;
   for (size_t i = 0; i < count; i++) {

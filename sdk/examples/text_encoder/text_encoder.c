@@ -20,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXTS = 256 };
+enum { MAX_TEXTS = 256 };
 
 typedef struct Options {
   const char *model, *tokenizer, *output_name, *pooling, *output, *backend;
-  const char *texts[MOST_TEXTS]; /* NULL after the last */
+  const char *texts[MAX_TEXTS]; /* NULL after the last */
   size_t max_length;
   double threshold;
   bool split, json;
@@ -32,7 +32,7 @@ typedef struct Options {
 
 static size_t text_count(const Options *options) {
   size_t count = 0;
-  while (count < MOST_TEXTS && options->texts[count]) count++;
+  while (count < MAX_TEXTS && options->texts[count]) count++;
   return count;
 }
 
@@ -53,7 +53,7 @@ static int by_nearness(const void *a, const void *b) {
 /* Cosines of all rows with the first; rows have length 1. */
 static BurnStatus measure(const Options *options, BurnTensor *vectors,
                           Near *near, size_t count) {
-  float cosines[MOST_TEXTS];
+  float cosines[MAX_TEXTS];
   BurnTensor *first = burn_transpose(burn_narrow(burn_clone(vectors), 0, 0, 1));
   const BurnStatus status =
       burn_read_f32(burn_matmul(vectors, first), cosines, count);
@@ -78,7 +78,7 @@ static BurnStatus compare_by(const Options *options, const Encoder *encoder) {
   const size_t count = text_count(options);
   BurnStatus status = BURN_OK;
   size_t tokens = 0;
-  Near near[MOST_TEXTS];
+  Near near[MAX_TEXTS];
   BurnTensor *vectors =
       embed_texts(encoder, options->texts, count, &tokens, &status);
   if (!vectors) return status;
@@ -244,6 +244,6 @@ int main(int argc, char **argv) {
       .commands = PROGRAM_LIST(commands),
       .problem_of = problem_of,
       .words = options.texts,
-      .word_capacity = MOST_TEXTS};
+      .word_capacity = MAX_TEXTS};
   return program_main(&program, argc, argv, &options);
 }

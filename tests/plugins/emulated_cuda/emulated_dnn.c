@@ -41,13 +41,13 @@ enum {
   ENGINE_NOTES = 1303
 };
 enum { DESCRIPTION = 2, WEIGHT, PIXELS, WINDOWS }; /* after the first attribute of a convolution */
-enum { MOST_VALUES = 8, MOST_ATTRIBUTES = 12, AXES = 3, RANK = AXES + 2 };
+enum { MAX_VALUES = 8, MAX_ATTRIBUTES = 12, AXES = 3, RANK = AXES + 2 };
 
 /* Attributes in the order in which they were set; all their values have 8 bytes or fewer. */
 typedef struct Descriptor {
-  int type, count, numbers[MOST_ATTRIBUTES];
-  int64_t sizes[MOST_ATTRIBUTES];
-  int64_t values[MOST_ATTRIBUTES][MOST_VALUES];
+  int type, count, numbers[MAX_ATTRIBUTES];
+  int64_t sizes[MAX_ATTRIBUTES];
+  int64_t values[MAX_ATTRIBUTES][MAX_VALUES];
 } Descriptor;
 
 typedef struct Handle {
@@ -106,7 +106,7 @@ static size_t bytes_of(int type) {
 EMULATED(cudnnBackendSetAttribute, (void *descriptor, int attribute, int type, int64_t count, const void *values)) {
   Descriptor *d = descriptor;
   const size_t bytes = bytes_of(type);
-  if (bytes == 0 || count > MOST_VALUES || d->count == MOST_ATTRIBUTES) return NOT_SUPPORTED;
+  if (bytes == 0 || count > MAX_VALUES || d->count == MAX_ATTRIBUTES) return NOT_SUPPORTED;
   d->numbers[d->count] = attribute;
   d->sizes[d->count] = count;
   for (int64_t i = 0; i < count; i++) memcpy(&d->values[d->count][i], (const char *)values + (size_t)i * bytes, bytes);

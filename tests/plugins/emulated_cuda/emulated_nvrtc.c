@@ -122,7 +122,7 @@ static int read_options(int count, const char *const *options, const char **defi
   return architecture;
 }
 
-enum { MOST_DEFINITIONS = 16, PATH_BYTES = 256 };
+enum { MAX_DEFINITIONS = 16, PATH_BYTES = 256 };
 
 typedef struct Files {
   char folder[PATH_BYTES], source[PATH_BYTES], image[PATH_BYTES], log[PATH_BYTES];
@@ -148,16 +148,16 @@ static void remove_files(const Files *files) {
 
 static int compile(const Files *files, int count, const char *const *options) {
   static const char *const flags[] = {EMULATED_FLAGS, "-include", EMULATED_PRELUDE};
-  const char *arguments[sizeof flags / sizeof flags[0] + MOST_DEFINITIONS + 9] = {0};
+  const char *arguments[sizeof flags / sizeof flags[0] + MAX_DEFINITIONS + 9] = {0};
   char architecture[64];
   size_t used = 0;
   arguments[used++] = compiler();
-  const char *definitions[MOST_DEFINITIONS] = {0};
+  const char *definitions[MAX_DEFINITIONS] = {0};
   (void)snprintf(architecture, sizeof architecture, "-DBURN_EMULATED_ARCHITECTURE=%d",
-                 read_options(count, options, definitions, MOST_DEFINITIONS));
+                 read_options(count, options, definitions, MAX_DEFINITIONS));
   arguments[used++] = architecture;
   for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) arguments[used++] = flags[i];
-  for (size_t i = 0; i < MOST_DEFINITIONS && definitions[i]; i++) arguments[used++] = definitions[i];
+  for (size_t i = 0; i < MAX_DEFINITIONS && definitions[i]; i++) arguments[used++] = definitions[i];
   arguments[used++] = "-o";
   arguments[used++] = files->image;
   arguments[used++] = files->source;

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FILL = 0xff, MOST_FUNCTIONS = 64, TAIL_BYTES = 64 };
+enum { FILL = 0xff, MAX_FUNCTIONS = 64, TAIL_BYTES = 64 };
 
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER; /* the threads of one launch at a time */
 
@@ -41,7 +41,7 @@ const char *emulated_problem(void) { return problem; }
 struct EmulatedLibrary {
   void *opened;
   const EmulatedModule *module;
-  EmulatedFunction functions[MOST_FUNCTIONS];
+  EmulatedFunction functions[MAX_FUNCTIONS];
   int count;
 };
 
@@ -114,8 +114,7 @@ int emulated_find(EmulatedLibrary *library, const char *name, EmulatedFunction *
     *function = &library->functions[i];
     if (library->functions[i].kernel == kernel) return EMULATED_OK;
   }
-  if (library->count == MOST_FUNCTIONS)
-    return emulated_fail(EMULATED_NOT_FOUND, "more than %d kernels", MOST_FUNCTIONS);
+  if (library->count == MAX_FUNCTIONS) return emulated_fail(EMULATED_NOT_FOUND, "more than %d kernels", MAX_FUNCTIONS);
   *function = &library->functions[library->count++];
   **function = (EmulatedFunction){library->module, kernel, EMULATED_STATIC_BYTES, ""};
   (void)snprintf((*function)->name, sizeof(*function)->name, "%.63s", name);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KERNELS = 64, NAME_BYTES = 64 };
+enum { MAX_KERNELS = 64, NAME_BYTES = 64 };
 
 typedef struct Kernel {
   char name[NAME_BYTES], bounds[NAME_BYTES];
@@ -19,7 +19,7 @@ typedef struct Text {
   size_t used, room;
   int is_lost; /* no memory */
   const char *source, *at;
-  Kernel kernels[MOST_KERNELS];
+  Kernel kernels[MAX_KERNELS];
   int count;
 } Text;
 
@@ -173,7 +173,7 @@ static void copy_next(Text *text) {
     text->at += placed;
     if (placed > 0) return;
   }
-  if (bytes == 0 && is_word(text, "__global__") && text->count < MOST_KERNELS) note_kernel(text);
+  if (bytes == 0 && is_word(text, "__global__") && text->count < MAX_KERNELS) note_kernel(text);
   if (bytes == 0) bytes = 1;
   put(text, text->at, bytes);
   text->at += bytes;

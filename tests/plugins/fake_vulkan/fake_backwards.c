@@ -7,25 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEPT = 1024, MOST_BYTES = 256, MOST_BUFFERS = 256 };
+enum { MAX_KEPT = 1024, MAX_BYTES = 256, MAX_BUFFERS = 256 };
 
 typedef struct Dispatch {
   VkPipeline pipeline;
   VkPipelineLayout layout;
   VkShaderStageFlags stages;
   uint32_t bytes, groups[3];
-  char values[MOST_BYTES];
+  char values[MAX_BYTES];
 } Dispatch;
 
 typedef struct Kept {
   VkCommandBuffer commands; /* NULL: free */
   Dispatch next;            /* what the next dispatch will have */
-  Dispatch list[MOST_KEPT];
+  Dispatch list[MAX_KEPT];
   uint32_t count;
 } Kept;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static Kept *kept[MOST_BUFFERS];
+static Kept *kept[MAX_BUFFERS];
 static atomic_int barriers;
 
 static bool is_wanted(void) {
@@ -37,9 +37,9 @@ static bool is_wanted(void) {
 static Kept *find(VkCommandBuffer commands) {
   uint32_t i = 0;
   (void)pthread_mutex_lock(&mutex);
-  while (i < MOST_BUFFERS && kept[i] && kept[i]->commands != commands) i++;
-  if (i < MOST_BUFFERS && !kept[i]) kept[i] = calloc(1, sizeof **kept);
-  Kept *found = i < MOST_BUFFERS ? kept[i] : NULL;
+  while (i < MAX_BUFFERS && kept[i] && kept[i]->commands != commands) i++;
+  if (i < MAX_BUFFERS && !kept[i]) kept[i] = calloc(1, sizeof **kept);
+  Kept *found = i < MAX_BUFFERS ? kept[i] : NULL;
   if (found) found->commands = commands;
   (void)pthread_mutex_unlock(&mutex);
   if (!found) abort();
@@ -53,7 +53,7 @@ void fake_keep_pipeline(VkCommandBuffer commands, VkPipelineBindPoint point, VkP
 
 void fake_keep_constants(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
                          uint32_t bytes, const void *values) {
-  if (!is_wanted() || offset + bytes > MOST_BYTES) {
+  if (!is_wanted() || offset + bytes > MAX_BYTES) {
     fake_real.device.CmdPushConstants(commands, layout, stages, offset, bytes, values);
     return;
   }
@@ -70,7 +70,7 @@ void fake_keep_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32
     return;
   }
   Kept *all = find(commands);
-  if (all->count == MOST_KEPT) fake_let_go(commands);
+  if (all->count == MAX_KEPT) fake_let_go(commands);
   all->list[all->count] = all->next;
   Dispatch *last = &all->list[all->count++];
   last->groups[0] = x;

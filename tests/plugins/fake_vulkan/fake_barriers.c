@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { MOST_DEVICES = 64, MOST_BUFFERS = 4096 };
+enum { MAX_DEVICES = 64, MAX_BUFFERS = 4096 };
 
 /* A barrier, or work. */
 typedef struct Event {
@@ -29,8 +29,8 @@ typedef struct Order {
 } Order;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static Order orders[MOST_DEVICES];
-static Recorded recorded[MOST_BUFFERS];
+static Order orders[MAX_DEVICES];
+static Recorded recorded[MAX_BUFFERS];
 static size_t recorded_count;
 
 static const char *const names[] = {"a kernel", "a copy", "the host"};
@@ -44,7 +44,7 @@ static const VkAccessFlags2 reads[] = {VK_ACCESS_2_SHADER_READ_BIT, VK_ACCESS_2_
 /* With the mutex: NULL where there are too many devices. */
 static Order *order_of(VkDevice device) {
   Order *found = NULL;
-  for (int i = 0; i < MOST_DEVICES; i++) {
+  for (int i = 0; i < MAX_DEVICES; i++) {
     if (orders[i].device == device) return &orders[i];
     if (!orders[i].device) found = &orders[i];
   }
@@ -103,7 +103,7 @@ static void add_work(Order *order, FakeWork work) {
 static Recorded *find(VkCommandBuffer commands) {
   for (size_t i = 0; i < recorded_count; i++)
     if (recorded[i].commands == commands) return &recorded[i];
-  if (recorded_count == MOST_BUFFERS) return NULL;
+  if (recorded_count == MAX_BUFFERS) return NULL;
   recorded[recorded_count] = (Recorded){.commands = commands};
   return &recorded[recorded_count++];
 }

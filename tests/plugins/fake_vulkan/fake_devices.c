@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 64, MOST_CHILDREN = 4096 };
+enum { MAX_DEVICES = 64, MAX_CHILDREN = 4096 };
 
 /* A device is its own child. */
 typedef struct Child {
@@ -14,15 +14,15 @@ typedef struct Child {
 } Child;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static Child children[MOST_CHILDREN];
+static Child children[MAX_CHILDREN];
 static size_t child_count;
-static VkDevice lost[MOST_DEVICES];
+static VkDevice lost[MAX_DEVICES];
 static size_t lost_count;
 static atomic_bool has_timed_out;
 
 void fake_belongs(const void *child, VkDevice device) {
   (void)pthread_mutex_lock(&mutex);
-  if (child_count < MOST_CHILDREN) children[child_count++] = (Child){child, device};
+  if (child_count < MAX_CHILDREN) children[child_count++] = (Child){child, device};
   (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -68,7 +68,7 @@ bool fake_is_lost(const void *handle) {
 void fake_lose(const void *handle) {
   const VkDevice device = fake_device_of(handle);
   (void)pthread_mutex_lock(&mutex);
-  if (device && lost_count < MOST_DEVICES) lost[lost_count++] = device;
+  if (device && lost_count < MAX_DEVICES) lost[lost_count++] = device;
   (void)pthread_mutex_unlock(&mutex);
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OP_CAPABILITY = 17, MATRIX = 6022, MOST_NAMES = 8 };
+enum { OP_CAPABILITY = 17, MATRIX = 6022, MAX_NAMES = 8 };
 
 static VkPhysicalDeviceCooperativeMatrixFeaturesKHR *features_in(const void *chain, VkBaseOutStructure **before) {
   *before = NULL;
@@ -58,12 +58,12 @@ PFN_vkVoidFunction fake_matrix_function(const char *name) {
 
 VkResult fake_create_without_matrices(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                       const VkAllocationCallbacks *how, VkDevice *out) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   VkDeviceCreateInfo without = *info;
   VkBaseOutStructure *before;
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR *found = features_in(info->pNext, &before);
   without.enabledExtensionCount = 0;
-  for (uint32_t i = 0; i < info->enabledExtensionCount && i < MOST_NAMES; i++)
+  for (uint32_t i = 0; i < info->enabledExtensionCount && i < MAX_NAMES; i++)
     if (strcmp(info->ppEnabledExtensionNames[i], VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) != 0)
       names[without.enabledExtensionCount++] = info->ppEnabledExtensionNames[i];
   without.ppEnabledExtensionNames = names;

@@ -6,15 +6,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MOST_HELD = 64, MOST_TIMELINES = 64, PATIENCE = 3 };
+enum { MAX_HELD = 64, MAX_TIMELINES = 64, PATIENCE = 3 };
 
-enum { MOST_BUFFERS = 2 };
+enum { MAX_BUFFERS = 2 };
 
 /* Command buffers that are held back, and the value that they signal. */
 typedef struct Held {
   VkDevice device;
   VkQueue queue;
-  VkCommandBufferSubmitInfo commands[MOST_BUFFERS];
+  VkCommandBufferSubmitInfo commands[MAX_BUFFERS];
   uint32_t count;
   VkSemaphoreSubmitInfo signal;
 } Held;
@@ -27,10 +27,10 @@ typedef struct Timeline {
 } Timeline;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static Held held[MOST_HELD];
+static Held held[MAX_HELD];
 static uint32_t held_count;
 static int asked;
-static Timeline timelines[MOST_TIMELINES];
+static Timeline timelines[MAX_TIMELINES];
 static atomic_ullong submissions;
 
 /* -- how far it came -------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static atomic_ullong submissions;
 /* With the mutex: the device's, or a free place; NULL where there is none. */
 static Timeline *timeline_of(VkDevice device) {
   Timeline *found = NULL;
-  for (int i = 0; i < MOST_TIMELINES; i++) {
+  for (int i = 0; i < MAX_TIMELINES; i++) {
     if (timelines[i].device == device) return &timelines[i];
     if (!timelines[i].device) found = &timelines[i];
   }
@@ -108,7 +108,7 @@ static void begin_all(void) {
 
 /* What the plugin submits; anything else is passed on. */
 static bool can_hold(uint32_t count, const VkSubmitInfo2 *info, VkFence fence) {
-  return count == 1 && !fence && info->commandBufferInfoCount <= MOST_BUFFERS && info->signalSemaphoreInfoCount == 1 &&
+  return count == 1 && !fence && info->commandBufferInfoCount <= MAX_BUFFERS && info->signalSemaphoreInfoCount == 1 &&
          info->waitSemaphoreInfoCount == 0;
 }
 
@@ -116,7 +116,7 @@ static bool can_hold(uint32_t count, const VkSubmitInfo2 *info, VkFence fence) {
 static VkResult pass_on(VkQueue queue, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence) {
   const VkDevice device = fake_device_of(queue);
   const bool can = can_hold(count, infos, fence), holds = can && is_late();
-  if (!holds || held_count == MOST_HELD) let_go();
+  if (!holds || held_count == MAX_HELD) let_go();
   if (can) note_signal(device, infos->pSignalSemaphoreInfos);
   if (!holds) return fake_real.device.QueueSubmit2(queue, count, infos, fence);
   Held *last = &held[held_count++];

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-enum { MOST_INPUTS = 8, MOST_OUTPUTS = 4 };
+enum { MAX_INPUTS = 8, MAX_OUTPUTS = 4 };
 
 static BurnDevice *device;
 static int failures;
@@ -36,7 +36,7 @@ static void take(const char *what, BurnTensor *x) {
 /* Takes the inputs, drops the results. */
 static void call(const char *name, BurnTensor **inputs, size_t input_count, const BurnAttr *attrs, size_t attr_count) {
   const BurnOpInfo *op = NULL;
-  BurnTensor *outputs[MOST_OUTPUTS] = {NULL};
+  BurnTensor *outputs[MAX_OUTPUTS] = {NULL};
   check(name, burn_op_find(name, &op));
   if (!op) return;
   burn_op_call(device, op, inputs, input_count, attrs, attr_count, outputs);

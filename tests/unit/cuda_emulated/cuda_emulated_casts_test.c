@@ -8,7 +8,7 @@
 #include <burn/ops_optimizer.h>
 #include <burn/plugin/fusion_statistics.h>
 
-enum { ROWS = 5, MOST_SIZE = 20000, MOST_INPUTS = 4, MOST_OUTPUTS = 3, MOST_ATTRS = 4, MOST = 3 * ROWS * MOST_SIZE };
+enum { ROWS = 5, MAX_SIZE = 20000, MAX_INPUTS = 4, MAX_OUTPUTS = 3, MAX_ATTRS = 4, MOST = 3 * ROWS * MAX_SIZE };
 
 /* What an input has: numbers [rows, size], [size] or [1], none of them negative [rows, size], or classes [rows]. */
 typedef enum Kind { MATRIX, VECTOR, NUMBER, SQUARES, CLASSES } Kind;
@@ -16,10 +16,10 @@ typedef enum Kind { MATRIX, VECTOR, NUMBER, SQUARES, CLASSES } Kind;
 typedef struct Case {
   const char *op;
   uint32_t inputs, outputs;
-  Kind in[MOST_INPUTS];
+  Kind in[MAX_INPUTS];
   uint32_t half_inputs, half_outputs; /* bits of those that are halves, with casts */
   uint32_t attr_count;
-  BurnAttr attrs[MOST_ATTRS];
+  BurnAttr attrs[MAX_ATTRS];
 } Case;
 
 #define NUMBER_ATTR(number)                           \
@@ -73,7 +73,7 @@ static BurnFusionStatistics statistics(const BurnDevice *device) {
 /* -- a call between casts --------------------------------------------------------------------- */
 
 static BurnTensor *numbers(BurnDevice *device, Kind kind, int64_t size, BurnDType dtype, uint32_t seed) {
-  static float data[ROWS * MOST_SIZE];
+  static float data[ROWS * MAX_SIZE];
   const bool is_matrix = kind == MATRIX || kind == SQUARES;
   const int64_t count = is_matrix ? ROWS * size : kind == VECTOR ? size : kind == CLASSES ? ROWS : 1;
   for (int64_t i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ static BurnTensor *numbers(BurnDevice *device, Kind kind, int64_t size, BurnDTyp
 
 static void call_between_casts(BurnDevice *device, const Case *c, int64_t size, BurnDType half, BurnTensor **outputs) {
   const BurnOpInfo *op = NULL;
-  BurnTensor *inputs[MOST_INPUTS];
+  BurnTensor *inputs[MAX_INPUTS];
   const BurnStatus known = burn_op_find(c->op, &op);
   CHECK(known == BURN_OK, "%s", burn_status_message(known));
   for (uint32_t i = 0; i < c->inputs; i++)
@@ -103,7 +103,7 @@ static void call_between_casts(BurnDevice *device, const Case *c, int64_t size, 
 
 static size_t read_all(BurnTensor **outputs, uint32_t count, float *out) {
   size_t used = 0;
-  BurnTensor *wide[MOST_OUTPUTS];
+  BurnTensor *wide[MAX_OUTPUTS];
   for (uint32_t i = 0; i < count; i++) wide[i] = burn_cast(outputs[i], BURN_DTYPE_F32);
   for (uint32_t i = 0; i < count; i++) {
     const size_t more = (size_t)burn_element_count(wide[i]);
@@ -123,7 +123,7 @@ static uint64_t casts_of(const Case *c) {
 
 static void compare(const Case *c, int64_t size, BurnDType half) {
   static float by_casts[MOST], mixed[MOST];
-  BurnTensor *outputs[MOST_OUTPUTS];
+  BurnTensor *outputs[MAX_OUTPUTS];
   BurnDevice *plain = open_stack("%s"), *fusion = open_stack("fusion<%s>");
   call_between_casts(plain, c, size, half, outputs);
   const size_t count = read_all(outputs, c->outputs, by_casts);
@@ -142,7 +142,7 @@ static void compare(const Case *c, int64_t size, BurnDType half) {
 /* Rows in the registers of a warp, of blocks, and too long for them; some that cannot be read by vectors.
  * Without BURN_LONG=1 a case takes every second one, its neighbour the others. */
 static void every_length(void *context) {
-  static const int64_t sizes[] = {1, 7, 40, 768, 1001, 3000, 9000, MOST_SIZE};
+  static const int64_t sizes[] = {1, 7, 40, 768, 1001, 3000, 9000, MAX_SIZE};
   (void)context;
   use_emulation();
   for (size_t i = 0; i < CASES; i++)
@@ -171,7 +171,7 @@ static void every_mixture(void *context) {
 /* -- what else reads the halves --------------------------------------------------------------- */
 
 typedef struct Program {
-  BurnTensor *results[MOST_OUTPUTS];
+  BurnTensor *results[MAX_OUTPUTS];
   uint32_t count;
 } Program;
 
@@ -212,11 +212,11 @@ static Program held_half(BurnDevice *device) {
 /* More steps than a launch takes, some with gradients in f32, others in either half. */
 static Program steps(BurnDevice *device) {
   enum { STEPS = 60 };
-  BurnTensor *out[MOST_OUTPUTS], *all[MOST_OUTPUTS][STEPS], *inputs[STEPS][MOST_INPUTS];
+  BurnTensor *out[MAX_OUTPUTS], *all[MAX_OUTPUTS][STEPS], *inputs[STEPS][MAX_INPUTS];
   static const BurnDType dtypes[] = {BURN_DTYPE_F32, BURN_DTYPE_BF16, BURN_DTYPE_F16};
   for (uint32_t i = 0; i < STEPS; i++) {
     const BurnDType dtype = dtypes[i < 20 ? i % 2 : i % 3];
-    for (uint32_t k = 0; k < MOST_INPUTS; k++)
+    for (uint32_t k = 0; k < MAX_INPUTS; k++)
       inputs[i][k] =
           numbers(device, k == 3 ? SQUARES : MATRIX, 1 + i % 9, k == 1 ? dtype : (BurnDType)BURN_DTYPE_F32, i + k);
   }
@@ -224,9 +224,9 @@ static Program steps(BurnDevice *device) {
     BurnTensor *const *in = inputs[i];
     burn_adam_step(in[0], burn_cast(in[1], BURN_DTYPE_F32), in[2], in[3], 0.9, 0.999, i % 3 ? 0.01 : 0.02, 1e-8, 1, 0,
                    out);
-    for (int k = 0; k < MOST_OUTPUTS; k++) all[k][i] = out[k];
+    for (int k = 0; k < MAX_OUTPUTS; k++) all[k][i] = out[k];
   }
-  for (int k = 0; k < MOST_OUTPUTS; k++) out[k] = burn_cat(all[k], STEPS, 1);
+  for (int k = 0; k < MAX_OUTPUTS; k++) out[k] = burn_cat(all[k], STEPS, 1);
   return (Program){{out[0], out[1], out[2]}, 3};
 }
 
@@ -261,7 +261,7 @@ static void a_decorator_between(void *context) {
   (void)context;
   use_emulation();
   BurnDevice *device = open_stack("fusion<trace:format=count<%s>>");
-  BurnTensor *outputs[MOST_OUTPUTS];
+  BurnTensor *outputs[MAX_OUTPUTS];
   static float values[MOST];
   const uint64_t before = statistics(device).dead_ops;
   call_between_casts(device, &cases[0], 40, BURN_DTYPE_BF16, outputs);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUDA, NDARRAY, DEVICES, MOST_INPUTS = 8, MOST_OUTPUTS = 4, MOST = 1 << 22 };
+enum { CUDA, NDARRAY, DEVICES, MAX_INPUTS = 8, MAX_OUTPUTS = 4, MOST = 1 << 22 };
 
 static BurnDevice *devices[DEVICES];
 static double *found[DEVICES];
@@ -61,7 +61,7 @@ typedef struct Input {
 typedef struct Call {
   const char *op;
   size_t inputs, attrs;
-  Input in[MOST_INPUTS];
+  Input in[MAX_INPUTS];
   BurnAttr attr[6];
 } Call;
 
@@ -105,7 +105,7 @@ static BurnTensor *make(const Input *input, BurnDType dtype, BurnDevice *device,
 
 static size_t run(const Call *call, BurnDType dtype, int device, BurnTensor **outputs) {
   const BurnOpInfo *op = NULL;
-  BurnTensor *inputs[MOST_INPUTS] = {NULL};
+  BurnTensor *inputs[MAX_INPUTS] = {NULL};
   assert_int_equal(burn_op_find(call->op, &op), BURN_OK);
   for (size_t i = 0; i < call->inputs; i++)
     if (call->in[i].shape.rank > 0) inputs[i] = make(&call->in[i], dtype, devices[device], (uint32_t)i + 1);
@@ -131,7 +131,7 @@ static double tolerance_of(BurnDType dtype) {
 }
 
 static void compare(const Call *call, BurnDType dtype) {
-  BurnTensor *outputs[DEVICES][MOST_OUTPUTS];
+  BurnTensor *outputs[DEVICES][MAX_OUTPUTS];
   const double tolerance = burn_dtype_kind(dtype) == BURN_KIND_FLOAT ? tolerance_of(dtype) : 0;
   size_t count = 0;
   for (int i = 0; i < DEVICES; i++) count = run(call, dtype, i, outputs[i]);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 6, COLUMNS = 8, COUNT = ROWS * COLUMNS, ROUNDS = 14, MOST_VALUES = 4 * COUNT };
+enum { ROWS = 6, COLUMNS = 8, COUNT = ROWS * COLUMNS, ROUNDS = 14, MAX_VALUES = 4 * COUNT };
 
 static BurnDevice *open_stack(const char *stack) {
   BurnDevice *device = burn_device_open(stack);
@@ -104,7 +104,7 @@ static const struct {
 /* -- the same bits ---------------------------------------------------------------------------- */
 
 typedef struct Result {
-  float values[ROUNDS][MOST_VALUES];
+  float values[ROUNDS][MAX_VALUES];
   uint64_t replays, recordings, runs;
 } Result;
 
@@ -113,7 +113,7 @@ static void show(State *s, float *values) {
   for (int i = 0; i < 4; i++) {
     if (!s->shown[i]) continue;
     const size_t count = (size_t)burn_element_count(s->shown[i]);
-    assert_true(used + count <= MOST_VALUES);
+    assert_true(used + count <= MAX_VALUES);
     check_status(burn_read_f32(s->shown[i], values + used, count));
     s->shown[i] = NULL;
     used += count;

@@ -15,7 +15,7 @@
 #include "kernel.h"
 #include "kernel_texts.h"
 
-enum { MOST_VARIANTS = 8, EACH_VALIDATED = 7 };
+enum { MAX_VARIANTS = 8, EACH_VALIDATED = 7 };
 
 typedef enum Kinds { F32, FLOATS, NUMBERS, ALL } Kinds;
 
@@ -25,7 +25,7 @@ typedef struct Row {
 
   int joins; /* 0 .. joins - 1 */
   int variant_count;
-  uint32_t variants[MOST_VARIANTS];
+  uint32_t variants[MAX_VARIANTS];
 } Row;
 
 /* Rows: what is computed + 128 if rows fill the registers + 256 * vectors + 65536 * the logarithm of threads

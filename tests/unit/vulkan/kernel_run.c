@@ -7,7 +7,7 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 
-enum { MOST_PARAMETERS = 4096, MOST_FAMILIES = 16, GROUPS_OF_A_ROW = 3 };
+enum { MAX_PARAMETERS = 4096, MAX_FAMILIES = 16, GROUPS_OF_A_ROW = 3 };
 
 /* X(name) of an instance, of a device. */
 #define INSTANCE_CALLS(X)                   \
@@ -95,8 +95,8 @@ static const char *open_instance(KernelRunner *runner) {
 }
 
 static const char *find_device(KernelRunner *runner) {
-  VkQueueFamilyProperties families[MOST_FAMILIES];
-  uint32_t count = 1, family_count = MOST_FAMILIES;
+  VkQueueFamilyProperties families[MAX_FAMILIES];
+  uint32_t count = 1, family_count = MAX_FAMILIES;
   const VkResult found = runner->EnumeratePhysicalDevices(runner->instance, &count, &runner->physical);
   if ((found != VK_SUCCESS && found != VK_INCOMPLETE) || count == 0) return "there is no Vulkan device";
   runner->properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
@@ -192,7 +192,7 @@ static const char *allocate(KernelRunner *runner, const VkMemoryRequirements *ne
 static const char *make_buffer(KernelRunner *runner) {
   const VkBufferCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-      .size = KERNEL_RUNNER_BYTES + MOST_PARAMETERS,
+      .size = KERNEL_RUNNER_BYTES + MAX_PARAMETERS,
       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
   VkMemoryRequirements needs;
   void *mapped = NULL;
@@ -324,7 +324,7 @@ static const char *dispatch(KernelRunner *runner, VkPipeline pipeline, const Ker
 const char *kernel_runner_run(KernelRunner *runner, const KernelModule *module, const void *parameters,
                               uint32_t groups) {
   VkPipeline pipeline = VK_NULL_HANDLE;
-  if (module->parameter_bytes > MOST_PARAMETERS) return "more than 4096 bytes of parameters";
+  if (module->parameter_bytes > MAX_PARAMETERS) return "more than 4096 bytes of parameters";
   const char *why = make_pipeline(runner, module, &pipeline);
   if (!why) why = dispatch(runner, pipeline, module, parameters, groups);
   if (pipeline) runner->DestroyPipeline(runner->device, pipeline, NULL);
