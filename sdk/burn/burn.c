@@ -117,7 +117,16 @@ static int run_command(int argc, char **argv) {
   return COMMAND_USAGE;
 }
 
+/* Trees of JSON are built without a look at every node: where one had no memory, a command would tell a part as all. */
+static void *json_memory(size_t bytes) {
+  void *memory = malloc(bytes);
+  if (memory) return memory;
+  fputs("burn: no memory\n", stderr);
+  _Exit(COMMAND_FAILED);
+}
+
 int main(int argc, char **argv) {
+  cJSON_InitHooks(&(cJSON_Hooks){json_memory, free});
   burn_streams_pin();
   return burn_streams_finish(run_command(argc, argv));
 }

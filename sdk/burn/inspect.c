@@ -119,10 +119,10 @@ static BurnStatus add_tensor(Inspection *inspection, const char *path, const Bur
 
 /* A text of the file's, which may be any bytes. */
 static void add_text(cJSON *object, const char *name, const char *text) {
-  char *key = strdup(name), *clean = strdup(text);
-  if (key && clean) cJSON_AddStringToObject(object, burn_text_clean_name(key), burn_text_clean(clean));
-  free(key);
-  free(clean);
+  cJSON *key = cJSON_CreateString(name), *clean = cJSON_CreateString(text);
+  cJSON_AddStringToObject(object, burn_text_clean_name(key->valuestring), burn_text_clean(clean->valuestring));
+  cJSON_Delete(key);
+  cJSON_Delete(clean);
 }
 
 static void add_scalar(cJSON *scalars, const char *path, const BurnValue *value) {

@@ -415,6 +415,66 @@ static void inspect_bin(BurnDevice *device, const char *folder) {
 }
 
 /* The same of every format with names, under a name that says nothing. */
+#if defined(__GLIBC__) && !defined(SANITIZED)
+/* A library to stand before malloc, whose call number FAILING fails. */
+static const char failing_malloc[] =
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "void *__libc_malloc(size_t);\n"
+    "static long calls, failing = -1;\n"
+    "void *malloc(size_t bytes) {\n"
+    "  if (failing < 0) { failing = 0; failing = atol(getenv(\"FAILING\")); }\n"
+    "  return ++calls == failing ? 0 : __libc_malloc(bytes);\n"
+    "}\n"
+    "__attribute__((destructor)) static void tell(void) { if (failing == 0) fprintf(stderr, \"%ld\", calls); }\n";
+
+static int inspect_with_failing(long number, const char *folder, const char *streams) {
+  char command[256];
+  snprintf(command, sizeof command, "FAILING=%ld LD_PRELOAD=%s/malloc.so BURN_THREADS=1 burn inspect %s/file.mpk %s",
+           number, folder, folder, streams);
+  return run(command);
+}
+
+/* Whatever has no memory, a command tells all or that it could not. */
+static void test_inspect_without_memory(void **state) {
+  (void)state;
+  char folder[] = "/tmp/burn_commands_XXXXXX", path[64], command[512];
+  static char whole[OUTPUT_BYTES];
+  assert_non_null(mkdtemp(folder));
+  BurnDevice *device = burn_device_open("ndarray");
+  BurnValue *value = inspected(device);
+  const BurnRecordConfig config = {0, BURN_PRECISION_FULL};
+  snprintf(path, sizeof path, "%s/file", folder);
+  assert_true(burn_value_write(value, path, &config) == BURN_OK);
+  snprintf(path, sizeof path, "%s/malloc.c", folder);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(failing_malloc, file);
+  fclose(file);
+  snprintf(command, sizeof command, "%s -shared -fPIC -o %s/malloc.so %s", BURN_TEST_COMPILER, folder, path);
+  expect_run(command, 0, "");
+  assert_int_equal(inspect_with_failing(0, folder, "2>&1 >/dev/null"), 0);
+  const long calls = strtol(output, NULL, 10);
+  assert_true(calls > 300);
+  assert_int_equal(inspect_with_failing(0, folder, "2>/dev/null"), 0);
+  assert_non_null(strstr(output, "layers.0.weight"));
+  memcpy(whole, output, sizeof whole);
+  for (long number = calls - 300; number <= calls; number += 3) { /* those after the file was read */
+    const int status = inspect_with_failing(number, folder, "2>/dev/null");
+    if (status > 1 || (status == 0 && strcmp(output, whole) != 0)) fail_msg("%ld: %d\n%s", number, status, output);
+  }
+  burn_value_destroy(value);
+  burn_device_close(device);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  expect_run(command, 0, "");
+}
+#else
+static void test_inspect_without_memory(void **state) {
+  (void)state;
+  print_message("skipped: malloc is the sanitizer's or the system's\n");
+}
+#endif
+
 static void test_inspect(void **state) {
   (void)state;
   static const char *const names[] = {"mpk", "mpk.gz", "bpk", "json", "json.gz"};
@@ -823,6 +883,7 @@ int main(void) {
       cmocka_unit_test(test_conform_ends_with_its_children),
       cmocka_unit_test(test_the_table_of_commands),
       cmocka_unit_test(test_inspect),
+      cmocka_unit_test(test_inspect_without_memory),
       cmocka_unit_test(test_inspect_quantized),
       cmocka_unit_test(test_options_have_one_name),
       cmocka_unit_test(test_json_is_json_to_the_last_line),
