@@ -337,8 +337,9 @@ BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uin
                              const char *name) {
   BurnGuess guess = burn_guess(name);
   for (uint32_t i = 0; i < count; i++) burn_guess_add(&guess, graph->program->body->slots[slots[i]]);
-  return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no %s '%s'.%s", graph->program->label, what, name,
-                          burn_guess_text(&guess));
+  const SlotNames names = names_of(graph->program->body, slots, count);
+  return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no %s '%s'.%s There are: %s", graph->program->label,
+                          what, name, burn_guess_text(&guess), count ? names.text : "none");
 }
 
 /* Puts inputs into the order of the graph; each must be given once. `given` has room for all. */
