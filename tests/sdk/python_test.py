@@ -5,6 +5,7 @@ import array
 import ast
 import base64
 import contextlib
+import copy
 import gc
 import importlib.util
 import inspect
@@ -423,6 +424,13 @@ class Modules(unittest.TestCase):
 
         with self.assertRaisesRegex(TypeError, "of one type"):
             Mixed().status()
+
+    def test_a_deep_copy_is_a_clone(self):
+        net = Net()
+        other = copy.deepcopy(net)
+        other.blocks[0].scale.value = burn.zeros(4)
+        self.assertEqual((net.blocks[0].scale.value.sum().item(), other.blocks[0].scale.value.sum().item()), (4, 0))
+        self.assertEqual(copy.deepcopy(net.norm).gamma.tolist(), [1, 1, 1, 1])
 
     def test_copies_are_modules(self):
         net = Net()

@@ -307,6 +307,9 @@ class Module:
     def clone(self):
         return self._copied(_c.burn_module_clone)
 
+    def __deepcopy__(self, memo):
+        return self.clone()
+
     def _copied(self, function):
         type_, _ = self._built()
         owner = _Copy(type_, _Block(type_.bytes))
