@@ -6,10 +6,10 @@
  * cache; when it is done it takes from the ends of the others' shares, so that threads of unequal speed finish
  * together.
  *
- * Where rows of A are few, what counts is how B is read. Threads that have some columns each read a bit of every page of
+ * Where A has few rows, what counts is how B is read. Threads that have some columns each read a bit of every page of
  * it, and processors fetch what follows that bit, which another thread wants. So pieces are rows of B: a chain of
- * ND_GEMM_CHAIN terms of many columns, whose sums lie apart until the threads join them, in the order in which one thread
- * would have added them. */
+ * ND_GEMM_CHAIN terms of many columns. Their sums lie apart until the threads join them, in the order in which one
+ * thread would have added them. */
 #include "ndarray_gemm_amx.h"
 
 enum {

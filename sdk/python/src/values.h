@@ -1,5 +1,5 @@
-/* values.h - what values.c has for calls.c: objects from memory, memory from objects. Functions that return false have
- * set a Python exception. `keep` is a list or dict that holds what the memory points at. */
+/* values.h - what values.c has for calls.c and dlpack.c: objects from memory, memory from objects. Functions that
+ * return false have set a Python exception. `keep` is a list or dict that holds what the memory points at. */
 #ifndef BURN_PYTHON_VALUES_H
 #define BURN_PYTHON_VALUES_H
 
@@ -21,5 +21,7 @@ bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *k
 bool write_list(const StructInfo *info, void *at, PyObject *values, PyObject *keep);
 
 bool add_types(PyObject *module);
+
+extern PyMethodDef dlpack_methods[]; /* dlpack.c */
 
 #endif

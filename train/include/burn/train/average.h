@@ -6,7 +6,8 @@
  *   status = burn_train_step(optimizer, burn_module(Mlp, &mlp), loss, 1e-3);
  *   if (status == BURN_OK) status = burn_module_average(burn_module(Mlp, &average), burn_module(Mlp, &mlp), 0.999);
  *
- * The copy is a module as others: it is saved, validated and released. In the learner on_batch.after is the place. */
+ * The copy is a module like any other: it is saved, validated and released. In the learner on_batch.after is the
+ * place. */
 #ifndef BURN_TRAIN_AVERAGE_H
 #define BURN_TRAIN_AVERAGE_H
 
