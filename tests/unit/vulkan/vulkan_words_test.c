@@ -41,7 +41,8 @@ static void run(void *context) {
   CHECK(backend->get_interface(backend->self, BURN_DEVICE_INTERFACE_NAME, 1, &found), "there is no burn.device");
   const BurnDeviceInterface *table = found.table;
   expect(load(backend, table, "", 0, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module of SPIR-V");
-  expect(load(backend, table, words, sizeof words - 1, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module");
+  expect(load(backend, table, words, sizeof words - 1, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT,
+         "not a module");
   memcpy(other, words, sizeof words);
   other[0] = 0x03022307; /* the other order of bytes */
   expect(load(backend, table, other, sizeof other, "forward", &kernel), BURN_STATUS_INVALID_ARGUMENT, "not a module");
