@@ -32,7 +32,7 @@ static bool refuse(const Cell *cell, const char *what) {
 static bool scalar_put(Cell *cell, const cJSON *json) {
   const BurnDType dtype = cell->column->dtype;
   char what[64];
-  if (!cJSON_IsNumber(json) && !cJSON_IsBool(json)) return refuse(cell, "no number where one is expected");
+  if (!cJSON_IsNumber(json) && !cJSON_IsBool(json)) return refuse(cell, "not a number where one is expected");
   const double value = cJSON_IsBool(json) ? cJSON_IsTrue(json) : json->valuedouble;
   if (!burn__number_put(dtype, value, cell->out)) {
     snprintf(what, sizeof what, "a number that is not %s", burn_dtype_name(dtype));
@@ -57,7 +57,7 @@ static bool value_put(Cell *cell, const cJSON *json, uint32_t axis) {
   if (axis == shape->rank) return scalar_put(cell, json);
   if (cJSON_IsString(json) && shape->rank == 1 && cell->column->dtype == BURN_DTYPE_U8)
     return text_put(cell, json->valuestring);
-  if (!cJSON_IsArray(json)) return refuse(cell, "no list where one is expected");
+  if (!cJSON_IsArray(json)) return refuse(cell, "not a list where one is expected");
   for (const cJSON *child = json->child; child != NULL; child = child->next) {
     if (++count > shape->dims[axis]) return refuse(cell, "a list with too many elements");
     if (!value_put(cell, child, axis + 1)) return false;
