@@ -108,7 +108,7 @@ static void print_few_rows(BurnDevice *device, int64_t m, int64_t k, int64_t n) 
   check(burn_read(burn_clone(result), y, (size_t)(m * n) * sizeof *y));
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < n; j++) {
-      double sum = bias[j];
+      double sum = (double)bias[j];
       for (int64_t p = 0; p < k; p++) sum += (double)x[i * k + p] * (double)w[p * n + j];
       if (!(fabs(sum - (double)y[i * n + j]) <= worst)) worst = fabs(sum - (double)y[i * n + j]);
     }
