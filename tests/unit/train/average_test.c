@@ -40,7 +40,7 @@ static Net net_make(double value, BurnDType dtype) {
 }
 
 static double of(BurnTensor *x) {
-  double values[3] = {NAN, NAN, NAN};
+  double values[3] = {(double)NAN, (double)NAN, (double)NAN};
   const size_t count = (size_t)burn_element_count(x);
   assert_true(count <= 3);
   check_status(burn_read_f64(x, values, count));
