@@ -1,4 +1,4 @@
-/* values.h - what values.c has for calls.c and dlpack.c: objects from memory, memory from objects. Functions that
+/* values.h - what values.c has for calls.c and capsules.c: objects from memory, memory from objects. Functions that
  * return false have set a Python exception. `keep` is a list or dict that holds what the memory points at. */
 #ifndef BURN_PYTHON_VALUES_H
 #define BURN_PYTHON_VALUES_H
@@ -22,6 +22,6 @@ bool write_list(const StructInfo *info, void *at, PyObject *values, PyObject *ke
 
 bool add_types(PyObject *module);
 
-extern PyMethodDef dlpack_methods[]; /* dlpack.c */
+extern PyMethodDef dlpack_methods[]; /* capsules.c */
 
 #endif

@@ -1,4 +1,4 @@
-/* dlpack.c - tensors as DLPack's capsules, of both versions, and capsules of others as tensors. */
+/* capsules.c - tensors as DLPack's capsules, of both versions, and capsules of others as tensors. */
 #include "values.h"
 
 #include <stdlib.h>
