@@ -97,7 +97,7 @@ void burn__warn_of_no_values(const BurnEpochResult *result) {
   for (size_t i = 0; i < result->metric_count; i++) {
     const BurnMetricResult *metric = &result->metrics[i];
     if (!isnan(metric->values[BURN_SPLIT_TRAIN]) || !isnan(metric->values[BURN_SPLIT_VALID])) continue;
-    burn__train_warn("the metric %s has no value in epoch %zu: no step gave it what it measures, or it is no number",
+    burn__train_warn("the metric %s has no value in epoch %zu: no step gave it what it measures, or it is not a number",
                      metric->name, result->epoch);
   }
 }

@@ -1,5 +1,6 @@
 /* average.c - see burn/train/average.h. All new values are there before the first is put into its place, so that a
  * failure changes nothing. */
+#include <burn/quantizer.h>
 #include <burn/train/average.h>
 
 #include <stdlib.h>
@@ -34,6 +35,13 @@ static bool same_shape(BurnShape a, BurnShape b) {
   return same;
 }
 
+static bool is_quantized(const BurnModuleTensor *tensor) {
+  const BurnQuantTensor quantized = tensor->param ? burn_param_quant(tensor->param) : (BurnQuantTensor){.values = NULL};
+  const bool is_there = quantized.values != NULL;
+  burn_quant_drop(quantized);
+  return is_there;
+}
+
 /* Takes both: the new value of a tensor of the average. */
 static BurnTensor *blended(BurnTensor *own, BurnTensor *value, bool averages, double decay) {
   if (burn_is_tracked(own)) own = burn_detach(own);
@@ -49,6 +57,10 @@ static BurnStatus blend(void *context, const BurnModuleTensor *tensor) {
   Values *values = context;
   if (values->next == values->count) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "average: the module has no %s", tensor->path);
+  }
+  if (is_quantized(tensor)) {
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "average: %s of the average is quantized; quantize a copy of it at the end", tensor->path);
   }
   BurnTensor *own = value_of(tensor), **place = &values->tensors[values->next++];
   BurnStatus status = burn_tensor_status(own);

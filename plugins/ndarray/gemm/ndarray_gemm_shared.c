@@ -60,10 +60,9 @@ typedef struct Chains {
   Shared shared; /* first: a piece is asked for by it */
   int64_t count, columns, column_pieces;
   int64_t join_columns;
-  char *sums; /* of all chains, one after the other */
-  int64_t row,
-      elements; /* of C's rows there, with a line between them so that they do not share the first cache's sets;
-                          * of a chain */
+  char *sums;  /* of all chains, one after the other */
+  int64_t row; /* elements of a row of C there: a line more than it has, or rows would share sets of the first cache */
+  int64_t elements; /* of a chain */
 } Chains;
 
 /* -- pieces ----------------------------------------------------------------------------------- */

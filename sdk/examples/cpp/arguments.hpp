@@ -17,8 +17,10 @@ inline bool begin_program(int argc, char **argv, const char *usage) {
   program_begin();
   for (int i = 1; i < argc; i++) {
     const std::string argument = argv[i];
-    if (argument == "--help") std::printf("usage: %s\n", usage);
-    if (argument == "--help") return false;
+    if (argument == "--help") {
+      std::printf("usage: %s\n", usage);
+      return false;
+    }
     if (argument.compare(0, 2, "--") == 0)
       throw std::runtime_error("there is no option '" + argument +
                                "'; usage: " + usage);

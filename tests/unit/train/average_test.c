@@ -107,11 +107,27 @@ static void what_does_not_belong_together_is_refused(void) {
   Net_release(&average);
 }
 
+/* An average of values in steps would not move at all; quantized weights that are followed are floats. */
+static void a_quantized_average_is_refused(void) {
+  Net net = net_make(8, BURN_DTYPE_F32), average = Net_valid(&net);
+  const BurnModule from = burn_module(Net, &net), to = burn_module(Net, &average);
+  check_status(burn_module_quantize_weights(to, NULL));
+  check_refused(burn_module_average(to, from, 0.5), BURN_STATUS_INVALID_ARGUMENT,
+                "average: weight of the average is quantized; quantize a copy of it at the end");
+  const double floats = of(burn_param_value(&average.weight)); /* that the quantized values stand for */
+  assert_true(floats != 8);
+  check_status(burn_module_average(from, to, 0.5));
+  assert_true(fabs(of(burn_param_value(&net.weight)) - (8 + floats) / 2) < 1e-6);
+  Net_release(&net);
+  Net_release(&average);
+}
+
 static void all_tests(void **state) {
   (void)state;
   floats_are_averaged_and_the_rest_is_copied();
   a_tracked_average_of_another_dtype_stays_so();
   what_does_not_belong_together_is_refused();
+  a_quantized_average_is_refused();
 }
 
 static void on_stacks(void **state) {

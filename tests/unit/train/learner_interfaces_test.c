@@ -115,7 +115,7 @@ static void a_metric_without_values_is_told_once(void **state) {
   check_status(train_heard(&plan, text, sizeof text).status);
   assert_string_equal(text,
                       "burn: warning: learner: the metric Nothing has no value in epoch 1: no step gave it what it "
-                      "measures, or it is no number\n");
+                      "measures, or it is not a number\n");
 }
 
 static void configs_of_metrics_may_be_null(void **state) {
