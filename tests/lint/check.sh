@@ -1,6 +1,7 @@
 #!/bin/sh
-# check.sh [compilers [gcc|clang]] - what ./dev check does. Every part prints one line; the first failure ends it. `compilers` is parts 1
-# and 2: everything without a warning, by both or the named one, and the headers alone.
+# check.sh [sources | compilers [gcc|clang]] - what ./dev check does. Every part prints one line; the first failure ends it. `sources` is
+# what needs no build and comes first, see sources.sh. `compilers` is parts 1 and 2: everything without a warning, by both or the named one,
+# and the headers alone.
 set -eu
 cd "$(dirname "$0")/../.."
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
@@ -13,9 +14,12 @@ common_headers=$(find plugins/common/include -name '*.h' | sort)
 includes="-Iplugin-api/include -Iplugins/common/include -Icore/include -Inn/include -Itrain/include -Itrain/sources/include -Itrain/dashboard/include -Iimport/include"
 
 case "$*" in
-  "" | compilers | "compilers gcc" | "compilers clang") ;;
-  *) die "'$*' is not a part: it is compilers, compilers gcc, compilers clang, or nothing for all" ;;
+  "" | sources | compilers | "compilers gcc" | "compilers clang") ;;
+  *) die "'$*' is not a part: it is sources, compilers, compilers gcc, compilers clang, or nothing for all" ;;
 esac
+
+if [ "${1:-}" != compilers ]; then JOBS=$jobs sh tests/lint/sources.sh; fi
+[ "${1:-}" != sources ] || exit 0
 
 # 1. Both compilers, all warnings, as errors.
 for compiler in ${2:-gcc clang}; do
@@ -119,44 +123,7 @@ clang++ -std=c++17 -fsyntax-only -Wreserved-macro-identifier -Werror $includes "
 rm -f "/tmp/check-$$.cpp"
 say "macros of public headers: no reserved name"
 
-# 8. Layout.
-JOBS=$jobs sh tests/lint/format.sh || die "layout"
-
-# 9. Commit messages.
-if command -v git >/dev/null 2>&1 && git rev-parse HEAD >/dev/null 2>&1; then
-  sh tests/lint/commits_test.sh || die "the check of commit messages"
-  sh tests/lint/commits.sh log || die "commit messages (CONTRIBUTING.md)"
-  say "commit messages: as CONTRIBUTING.md says"
-fi
-
-# 10. Function length, include arrows, files by family.
-python=$(command -v python3 || true)
-if [ -n "$python" ]; then
-  "$python" tests/lint/check_source.py || die "source rules"
-  "$python" tests/lint/check_families_test.py || die "the check of families"
-  "$python" tests/lint/check_families.py || die "parts of an op in files of different families"
-  "$python" tests/lint/headers_test.py || die "the check of public headers"
-  "$python" tests/lint/headers.py || die "public symbols without a comment"
-  "$python" tests/lint/words.py || die "words (CONTRIBUTING.md has the glossary)"
-  "$python" tests/lint/names.py || die "names in comments and READMEs that nothing has"
-  "$python" tests/surface/make_table.py --check || die "Burn's functions against ours"
-  "$python" tests/abi/snapshot.py check || die "the plugin ABI against tests/abi/snapshot.txt"
-  "$python" tests/lint/make_cpp_methods.py --check || die "methods of burn.hpp"
-  "$python" tests/lint/make_cpp_layers.py --check || die "layers of nn.hpp"
-  clang_python=$python # libclang's module is the system's, whatever Python the path has first
-  "$python" -c 'import clang.cindex' 2>/dev/null || [ ! -x /usr/bin/python3 ] || clang_python=/usr/bin/python3
-  described=0
-  "$clang_python" sdk/api/make_api.py --check || described=$?
-  [ "$described" = 0 ] || [ "$described" = 77 ] || die "the description of the C API"
-else
-  say "source rules: skipped, no python3"
-fi
-if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck dev tests/fresh/*.sh tests/fuzz/fuzz.sh tests/faults/faults_test.sh tests/programs/*.sh tests/lint/*.sh tests/bench/run.sh \
-    tests/sdk/*.sh sdk/pages/make_pages.sh packaging/package.sh tests/abi/keep tests/abi/update .ci/run || die "shellcheck"
-  say "shellcheck: dev, the scripts of tests/ and those that make packages"
-fi
-# 11. The book and the headers as HTML, without a warning.
+# 8. The book and the headers as HTML, without a warning.
 if command -v doxygen >/dev/null 2>&1 && [ -n "$python" ]; then
   ./dev docs || die "./dev docs"
   say "docs: no warnings"

@@ -18,8 +18,8 @@ BURN_EXTERN_C_BEGIN
 /* average = decay average + (1 - decay) module, for every float parameter; buffers (running statistics) and other
  * parameters become those of the module. The two are built alike, and may live on different devices and have different
  * dtypes: those of the average stay, as do its ids. `decay` is 0 .. 1; 0 copies. Tensors that do not belong together
- * are INVALID_SHAPE or INVALID_ARGUMENT, with the path of the first, as is a parameter of the average that is quantized;
- * nothing is changed then. */
+ * are INVALID_SHAPE or INVALID_ARGUMENT, with the path of the first, as is a parameter of the average that is
+ * quantized; nothing is changed then. */
 BURN_API BURN_USE_RESULT BurnStatus burn_module_average(BurnModule average, BurnModule module, double decay);
 
 BURN_EXTERN_C_END
