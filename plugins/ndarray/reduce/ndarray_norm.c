@@ -128,6 +128,7 @@ static BurnStatus run_layer_norm(Ndarray *nd, const BurnOpCall *call) {
                         .rows = nd_axes_count(inputs[0], 0, x->rank - 1),
                         .count = x->shape[x->rank - 1],
                         .x = nd_data(inputs[0]),
+                        .x_step = x->shape[x->rank - 1],
                         .gamma = nd_data(inputs[1]),
                         .beta = data_or_null(inputs[2]),
                         .out = nd_data(out),
