@@ -3,7 +3,10 @@
  * The table only grows, so looking a choice up takes no lock: an entry is complete before its address is stored. The
  * file is text, a line per choice: machine, work, numbers, the winner, its nanoseconds; lines of other machines are
  * kept, lines that are no such line are passed over. It is read when the first choice is asked for, and a line is added
- * per new choice, so several processes may share it. What another release measured lies in another file. */
+ * per measurement, so several processes may share it. What another release measured lies in another file.
+ *
+ * A machine that is busy while it is timed gives wrong winners, which would stay for good. So a choice is settled only
+ * when two measurements that follow each other in the file agree: a second process times it once more. */
 #include <burn/common/autotune.h>
 #include <burn/common/environment.h>
 #include <burn/common/hash.h>
@@ -28,11 +31,15 @@
 #endif
 
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 8, SHORT_NS = 10000000 };
+enum { MAX_MEASUREMENTS = 4 }; /* after so many of which no two agreed, it does not matter, and is the fallback */
 enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
 
 typedef struct Entry {
   int64_t numbers[BURN_COMMON_TUNE_NUMBERS];
-  char work[40], winner[40];
+  char work[40], winner[40]; /* winner "": the fallback */
+  uint32_t measurements;
+  bool settled;         /* for this process */
+  struct Entry *before; /* what it replaced, which somebody may still be reading */
 } Entry;
 
 struct BurnCommonTuner {
@@ -67,12 +74,28 @@ static _Atomic(Entry *) *place_of(BurnCommonTuner *tuner, const char *work, cons
 /* With the mutex held. Half of the table stays empty, so that looking up ends soon. */
 static void remember(BurnCommonTuner *tuner, const Entry *new_entry) {
   _Atomic(Entry *) *place = place_of(tuner, new_entry->work, new_entry->numbers);
-  if (!place || atomic_load(place) || tuner->count >= TABLE_SIZE / 2) return;
+  Entry *before = place ? atomic_load(place) : NULL;
+  if (!place || (!before && tuner->count >= TABLE_SIZE / 2)) return;
   Entry *entry = (Entry *)tuner->host->allocate(sizeof *entry);
   if (!entry) return;
   *entry = *new_entry;
-  tuner->count++;
+  entry->before = before;
+  tuner->count += !before;
   atomic_store_explicit(place, entry, memory_order_release);
+}
+
+/* With the mutex held. One more measurement of what the file says already, or not. */
+static void learn(BurnCommonTuner *tuner, Entry *entry) {
+  _Atomic(Entry *) *place = place_of(tuner, entry->work, entry->numbers);
+  const Entry *known = place ? atomic_load(place) : NULL;
+  if (known && known->settled) return;
+  entry->measurements = known ? known->measurements + 1 : 1;
+  entry->settled = known && strcmp(known->winner, entry->winner) == 0;
+  if (!entry->settled && entry->measurements >= MAX_MEASUREMENTS) {
+    entry->settled = true;
+    entry->winner[0] = '\0';
+  }
+  remember(tuner, entry);
 }
 
 /* -- the file --------------------------------------------------------------------------------- */
@@ -128,7 +151,7 @@ static void load(BurnCommonTuner *tuner) {
   char line[LINE_BYTES], machine[MACHINE_BYTES];
   Entry entry;
   for (int i = 0; i < FILE_LINES && fgets(line, sizeof line, file); i++)
-    if (parse_line(line, machine, &entry) && strcmp(machine, tuner->machine) == 0) remember(tuner, &entry);
+    if (parse_line(line, machine, &entry) && strcmp(machine, tuner->machine) == 0) learn(tuner, &entry);
   fclose(file);
 }
 
@@ -165,27 +188,32 @@ static void append(const BurnCommonTuner *tuner, const Entry *entry, uint64_t na
 
 /* -- timing ----------------------------------------------------------------------------------- */
 
-/* The fastest of some runs of each way, in turns; the first round warms up. Short work is easily disturbed and soon
- * repeated. What a rule would take is left for one that is clearly faster only: a chance of the moment would stay for
- * good. */
+/* The fastest of some runs of each way, in turns that begin with another way each; the first round warms up. Short work
+ * is easily disturbed and soon repeated. What a rule would take is left for one only that is clearly faster, and was
+ * faster in every round. */
 static uint32_t measure(const BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice, uint64_t *nanoseconds) {
-  const uint32_t rounds = tuner->mode == BURN_COMMON_TUNE_FULL ? 10 : MIN_ROUNDS;
+  const uint32_t rounds = tuner->mode == BURN_COMMON_TUNE_FULL ? 10 : MIN_ROUNDS, rule = choice->fallback;
   const uint64_t start = tuner->host->now_ns();
-  uint64_t best[BURN_COMMON_TUNE_CANDIDATES];
-  uint32_t winner = choice->fallback;
+  uint64_t best[BURN_COMMON_TUNE_CANDIDATES], times[BURN_COMMON_TUNE_CANDIDATES];
+  bool lost[BURN_COMMON_TUNE_CANDIDATES] = {false}; /* to the rule, in some round */
   for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
   for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS);
        round++) {
-    for (uint32_t i = 0; i < choice->count; i++) {
+    for (uint32_t turn = 0; turn < choice->count; turn++) {
+      const uint32_t i = (round + turn) % choice->count;
       const uint64_t begin = tuner->host->now_ns();
       choice->run(choice->context, i);
-      const uint64_t time = tuner->host->now_ns() - begin;
-      if (round > 0 && time < best[i]) best[i] = time;
+      times[i] = tuner->host->now_ns() - begin;
+    }
+    for (uint32_t i = 0; i < choice->count && round > 0; i++) {
+      if (times[i] < best[i]) best[i] = times[i];
+      lost[i] = lost[i] || times[i] >= times[rule];
     }
   }
-  const uint64_t clearly = best[winner] / 8 * 7;
+  const uint64_t clearly = best[rule] / 8 * 7;
+  uint32_t winner = rule;
   for (uint32_t i = 0; i < choice->count; i++)
-    if (best[i] < best[winner] && best[i] < clearly) winner = i;
+    if (!lost[i] && best[i] < best[winner] && best[i] < clearly) winner = i;
   *nanoseconds = best[winner];
   return winner;
 }
@@ -200,8 +228,9 @@ static uint32_t number_of(const BurnCommonTuneChoice *choice, const Entry *entry
 static uint32_t decide(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice) {
   load(tuner);
   _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
-  if (!place || tuner->count >= TABLE_SIZE / 2) return choice->fallback;
-  if (atomic_load(place)) return number_of(choice, atomic_load(place));
+  const Entry *known = place ? atomic_load(place) : NULL;
+  if (known && known->settled) return number_of(choice, known);
+  if (!place || (!known && tuner->count >= TABLE_SIZE / 2)) return choice->fallback;
   Entry entry;
   uint64_t nanoseconds = 0;
   const uint32_t winner = measure(tuner, choice, &nanoseconds);
@@ -209,6 +238,7 @@ static uint32_t decide(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choic
   memcpy(entry.numbers, choice->numbers, sizeof entry.numbers);
   (void)snprintf(entry.work, sizeof entry.work, "%s", choice->work);
   (void)snprintf(entry.winner, sizeof entry.winner, "%s", choice->names[winner]);
+  entry.settled = true;
   remember(tuner, &entry);
   append(tuner, &entry, nanoseconds);
   if (tuner->host->log_enabled(BURN_LOG_INFO)) {
@@ -224,7 +254,7 @@ uint32_t burn_common_tune(BurnCommonTuner *tuner, const BurnCommonTuneChoice *ch
   if (!tuner || tuner->mode == BURN_COMMON_TUNE_OFF || choice->count < 2) return choice->fallback;
   _Atomic(Entry *) *place = place_of(tuner, choice->work, choice->numbers);
   const Entry *entry = place ? atomic_load_explicit(place, memory_order_acquire) : NULL;
-  if (entry) return number_of(choice, entry);
+  if (entry && entry->settled) return number_of(choice, entry);
   pthread_mutex_lock(&tuner->mutex);
   const uint32_t winner = decide(tuner, choice);
   pthread_mutex_unlock(&tuner->mutex);
@@ -255,7 +285,12 @@ BurnCommonTuner *burn_common_tuner_create(const BurnHost *host, uint32_t mode, c
 void burn_common_tuner_destroy(BurnCommonTuner *tuner) {
   if (!tuner) return;
   const BurnHost *host = tuner->host;
-  for (uint32_t i = 0; i < TABLE_SIZE; i++) host->free(atomic_load(&tuner->table[i]), sizeof(Entry));
+  for (uint32_t i = 0; i < TABLE_SIZE; i++) {
+    for (Entry *entry = atomic_load(&tuner->table[i]), *before = NULL; entry; entry = before) {
+      before = entry->before;
+      host->free(entry, sizeof *entry);
+    }
+  }
   if (tuner->path) host->free(tuner->path, strlen(tuner->path) + 1u);
   pthread_mutex_destroy(&tuner->mutex);
   host->free(tuner, sizeof *tuner);

@@ -60,6 +60,16 @@ static void write_choices(const char *text) {
   fclose(file);
 }
 
+/* What a new process takes. */
+static uint32_t tune_anew(const char *machine, const BurnCommonTuneChoice *choice) {
+  const BurnHost host = fake_host();
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, machine, path);
+  const uint32_t winner = burn_common_tune(tuner, choice);
+  assert_int_equal(burn_common_tune(tuner, choice), winner);
+  burn_common_tuner_destroy(tuner);
+  return winner;
+}
+
 static void test_the_fastest_is_taken_and_remembered(void **state) {
   (void)state;
   const BurnHost host = fake_host();
@@ -72,16 +82,41 @@ static void test_the_fastest_is_taken_and_remembered(void **state) {
   assert_int_equal(work.runs[0], 8); /* once only */
   burn_common_tuner_destroy(tuner);
   const BurnCommonTuneChoice again = choice_of(&work, 7), other = choice_of(&work, 8);
-  tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path); /* another process */
-  assert_int_equal(burn_common_tune(tuner, &again), 1);
-  assert_int_equal(work.runs[0], 8);
-  assert_int_equal(burn_common_tune(tuner, &other), 1);
+  assert_int_equal(tune_anew("cpu 2", &again), 1);
+  assert_int_equal(work.runs[0], 16); /* once more, by a second process */
+  assert_int_equal(tune_anew("cpu 2", &again), 1);
   assert_int_equal(work.runs[0], 16);
-  burn_common_tuner_destroy(tuner);
-  tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 4", path); /* another machine */
-  assert_int_equal(burn_common_tune(tuner, &again), 1);
+  assert_int_equal(tune_anew("cpu 2", &other), 1);
   assert_int_equal(work.runs[0], 24);
-  burn_common_tuner_destroy(tuner);
+  assert_int_equal(tune_anew("cpu 4", &again), 1); /* another machine */
+  assert_int_equal(work.runs[0], 32);
+}
+
+#define CHOSEN(way) "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0\t" way "\t1\n"
+
+/* What was measured while the machine was busy does not stay. */
+static void test_two_measurements_have_to_agree(void **state) {
+  (void)state;
+  static const struct {
+    const char *file;
+    uint32_t taken;
+    int runs;
+  } cases[] = {
+      {CHOSEN("slow"), 1, 8},
+      {CHOSEN("slow") CHOSEN("fast"), 1, 8},
+      {CHOSEN("slow") CHOSEN("fast") CHOSEN("fast"), 1, 0},
+      {CHOSEN("slow") CHOSEN("slow"), 0, 0},
+      {CHOSEN("slow") CHOSEN("slow") CHOSEN("fast") CHOSEN("fast"), 0, 0},
+      {CHOSEN("slow") CHOSEN("fast") CHOSEN("slow"), 1, 8},
+      {CHOSEN("slow") CHOSEN("fast") CHOSEN("slow") CHOSEN("fast"), 2, 0}, /* the rule's */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    Work work = {{0}};
+    const BurnCommonTuneChoice choice = choice_of(&work, 7);
+    write_choices(cases[i].file);
+    assert_int_equal(tune_anew("cpu 2", &choice), cases[i].taken);
+    assert_int_equal(work.runs[0], cases[i].runs);
+  }
 }
 
 /* The rule's way takes 1000 ns, the other one the context's. */
@@ -101,6 +136,26 @@ static void test_the_rule_stays_unless_another_way_is_clearly_faster(void **stat
         .work = "near_work", .names = ways, .count = 2, .run = run_near_way, .context = &cost};
     BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", NULL);
     assert_int_equal(burn_common_tune(tuner, &choice), i == 0);
+    burn_common_tuner_destroy(tuner);
+  }
+}
+
+/* Ways that take the same, but for other work, which has the processor at every second call. */
+static void run_disturbed_way(void *context, uint32_t candidate) {
+  (void)candidate;
+  fake_time += (*(uint32_t *)context)++ % 2 == 0 ? 3000 : 1000;
+}
+
+static void test_the_rule_stays_where_others_win_by_turns(void **state) {
+  (void)state;
+  static const char *const ways[] = {"rule", "other"};
+  const BurnHost host = fake_host();
+  for (uint32_t before = 0; before < 2; before++) {
+    uint32_t calls = before;
+    const BurnCommonTuneChoice choice = {
+        .work = "disturbed_work", .names = ways, .count = 2, .run = run_disturbed_way, .context = &calls};
+    BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", NULL);
+    assert_int_equal(burn_common_tune(tuner, &choice), 0);
     burn_common_tuner_destroy(tuner);
   }
 }
@@ -157,7 +212,7 @@ static void test_a_hostile_file_is_passed_over(void **state) {
     if (work.runs[0] != 8) fail_msg("line %d was taken for a choice", (int)i);
     burn_common_tuner_destroy(tuner);
   }
-  write_choices("cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0\tgone\t1\n"); /* a way that this release does not have */
+  write_choices(CHOSEN("gone") CHOSEN("gone")); /* a way that this release does not have */
   Work work = {{0}};
   const BurnCommonTuneChoice choice = choice_of(&work, 7);
   BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
@@ -221,6 +276,8 @@ static int remove_folder_of_test(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_fastest_is_taken_and_remembered),
+      cmocka_unit_test(test_two_measurements_have_to_agree),
+      cmocka_unit_test(test_the_rule_stays_where_others_win_by_turns),
       cmocka_unit_test(test_off_times_nothing),
       cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),
       cmocka_unit_test(test_a_hostile_file_is_passed_over),

@@ -1,5 +1,6 @@
-/* autotune.h - which of several ways to do the same work is the fastest here: timed once, remembered in memory and on
- * disk. C99 and C++11; link Burn::plugin_autotune.
+/* autotune.h - which of several ways to do the same work is the fastest here: timed once in a process, remembered in
+ * memory and on disk, and not timed any more when two processes have found the same. C99 and C++11; link
+ * Burn::plugin_autotune.
  *
  * Candidates must give the same bits: a choice depends on the hour of the day, and results must not. Ways that round
  * differently are chosen by rule, from shapes alone. */
@@ -39,7 +40,7 @@ BurnCommonTuner *burn_common_tuner_create(const BurnHost *host, uint32_t mode, c
 void burn_common_tuner_destroy(BurnCommonTuner *tuner); /* NULL is allowed */
 
 /* The number of the way to take. A NULL tuner, and mode off, give the fallback. Runs every way a few times when the
- * choice is met for the first time on this machine. */
+ * choice is met for the first time in this process, unless two measurements in a row are known to agree. */
 uint32_t burn_common_tune(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice);
 
 /* The processor by its own name and `variant`, such as its instruction set, as `machine`. */
