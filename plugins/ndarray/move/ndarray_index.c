@@ -2,9 +2,9 @@
  * write through them.
  *
  * Indices are first brought to i64 and checked, so that the loops need not look again and nothing is written when one
- * is wrong. Tensors are seen as row-major [outer, size, inner] around the axis. Writes are shared out to threads by
- * columns (outer, inner) or by rows of the result: what meets in one element is always applied by one thread, in the
- * order of the indices. */
+ * is wrong; those of gather, whose result is dropped then, where they are used. Tensors are seen as row-major
+ * [outer, size, inner] around the axis. Writes are shared out to threads by columns (outer, inner) or by rows of the
+ * result: what meets in one element is always applied by one thread, in the order of the indices. */
 #include "ndarray_index_rows.h"
 
 #include <string.h>
@@ -81,19 +81,27 @@ static BurnStatus outside(Ndarray *nd, const char *name, const NdIndices *indice
                  index, (long long)position, (long long)(size - 1), (long long)dim);
 }
 
-/* Loads input i as indices into axis `dim` of size `size`; on success end them with indices_release. */
-static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, int64_t size, int64_t dim,
-                               NdIndices *indices) {
-  const char *name = nd->host->op_info(call->op)->name;
+/* Input i as indices that nobody has looked at: only what they are as a tensor is checked. On success end them with
+ * indices_release. */
+static BurnStatus indices_hold(Ndarray *nd, const BurnOpCall *call, uint32_t i, NdIndices *indices) {
   const BurnDType dtype = call->inputs[i]->dtype;
   memset(indices, 0, sizeof *indices);
   if (burn_dtype_kind(dtype) != BURN_KIND_INT) {
-    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: indices of dtype %s; they can be of any integer dtype", name,
-                   burn_dtype_name(dtype));
+    return nd_fail(nd, BURN_STATUS_INVALID_DTYPE, "%s: indices of dtype %s; they can be of any integer dtype",
+                   nd->host->op_info(call->op)->name, burn_dtype_name(dtype));
   }
   indices->packed = nd_contiguous(nd, nd_tensor(call->inputs[i]));
   if (!indices->packed) return nd_out_of_memory(nd, call);
   indices->count = burn_primitive_count(call->inputs[i]);
+  return BURN_OK;
+}
+
+/* Loads input i as indices into axis `dim` of size `size`; on success end them with indices_release. */
+static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, int64_t size, int64_t dim,
+                               NdIndices *indices) {
+  const BurnDType dtype = call->inputs[i]->dtype;
+  BurnStatus status = indices_hold(nd, call, i, indices);
+  if (status != BURN_OK) return status;
   if (dtype != BURN_DTYPE_I64 && indices->count > 0) {
     indices->copy_bytes = (uint64_t)indices->count * sizeof(int64_t);
     indices->copy = (int64_t *)nd_pool_allocate(nd->pool, indices->copy_bytes);
@@ -107,7 +115,7 @@ static BurnStatus indices_load(Ndarray *nd, const BurnOpCall *call, uint32_t i, 
   nd_parallel_for(nd, indices->count, nd_move_grain((int64_t)sizeof(int64_t)), convert_indices, &conversion);
   indices->values = indices->copy ? indices->copy : (const int64_t *)nd_data(indices->packed);
   if (!atomic_load_explicit(&conversion.outside, memory_order_relaxed)) return BURN_OK;
-  const BurnStatus status = outside(nd, name, indices, size, dim);
+  status = outside(nd, nd->host->op_info(call->op)->name, indices, size, dim);
   indices_release(nd, indices);
   return status;
 }
@@ -209,10 +217,10 @@ static BurnStatus run_embedding(Ndarray *nd, const BurnOpCall *call) { return ru
 
 /* -- gather ----------------------------------------------------------------------------------- */
 
-/* offsets[j] = the element of the indexed tensor that belongs to position first + j of the other side. */
-static void find_offsets(const NdAccess *access, int64_t first, int64_t n, int64_t *offsets) {
+/* offsets[j] = the element of the indexed tensor that belongs to position first + j of the other side, whose index is
+ * indices[j]. */
+static void find_offsets(const NdAccess *access, int64_t first, int64_t n, const int64_t *indices, int64_t *offsets) {
   const int64_t plane = access->picks * access->inner, step = access->size * access->inner;
-  const int64_t *indices = access->indices.values + first;
   int64_t base = first / plane * step, left = plane - first % plane, k = first % access->inner;
   if (left >= n && access->inner == 1) {
     for (int64_t j = 0; j < n; j++) offsets[j] = base + indices[j];
@@ -248,14 +256,29 @@ static void fetch_ahead(const NdAccess *access, int64_t first, int64_t n) {
   access->moves->fetch(access->from + first * row_bytes / access->picks + row_bytes, n * row_bytes / access->picks);
 }
 
-/* Positions begin .. end-1 of the result. */
+/* A call of gather: its indices are looked at where they are used, as reading them twice takes longer than all else. */
+typedef struct Gather {
+  NdAccess access;
+  Conversion indices;
+} Gather;
+
+/* Positions begin .. end-1 of the result; none any more after an index that is outside. */
 static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t end) {
-  const NdAccess *access = (const NdAccess *)context;
-  const int64_t bytes = access->element_bytes;
-  int64_t offsets[ND_OFFSETS];
+  Gather *gather = (Gather *)context;
+  const NdAccess *access = &gather->access;
+  const int64_t bytes = access->element_bytes, index_bytes = burn_dtype_bytes(gather->indices.dtype);
+  int64_t indices[ND_OFFSETS], offsets[ND_OFFSETS];
   for (int64_t first = begin; first < end; first += ND_OFFSETS) {
     const int64_t n = end - first < ND_OFFSETS ? end - first : ND_OFFSETS;
-    find_offsets(access, first, n, offsets);
+    const Conversion part = {.from = (const char *)gather->indices.from + first * index_bytes,
+                             .dtype = gather->indices.dtype,
+                             .to = indices,
+                             .limit = access->size};
+    if (convert_any(&part, 0, n)) {
+      atomic_store_explicit(&gather->indices.outside, true, memory_order_relaxed);
+      return;
+    }
+    find_offsets(access, first, n, indices, offsets);
     fetch_ahead(access, first, n);
     read_at[nd_log2_bytes(bytes)](n, access->to + first * bytes, access->from, offsets);
   }
@@ -264,20 +287,29 @@ static void BURN_API_CALL gather_positions(void *context, int64_t begin, int64_t
 static BurnStatus run_gather(Ndarray *nd, const BurnOpCall *call) {
   const uint32_t dim = (uint32_t)BURN_ATTRS(gather, call)->dim.value.i64;
   NdTensor *input = nd_tensor(call->inputs[0]);
-  NdAccess access = {.update_row = NULL};
-  const BurnStatus status = indices_load(nd, call, 1, input->shape[dim], (int64_t)dim, &access.indices);
+  Gather gather = {.access = {.update_row = NULL}};
+  NdAccess *access = &gather.access;
+  const BurnStatus status = indices_hold(nd, call, 1, &access->indices);
   if (status != BURN_OK) return status;
-  access_shape(nd, &access, input, dim, call->inputs[1]->shape[dim]);
+  access_shape(nd, access, input, dim, call->inputs[1]->shape[dim]);
   NdTensor *x = nd_contiguous(nd, input);
   NdTensor *out = x ? nd_new(nd, &call->output_descs[0]) : NULL;
+  gather.indices.from = nd_data(access->indices.packed);
+  gather.indices.dtype = call->inputs[1]->dtype;
+  atomic_init(&gather.indices.outside, false);
   if (out) {
-    access.from = (const char *)nd_data(x);
-    access.to = (char *)nd_data(out);
-    nd_parallel_for(nd, access.indices.count, nd_move_grain(8 * access.element_bytes), gather_positions, &access);
+    access->from = (const char *)nd_data(x);
+    access->to = (char *)nd_data(out);
+    nd_parallel_for(nd, access->indices.count, nd_move_grain(8 * access->element_bytes), gather_positions, &gather);
   }
   nd_release(nd, x);
-  indices_release(nd, &access.indices);
-  return nd_finish(nd, call, out);
+  indices_release(nd, &access->indices);
+  if (!atomic_load_explicit(&gather.indices.outside, memory_order_relaxed)) return nd_finish(nd, call, out);
+  nd_release(nd, out);
+  const BurnStatus failure = indices_load(nd, call, 1, access->size, (int64_t)dim, &access->indices); /* says which */
+  if (failure != BURN_OK) return failure;
+  indices_release(nd, &access->indices);
+  return nd_fail(nd, BURN_STATUS_OUT_OF_RANGE, "gather: an index was changed while it was read");
 }
 
 /* -- select_assign, scatter ------------------------------------------------------------------- */
@@ -420,7 +452,7 @@ static void scatter_positions(const NdAccess *access, int64_t first, int64_t cou
   int64_t offsets[ND_OFFSETS];
   for (int64_t done = 0; done < count; done += ND_OFFSETS) {
     const int64_t n = count - done < ND_OFFSETS ? count - done : ND_OFFSETS;
-    find_offsets(access, first + done, n, offsets);
+    find_offsets(access, first + done, n, access->indices.values + first + done, offsets);
     access->update_at(n, access->to, offsets, access->from + (first + done) * access->element_bytes);
   }
 }
@@ -441,6 +473,40 @@ static void BURN_API_CALL scatter_columns(void *context, int64_t begin, int64_t 
     for (int64_t i = 0; i < access->picks; i++) scatter_positions(access, o * plane + i * inner + k, n);
     begin += n;
   }
+}
+
+/* scatter along the last axis, into rows begin .. end-1 of [outer, size]: each is copied, where that is asked for, when
+ * its turn comes, and written while it is in the cache. */
+static void BURN_API_CALL scatter_rows(void *context, int64_t begin, int64_t end) {
+  const NdAccess *access = (const NdAccess *)context;
+  const int64_t bytes = access->element_bytes, row_bytes = access->size * bytes, picks = access->picks;
+  _Alignas(64) char row[ND_FETCHED_ROW];
+  for (int64_t o = begin; o < end; o++) {
+    const char *x = access->old + o * row_bytes;
+    char *out = access->to + o * row_bytes, *to = access->streams ? row : out;
+    if (to != x) memcpy(to, x, (size_t)row_bytes);
+    access->update_at(picks, to, access->indices.values + o * picks, access->from + o * picks * bytes);
+    if (access->streams) access->moves->stream(out, row, row_bytes);
+  }
+  if (access->streams) access->moves->stream_end();
+}
+
+/* The same for all rows. */
+static NdTensor *update_last_axis(Ndarray *nd, const BurnOpCall *call, NdAccess *access) {
+  NdTensor *input = nd_tensor(call->inputs[0]), *x = nd_contiguous(nd, input);
+  const bool in_place = x != input || nd_may_overwrite(call, 0);
+  const int64_t row_bytes = access->size * access->element_bytes;
+  if (x && in_place) nd_retain(x);
+  NdTensor *out = !x || in_place ? x : nd_new(nd, &call->output_descs[0]);
+  if (out) {
+    access->old = (const char *)nd_data(x);
+    access->to = (char *)nd_data(out);
+    access->streams = !in_place && row_bytes <= ND_FETCHED_ROW && access->outer * row_bytes >= ND_STREAM_BYTES;
+    nd_parallel_for(nd, access->outer, nd_move_grain(row_bytes + 2 * access->picks * access->element_bytes),
+                    scatter_rows, access);
+  }
+  nd_release(nd, x);
+  return out;
 }
 
 /* Writes by columns, or by planes. */
@@ -475,7 +541,11 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
     access.from = (const char *)nd_data(values);
     const bool by_rows =
         call->op == BURN_OP_select_assign && access.picks > 0 && access.inner * access.element_bytes >= ND_SORTED_BYTES;
-    if (!by_rows || !nd_assign_rows(nd, call, &access, &out)) out = update_columns(nd, call, &access);
+    const bool is_last_axis = call->op == BURN_OP_scatter && access.inner == 1;
+    if (is_last_axis)
+      out = update_last_axis(nd, call, &access);
+    else if (!by_rows || !nd_assign_rows(nd, call, &access, &out))
+      out = update_columns(nd, call, &access);
   }
   nd_release(nd, values);
   indices_release(nd, &access.indices);
