@@ -2,7 +2,7 @@
  *
  * Not a child of fork: the process may have threads, whose locks (of malloc, the loader, drivers) such a child would
  * have for ever, and what a driver was told before a fork it need not know afterwards. A program of its own starts from
- * nothing, in about two milliseconds. The README has the reasons. */
+ * nothing, in about two milliseconds. core/DECISIONS.md has the reasons. */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, pipe2 */
 #include "hash.h"
 #include "platform.h"
