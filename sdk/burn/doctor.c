@@ -290,8 +290,8 @@ static cJSON *choice(const char *argument, const char *need_text, const Need *ne
 int command_doctor(int argc, char **argv) {
   static const char usage[] =
       "usage: burn doctor [--need train|infer|DTYPE,...] [--stack S] [--retry] [--json]\n"
-      "explains this machine: places, plugins and why-nots, devices, drivers, settings, and the stack a program would "
-      "get.\n"
+      "explains this machine: places, plugins, why others were refused, devices, drivers, settings, and the stack a "
+      "program would get.\n"
       "Exits 1 if that stack cannot be opened or lacks what is needed.";
   const char *need_text = "infer", *stack = NULL;
   bool json = false, retry = false;

@@ -10,7 +10,7 @@ LEFT_OUT = ("tests/golden/", "tests/abi/zoo/", "tests/lint/words", "build")
 BANNED = [
     (r"\btakes? NULL\b", "NULL is allowed"),
     (r"\byardsticks?\b", "reference"),
-    (r"\bwhy[-_]not\b", "reason, refusal"),
+    (r"\bwhy[-_]nots?\b", "reason, refusal"),
     (r"\b(slow|fast) door\b", "slow path, fast path"),
     (r"\broom for %", "the buffer holds %, the list holds %"),
     (r"AttrRoom", "AttrStorage"),
