@@ -2,7 +2,6 @@
  * where windows tile the plane they are a step of the body, with the very bits of the single op, however the gradient
  * lies. On the backend that BURN_WINDOWS_ON names, or on cuda. */
 #include "forked.h"
-#include "sampled.h"
 
 #include <burn/op_call.h>
 #include <burn/plugin/fusion_statistics.h>
