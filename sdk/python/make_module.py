@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what burn._c is made of from sdk/api/burn.json: functions.c with a wrapper per function, tables of types and trampolines for
-callbacks; the stubs _c.pyi; and the layers, optimizers and schedules with their configs as keyword arguments (configs.py).
+callbacks; the stubs _c.pyi; and the layers, optimizers, schedules and metrics with their configs as keyword arguments (make_python.py).
 
     make_module.py FOLDER INCLUDE      functions.c goes to FOLDER, the Python files to FOLDER/burn; INCLUDE has the headers of an installed Burn"""
 import pathlib
