@@ -2,6 +2,7 @@
  * below autodiff, lets the rule compute the new one and puts it back as a leaf. The parameter, its gradient and its
  * state are given away, not cloned, so a step runs in the memory they have. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +232,9 @@ static BurnStatus find_visitor(void *context, const BurnModuleTensor *tensor) {
                    .gradient = gradient,
                    .group = burn__optimizer_group(step->optimizer, tensor->path, tensor->param->id),
                    .rate = burn_module_learning_rate_of(step->rates, tensor->path, tensor->param->id)};
-  return BURN_OK;
+  if (isfinite(one->rate)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s: the learning rate is %g, a finite number expected",
+                          one->group->rule->name, tensor->path, one->rate);
 }
 
 /* What steps that are one op have in common: rows of the same index belong together. */

@@ -1,4 +1,6 @@
 /* composed.c - the rates of several schedules in the same iteration, as one. */
+#include <math.h>
+
 #include "schedule_internal.h"
 
 const BurnType *BurnRateReduction_type(void) {
@@ -18,12 +20,13 @@ static BurnStatus check(const void *context) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "composed: unknown reduction %u",
                             composed->config.reduction.kind);
   }
-  return burn__check_count("composed", "count", composed->count);
+  return burn__check_list("composed", "schedules", composed->schedules, composed->count);
 }
 
 static double rate(const void *context, uint64_t iteration) {
   const BurnComposedRate *composed = context;
   const uint32_t kind = composed->config.reduction.kind;
+  if (!composed->schedules || composed->count == 0) return (double)NAN;
   double whole = kind == BURN_RATES_PROD ? 1 : 0;
   for (size_t i = 0; i < composed->count; i++) {
     const double one = burn_schedule_rate(&composed->schedules[i], iteration);

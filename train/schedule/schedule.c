@@ -30,6 +30,13 @@ BurnStatus burn__check_low_rate(const char *schedule, const char *field, double 
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is %g, 0 to 1 expected", schedule, field, value);
 }
 
+BurnStatus burn__check_list(const char *schedule, const char *field, const void *list, size_t count) {
+  if (count == 0) return burn__check_count(schedule, "count", count);
+  if (list) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is NULL, a list of %zu expected", schedule, field,
+                          count);
+}
+
 BurnStatus burn__check_count(const char *schedule, const char *field, size_t value) {
   if (value > 0) return BURN_OK;
   return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: %s is 0, at least 1 expected", schedule, field);

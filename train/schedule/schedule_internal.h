@@ -14,6 +14,8 @@ static inline BurnSchedule burn__schedule(const BurnScheduleInterface *table, Bu
 BurnStatus burn__check_share(const char *schedule, const char *field, double value);
 /* That a rate is 0 to 1. */
 BurnStatus burn__check_low_rate(const char *schedule, const char *field, double value);
+/* That a list is there and has at least one entry. */
+BurnStatus burn__check_list(const char *schedule, const char *field, const void *list, size_t count);
 /* That a number of iterations, or a size, is at least 1. */
 BurnStatus burn__check_count(const char *schedule, const char *field, size_t value);
 

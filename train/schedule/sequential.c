@@ -1,11 +1,16 @@
 /* sequential.c - schedules one after the other, each from its own beginning. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "schedule_internal.h"
 
 static BurnStatus check(const void *context) {
   const BurnSequentialRate *sequential = context;
   uint64_t before = 0;
+  BurnStatus status = burn__check_list("sequential", "schedules", sequential->schedules, sequential->count);
+  if (status == BURN_OK && sequential->count > 1)
+    status = burn__check_list("sequential", "milestones", sequential->milestones, sequential->count - 1);
+  if (status != BURN_OK) return status;
   for (size_t i = 0; i + 1 < sequential->count; i++) {
     const uint64_t milestone = sequential->milestones[i];
     if (milestone <= before) {
@@ -15,7 +20,12 @@ static BurnStatus check(const void *context) {
     }
     before = milestone;
   }
-  return burn__check_count("sequential", "count", sequential->count);
+  return BURN_OK;
+}
+
+/* That it has the lists that a rate needs. */
+static bool is_whole(const BurnSequentialRate *sequential) {
+  return sequential->schedules && sequential->count > 0 && (sequential->milestones || sequential->count == 1);
 }
 
 /* The first iteration of a schedule. */
@@ -25,6 +35,7 @@ static uint64_t first_of(const BurnSequentialRate *sequential, size_t index) {
 
 static double rate(const void *context, uint64_t iteration) {
   const BurnSequentialRate *sequential = context;
+  if (!is_whole(sequential)) return (double)NAN;
   size_t index = sequential->count - 1;
   while (iteration < first_of(sequential, index)) index--;
   return burn_schedule_rate(&sequential->schedules[index], iteration - first_of(sequential, index));

@@ -26,6 +26,7 @@ static BurnStatus check(const void *context) {
 
 static double rate(const void *context, uint64_t iteration) {
   const BurnStepRateConfig *config = context;
+  if (config->step_size == 0) return (double)NAN;
   return config->initial_lr * pow(config->gamma, (double)(iteration / config->step_size));
 }
 

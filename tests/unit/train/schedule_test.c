@@ -3,6 +3,8 @@
 #include "learner_testing.h"
 #include "schedule_golden.h"
 
+#include <burn/nn.h>
+
 enum { RATES = sizeof golden_constant / sizeof golden_constant[0] };
 
 static void check_rates(const char *name, BurnSchedule schedule, const double expected[RATES]) {
@@ -158,6 +160,47 @@ static void parts_are_checked(void **state) {
   refused(burn_schedule_warm_up(&(BurnWarmUpRate){{1, 0}, parts[1]}), "warm_up: part 0: linear: num_iters is 0");
 }
 
+static void lists_are_checked(void **state) {
+  (void)state;
+  const BurnSchedule parts[] = {burn_schedule_step(&step_config), burn_schedule_step(&step_config)};
+  refused(burn_schedule_composed(&(BurnComposedRate){{BURN_PROD_OF_RATES}, NULL, 2}),
+          "composed: schedules is NULL, a list of 2 expected");
+  refused(burn_schedule_sequential(&(BurnSequentialRate){NULL, 1, NULL}),
+          "sequential: schedules is NULL, a list of 1 expected");
+  refused(burn_schedule_sequential(&(BurnSequentialRate){parts, 2, NULL}),
+          "sequential: milestones is NULL, a list of 1 expected");
+}
+
+/* A config that nobody has checked, or that was changed since, has no rate; no optimizer steps with it. */
+static void unchecked_configs_have_no_rate(void **state) {
+  (void)state;
+  const BurnSchedule parts[] = {burn_schedule_step(&step_config), burn_schedule_step(&step_config)};
+  BurnStepRateConfig no_size = {0.5, 0, 0.1};
+  const BurnSchedule unchecked[] = {
+      burn_schedule_step(&no_size),
+      burn_schedule_composed(&(BurnComposedRate){{BURN_PROD_OF_RATES}, NULL, 2}),
+      burn_schedule_composed(&(BurnComposedRate){{BURN_AVG_OF_RATES}, parts, 0}),
+      burn_schedule_sequential(&(BurnSequentialRate){parts, 0, NULL}),
+      burn_schedule_sequential(&(BurnSequentialRate){NULL, 1, NULL}),
+      burn_schedule_sequential(&(BurnSequentialRate){parts, 2, NULL}),
+  };
+  for (size_t i = 0; i < sizeof unchecked / sizeof unchecked[0]; i++)
+    assert_true(isnan(burn_schedule_rate(&unchecked[i], 3)));
+  BurnDevice *device = burn_device_open("autodiff<ndarray>");
+  BurnLinear linear = burn_linear_new(2, 2, device);
+  BurnOptimizer *optimizer = burn_sgd_create(NULL);
+  const BurnLearningRateGroup group = {.schedule = unchecked[0]};
+  BurnTensor *loss = burn_sum(burn_linear_forward(&linear, burn_ones(device, BURN_SHAPE(1, 2), BURN_DTYPE_F32)));
+  const BurnStatus status = burn_train_step_rates(optimizer, burn_module(BurnLinear, &linear), loss,
+                                                  &(BurnModuleLearningRate){0.1, &group, 1, 3});
+  check_refused(status, BURN_STATUS_INVALID_ARGUMENT,
+                "sgd: weight: the learning rate is nan, a finite number expected");
+  assert_int_equal(burn_device_memory(device).live_tensors, 2); /* weight and bias */
+  burn_optimizer_destroy(optimizer);
+  BurnLinear_release(&linear);
+  burn_device_close(device);
+}
+
 /* -- runs ------------------------------------------------------------------------------------- */
 
 /* A run that resumes must have the same parts, at the same places, with the same configs. */
@@ -204,6 +247,7 @@ int main(void) {
       cmocka_unit_test(warm_up_is_a_sequence),      cmocka_unit_test(late_iterations),
       cmocka_unit_test(single_configs_are_checked), cmocka_unit_test(parts_are_checked),
       cmocka_unit_test(odd_steps_are_warned_of),    cmocka_unit_test(runs_have_one_schedule),
+      cmocka_unit_test(lists_are_checked),          cmocka_unit_test(unchecked_configs_have_no_rate),
   };
   return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }

@@ -36,7 +36,8 @@ typedef struct BurnSchedule {
 /* INVALID_ARGUMENT without a table or its rate; else what the schedule's own check says of the config, then those of
  * its parts. */
 BURN_API BURN_USE_RESULT BurnStatus burn_schedule_check(const BurnSchedule *schedule);
-/* For loops of one's own; the config has been checked. 0 for a schedule of zeros, and for NULL. */
+/* For loops of one's own. 0 for a schedule of zeros, and for NULL; of a config that burn_schedule_check refuses it is
+ * any number, or NaN, which no optimizer steps with. */
 BURN_API double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration);
 
 /* -- schedules that ship with the framework --------------------------------------------------- */
