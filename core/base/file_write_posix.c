@@ -9,6 +9,7 @@
 #include "file_write.h"
 
 #include "module_internal.h"
+#include "null_check.h"
 #include "path_check.h"
 #include "platform.h"
 
@@ -164,7 +165,9 @@ static BurnStatus open_regular(const char *path, int *file, struct stat *found) 
 BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
   struct stat found;
   int file = -1;
-  BurnStatus status = open_regular(path, &file, &found);
+  BurnStatus status = BURN_REQUIRED(bytes, "a uint8_t *");
+  if (status == BURN_OK) status = BURN_REQUIRED(count, "a size_t");
+  if (status == BURN_OK) status = open_regular(path, &file, &found);
   if (status != BURN_OK) return status;
   status = read_open_file(file, (uintmax_t)found.st_size, limit, bytes, count);
   (void)close(file);
@@ -174,8 +177,10 @@ BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_
 BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes) {
   struct stat found;
   int number = -1;
+  BurnStatus status = BURN_REQUIRED(file, "a FILE *");
+  if (status != BURN_OK) return status;
   *file = NULL;
-  BurnStatus status = open_regular(path, &number, &found);
+  status = open_regular(path, &number, &found);
   if (status != BURN_OK) return status;
   if (bytes) *bytes = (uint64_t)found.st_size;
   *file = fdopen(number, "rb");

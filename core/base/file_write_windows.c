@@ -6,6 +6,7 @@
 #include "file_write.h"
 
 #include "module_internal.h"
+#include "null_check.h"
 #include "path_check.h"
 #include "platform.h"
 
@@ -112,7 +113,9 @@ static BurnStatus open_regular(const char *path, FILE **file, struct _stat64 *fo
 BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *count) {
   struct _stat64 found;
   FILE *file = NULL;
-  BurnStatus status = open_regular(path, &file, &found);
+  BurnStatus status = BURN_REQUIRED(bytes, "a uint8_t *");
+  if (status == BURN_OK) status = BURN_REQUIRED(count, "a size_t");
+  if (status == BURN_OK) status = open_regular(path, &file, &found);
   if (status != BURN_OK) return status;
   status = read_open_file(file, (uint64_t)found.st_size, limit, bytes, count);
   (void)fclose(file);
@@ -121,7 +124,8 @@ BurnStatus burn_file_read(const char *path, size_t limit, uint8_t **bytes, size_
 
 BurnStatus burn_file_open(const char *path, FILE **file, uint64_t *bytes) {
   struct _stat64 found;
-  const BurnStatus status = open_regular(path, file, &found);
+  BurnStatus status = BURN_REQUIRED(file, "a FILE *");
+  if (status == BURN_OK) status = open_regular(path, file, &found);
   if (bytes) *bytes = status == BURN_OK ? (uint64_t)found.st_size : 0;
   return status;
 }

@@ -35,6 +35,7 @@ BurnGuess burn_guess(const char *word) {
 }
 
 void burn_guess_add(BurnGuess *guess, const char *candidate) {
+  if (!candidate) return;
   const size_t length = strlen(guess->word), other = strlen(candidate);
   if (guess->distance == 0 || other > MAX_LETTERS) return;
   const bool begins = strncmp(guess->word, candidate, length) == 0;

@@ -1,10 +1,14 @@
 /* op_call.c - ops by name or number, and the entry points of tools that work below the tensors. */
 #include "core_internal.h"
+#include "null_check.h"
 
 #include <burn/op_call.h>
 
 const BurnOpInfo *burn_op_info(uint32_t op) { return burn__op_info(op); }
-BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) { return burn__op_lookup(name, out); }
+BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) {
+  const BurnStatus status = BURN_REQUIRED(out, "a const BurnOpInfo *");
+  return status == BURN_OK ? burn__op_lookup(name, out) : status;
+}
 
 static void fail_outputs(BurnTensor **outputs, uint32_t count, BurnStatus status) {
   for (uint32_t i = 0; i < count; i++) outputs[i] = burn__tensor_failed(status);
@@ -15,6 +19,11 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
   const uint32_t inputs_given = input_count > UINT32_MAX ? UINT32_MAX : (uint32_t)input_count;
   BurnOpCall call = {.attrs = attrs, .attr_count = attr_count > UINT32_MAX ? UINT32_MAX : (uint32_t)attr_count};
   BurnAttrStorage room;
+  if (!op) {
+    fail_outputs(outputs, 1, BURN_REQUIRED(op, "what burn_op_find gives"));
+    burn__tensor_take_all(inputs, inputs_given, "op_call");
+    return;
+  }
   BurnStatus status = device ? burn__device_status(device) : BURN_OK;
   if (status == BURN_OK) status = burn__complete_attrs(op, &call, &room);
   if (status != BURN_OK) {
@@ -27,12 +36,13 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
 
 void burn_op_calls(const BurnOpInfo *op, size_t count, BurnTensor *const *inputs, size_t input_count,
                    const BurnAttr *attrs, BurnTensor **outputs) {
-  if (input_count <= BURN_MAX_FIXED_INPUTS &&
+  const size_t attr_count = op ? op->attr_count : 0, output_count = op ? op->output_count : 1;
+  if (op && input_count <= BURN_MAX_FIXED_INPUTS &&
       burn__apply_joined(op, count, inputs, (uint32_t)input_count, attrs, outputs))
     return;
   for (size_t i = 0; i < count; i++) {
-    burn_op_call(NULL, op, inputs + i * input_count, input_count, attrs + i * op->attr_count, op->attr_count,
-                 outputs + i * op->output_count);
+    burn_op_call(NULL, op, inputs + i * input_count, input_count, attrs + i * attr_count, attr_count,
+                 outputs + i * output_count);
   }
 }
 
@@ -60,6 +70,9 @@ BurnPrimitive *burn_tensor_primitive(const BurnTensor *x) {
   return burn__tensor_check(x, "primitive") == BURN_OK ? x->primitive : NULL;
 }
 BurnTensor *burn_tensor_from_primitive(BurnDevice *device, BurnPrimitive *primitive) {
+  const BurnStatus status = burn__device_status(device);
+  if (status != BURN_OK) return burn__tensor_failed(burn_status_annotate(status, "tensor_from_primitive"));
+  if (!primitive) return burn__tensor_failed(BURN_REQUIRED(primitive, "one of the device"));
   return burn__tensor_new(device, primitive, 0);
 }
 

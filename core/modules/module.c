@@ -4,6 +4,7 @@
  * and after its items. Counting, moving, freezing and ending are callbacks of a few lines. Cloning copies the struct
  * first and then walks over the copy, giving each tensor, cell and list there a life of its own. */
 #include "module_internal.h"
+#include "null_check.h"
 
 #include <burn/autodiff.h>
 
@@ -230,7 +231,7 @@ void burn_module_option_set(BurnModuleOption *option, BurnModule module) {
   if (option->data) burn_module_release((BurnModule){option->type, option->data});
   free(option->data);
   *option = burn_module_option(module.type);
-  if (!module.data) return;
+  if (!module.type || !module.data) return;
   option->present = true;
   option->data = malloc(module.type->bytes);
   if (option->data) {
@@ -269,6 +270,8 @@ static BurnStatus list_status(void *context, const char *path, BurnModuleList *l
 }
 
 BurnStatus burn_module_visit(BurnModule module, BurnModuleVisitor visitor, void *context) {
+  const BurnStatus given = BURN_REQUIRED(visitor, "a BurnModuleVisitor");
+  if (given != BURN_OK) return given;
   Visit visit = {visitor, context};
   const BurnModuleWalk walk = {
       .context = &visit, .needs_paths = true, .tensor = visit_tensor, .list_begin = list_status};

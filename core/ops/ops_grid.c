@@ -1,6 +1,7 @@
 /* ops_grid.c - grids of coordinates, composed of other public ops. */
 #include <burn/grid.h>
 
+#include "null_check.h"
 #include "ops_internal.h"
 
 /* -- meshgrid --------------------------------------------------------------------------------- */
@@ -42,7 +43,12 @@ static void make_grids(BurnTensor *const *vectors, size_t count, bool swapped, b
 
 BurnStatus burn_meshgrid(BurnTensor *const *vectors, size_t count, BurnGridIndexing indexing, BurnGridSparsity sparsity,
                          BurnTensor **grids) {
-  BurnStatus status = check_vectors(vectors, count, "meshgrid", BURN_MAX_RANK);
+  BurnStatus status = BURN_REQUIRED(grids, "a list of as many BurnTensor * as vectors");
+  if (status != BURN_OK) {
+    burn__tensor_take_all(vectors, count, "meshgrid");
+    return status;
+  }
+  status = check_vectors(vectors, count, "meshgrid", BURN_MAX_RANK);
   if (status == BURN_OK) {
     make_grids(vectors, count, indexing == BURN_GRID_CARTESIAN, sparsity == BURN_GRID_DENSE, grids);
     for (size_t i = 0; status == BURN_OK && i < count; i++) status = burn_tensor_status(grids[i]);

@@ -1,5 +1,6 @@
 /* ops_quantization.c - see burn/quantization.h: ranges, scales, the quantized tensor, and its bytes. Its ops are in
  * ops_quantization_moves.c. */
+#include "null_check.h"
 #include "quantization_internal.h"
 
 #include <stdlib.h>
@@ -231,6 +232,7 @@ BurnTensor *burn_quant_conv2d(BurnQuantTensor x, BurnQuantTensor weight, BurnTen
 /* -- lifetime --------------------------------------------------------------------------------- */
 
 BurnQuantTensor burn_quant_clone(const BurnQuantTensor *q) {
+  if (!q) return (BurnQuantTensor){.values = burn_tensor_failed(BURN_REQUIRED(q, "a BurnQuantTensor"))};
   return (BurnQuantTensor){burn_clone(q->values), clone_parameters(&q->parameters), q->scheme};
 }
 
@@ -241,7 +243,9 @@ void burn_quant_drop(BurnQuantTensor q) {
 }
 
 BurnStatus burn_quant_status(const BurnQuantTensor *q) {
-  BurnStatus status = burn_tensor_status(q->values);
+  BurnStatus status = BURN_REQUIRED(q, "a BurnQuantTensor");
+  if (status != BURN_OK) return status;
+  status = burn_tensor_status(q->values);
   if (status == BURN_OK) status = burn_tensor_status(q->parameters.scales);
   return status == BURN_OK && q->parameters.global_scale ? burn_tensor_status(q->parameters.global_scale) : status;
 }

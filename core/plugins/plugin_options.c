@@ -16,7 +16,7 @@ static const BurnPluginOption host_options[] = {
 };
 
 const BurnPluginOption *burn_host_options(size_t *count) {
-  *count = sizeof host_options / sizeof host_options[0];
+  if (count) *count = sizeof host_options / sizeof host_options[0];
   return host_options;
 }
 

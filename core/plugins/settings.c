@@ -1,6 +1,7 @@
 /* settings.c - which stack to open when the program does not say: environment, then burn.json of the project, the user,
  * the system. A project's file may name a stack, with options that are declared harmless, but no folders: entering a
  * downloaded folder must neither run its code nor write what it says. */
+#include "null_check.h"
 #include "platform.h"
 #include "plugin_internal.h"
 #include "privileged.h"
@@ -221,7 +222,10 @@ void burn__settings_plugin_path(void (*visit)(const char *folder, const char *so
 
 BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, const char **source) {
   char *text = NULL;
-  BurnStatus status = burn__settings_stack(argument, &text, source);
+  const char *chosen_by = NULL;
+  BurnStatus status = BURN_REQUIRED(stack, "room for the text");
+  if (status != BURN_OK) return status;
+  status = burn__settings_stack(argument, &text, &chosen_by);
   const bool is_automatic = status == BURN_OK && !text;
   if (is_automatic) status = best_backend(&text);
   if (status == BURN_OK && strlen(text) >= bytes) {
@@ -229,7 +233,8 @@ BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes, co
         BURN_FAIL(INVALID_ARGUMENT, "stack_choice: '%s' needs %zu bytes, there are %zu", text, strlen(text) + 1, bytes);
   }
   if (status == BURN_OK) memcpy(stack, text, strlen(text) + 1);
-  if (!*source) *source = is_automatic ? "the highest score" : "the argument";
+  if (!chosen_by) chosen_by = is_automatic ? "the highest score" : "the argument";
+  if (source) *source = chosen_by;
   free(text);
   return status;
 }

@@ -6,6 +6,7 @@
 #include <burn/numpy.h>
 #include <burn/ops.h>
 
+#include "null_check.h"
 #include "numpy_internal.h"
 #include "path_check.h"
 
@@ -161,8 +162,10 @@ static BurnStatus size_check(BurnNpyHeader *header, size_t count) {
 }
 
 BurnStatus burn_npy_header(const uint8_t *bytes, size_t count, BurnNpyHeader *header) {
+  const BurnStatus given = BURN_REQUIRED(header, "a BurnNpyHeader");
+  if (given != BURN_OK) return given;
   memset(header, 0, sizeof *header);
-  if (count < PREFIX_2_BYTES || memcmp(bytes, mark, MARK_BYTES) != 0)
+  if (!bytes || count < PREFIX_2_BYTES || memcmp(bytes, mark, MARK_BYTES) != 0)
     return burn_status_make(BURN_STATUS_CORRUPT_DATA, "npy: no NumPy file: its mark is missing");
   const unsigned version = bytes[6];
   if (version < 1 || version > 3)

@@ -3,6 +3,7 @@
 #include <burn/file.h>
 #include <burn/zip.h>
 
+#include "null_check.h"
 #include "numpy_internal.h"
 #include "path_check.h"
 #include "status_chain.h"
@@ -119,6 +120,10 @@ BurnTensor *burn_npz_read(const BurnNpz *npz, const char *name, BurnDevice *devi
 /* The file of a tensor, which is taken, as a member. */
 static BurnStatus entry_make(const char *name, BurnTensor *x, BurnZipEntry *entry) {
   uint8_t *bytes = NULL;
+  if (name == NULL) {
+    burn_drop(x);
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "npz: an array has no name");
+  }
   const size_t length = strlen(name);
   char *member = malloc(length + sizeof extension);
   const BurnStatus status = burn__npy_make(x, &bytes, &entry->count);
@@ -139,7 +144,9 @@ BurnStatus burn_npz_write(const char *path, const char *const *names, BurnTensor
                                       : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "npz: out of memory");
   uint8_t *bytes = NULL;
   size_t size = 0;
-  for (size_t i = 0; i < count; i++) {
+  if (status == BURN_OK && count > 0) status = BURN_REQUIRED(names, "a list of texts");
+  if (status == BURN_OK && count > 0) status = BURN_REQUIRED(tensors, "a list of tensors");
+  for (size_t i = 0; tensors != NULL && i < count; i++) {
     if (status == BURN_OK)
       status = entry_make(names[i], tensors[i], &entries[i]);
     else

@@ -4,6 +4,7 @@
  * a variant {"Case": record}; what is absent, constants, and whole modules without a place for tensors (Dropout, Relu)
  * are nil; constant arrays are arrays of nils. */
 #include "module_internal.h"
+#include "null_check.h"
 #include "path_check.h"
 #include "record_load.h"
 
@@ -302,8 +303,9 @@ BurnStatus burn_record_from_bytes_with(BurnModule module, const void *bytes, siz
 BurnStatus burn_record_load_tensors(BurnModule module, const BurnRecordTensor *tensors, size_t count,
                                     const BurnRecordLoad *options, BurnRecordReport *report) {
   BurnRecordReport unread = {.count = 0};
-  BurnStatus status =
-      burn__tensors_into_module(tensors, count, module, options ? options : &defaults, report ? report : &unread);
+  BurnStatus status = count > 0 ? BURN_REQUIRED(tensors, "a list of BurnRecordTensor") : BURN_OK;
+  if (status != BURN_OK) return status;
+  status = burn__tensors_into_module(tensors, count, module, options ? options : &defaults, report ? report : &unread);
   burn_record_report_release(&unread);
   return burn_status_annotate(status, "load");
 }
@@ -311,7 +313,10 @@ BurnStatus burn_record_load_tensors(BurnModule module, const BurnRecordTensor *t
 BurnStatus burn_record_to_bytes(BurnModule module, const BurnRecordConfig *config, uint8_t **bytes, size_t *count) {
   BurnRecordConfig chosen = {0, 0};
   BurnValue *item = NULL;
-  BurnStatus status = burn__record_config(config, &chosen);
+  BurnStatus status = BURN_REQUIRED(bytes, "a uint8_t *");
+  if (status == BURN_OK) status = BURN_REQUIRED(count, "a size_t");
+  if (status != BURN_OK) return status;
+  status = burn__record_config(config, &chosen);
   if (status == BURN_OK) status = to_item(module, chosen.format, &item);
   if (status == BURN_OK) status = burn__record_encode(item, &module, &chosen, bytes, count);
   burn_value_destroy(item);

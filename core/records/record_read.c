@@ -9,6 +9,7 @@
  * data of a tensor then reads as another number. Everything outside the item is checked itself, or harmless (a name
  * that nobody looks for). */
 #include "host_convert.h"
+#include "null_check.h"
 #include "path_check.h"
 #include "record_internal.h"
 
@@ -545,7 +546,8 @@ BurnStatus burn__record_read(const char *path, const BurnRecordConfig *config, c
 }
 
 BurnStatus burn_value_read(const char *path, const BurnRecordConfig *config, BurnValue **out) {
-  return burn__record_read(path, config, NULL, out);
+  const BurnStatus given = BURN_REQUIRED(out, "a BurnValue *");
+  return given == BURN_OK ? burn__record_read(path, config, NULL, out) : given;
 }
 
 /* The format of a file and what it holds; the bytes of what was gzipped are unpacked once. */
@@ -569,11 +571,19 @@ static BurnStatus decode_any(const uint8_t *bytes, size_t count, uint32_t *forma
   return status;
 }
 
+/* That there is a place for all that a file has. */
+static BurnStatus check_places(const char *function, uint32_t *format, BurnValue **metadata, BurnValue **item) {
+  BurnStatus status = BURN_REQUIRED_BY(function, format, "a uint32_t");
+  if (status == BURN_OK) status = BURN_REQUIRED_BY(function, metadata, "a BurnValue *");
+  return status == BURN_OK ? BURN_REQUIRED_BY(function, item, "a BurnValue *") : status;
+}
+
 BurnStatus burn_value_decode_any(const void *bytes, size_t count, uint32_t *format, BurnValue **metadata,
                                  BurnValue **item) {
   BurnRecordParts parts = {NULL, NULL};
   uint32_t found = BURN_RECORD_MPK;
-  const BurnStatus status = decode_any(bytes, count, &found, &parts);
+  BurnStatus status = check_places("value_decode_any", format, metadata, item);
+  if (status == BURN_OK) status = decode_any(bytes, count, &found, &parts);
   if (status != BURN_OK) return status;
   *format = found;
   *metadata = parts.metadata;
@@ -585,7 +595,8 @@ BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t 
                                       BurnValue **item) {
   if (!bytes || !burn__is_burnpack(bytes, count)) return burn_value_decode_any(bytes, count, format, metadata, item);
   BurnRecordParts parts = {NULL, NULL};
-  const BurnStatus status = burn__burnpack_decode(bytes, count, true, &parts);
+  BurnStatus status = check_places("value_decode_in_place", format, metadata, item);
+  if (status == BURN_OK) status = burn__burnpack_decode(bytes, count, true, &parts);
   if (status != BURN_OK) {
     burn__record_parts_release(&parts);
     return status;
@@ -599,7 +610,8 @@ BurnStatus burn_value_decode_in_place(const void *bytes, size_t count, uint32_t 
 BurnStatus burn_value_read_any(const char *path, uint32_t *format, BurnValue **metadata, BurnValue **item) {
   uint8_t *bytes = NULL;
   size_t count = 0;
-  BurnStatus status = burn__path_check("load", path);
+  BurnStatus status = check_places("value_read_any", format, metadata, item);
+  if (status == BURN_OK) status = burn__path_check("load", path);
   if (status != BURN_OK) return status;
   status = burn_file_read(path, SIZE_MAX - 1, &bytes, &count);
   if (status == BURN_OK) status = burn_value_decode_any(bytes, count, format, metadata, item);

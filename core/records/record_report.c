@@ -373,7 +373,11 @@ BurnStatus burn__tensors_into_module(const BurnRecordTensor *tensors, size_t cou
                                      const BurnRecordLoad *options, BurnRecordReport *report) {
   Collector collector = collector_of(options, report);
   BurnStatus status = BURN_OK;
-  for (size_t i = 0; i < count && status == BURN_OK; i++)
-    status = add_name(&collector, tensors[i].path, NULL, &tensors[i]);
+  for (size_t i = 0; i < count && status == BURN_OK; i++) {
+    const BurnRecordTensor *tensor = &tensors[i];
+    status = tensor->path && tensor->read ? add_name(&collector, tensor->path, NULL, tensor)
+                                          : burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                                                             "tensor %zu has no path or no function that reads it", i);
+  }
   return collect_into(&collector, module, status);
 }

@@ -231,7 +231,7 @@ const char *burn_value_key_at(const BurnValue *map, size_t index) {
 }
 
 const BurnValue *burn_value_get(const BurnValue *map, const char *key) {
-  for (size_t i = 0; burn_value_kind(map) == BURN_VALUE_MAP && i < map->as.list.count; i++) {
+  for (size_t i = 0; key && burn_value_kind(map) == BURN_VALUE_MAP && i < map->as.list.count; i++) {
     if (strcmp(map->as.list.keys[i], key) == 0) return map->as.list.items[i];
   }
   return NULL;

@@ -3,6 +3,8 @@
  * An archive ends with a record that says where its directory is; with more than 4 GiB another such record is before
  * it. An entry of the directory has a member's sizes and where its header is, after which its bytes lie. What the
  * header says again is not looked at. */
+#include "null_check.h"
+
 #include <burn/file.h>
 #include <burn/zip.h>
 
@@ -158,6 +160,7 @@ BurnZip *burn_zip_open(const uint8_t *bytes, size_t count, BurnStatus *status) {
   BurnZip *zip = NULL;
   BurnStatus result = status != NULL ? *status : BURN_OK;
   if (result != BURN_OK) return NULL;
+  if (bytes == NULL) count = 0;
   result = directory_find(bytes, count, &directory);
   if (result == BURN_OK) {
     zip = calloc(1, sizeof *zip + (size_t)directory.entries * sizeof *zip->members);
@@ -187,6 +190,7 @@ const BurnZipMember *burn_zip_member(const BurnZip *zip, size_t index) {
 
 size_t burn_zip_find(const BurnZip *zip, const char *name) {
   size_t index = 0;
+  if (!name) return burn_zip_count(zip);
   while (index < burn_zip_count(zip) && strcmp(zip->members[index].name, name) != 0) index++;
   return index;
 }
@@ -279,15 +283,18 @@ static BurnStatus member_unpack(const BurnZip *zip, const BurnZipMember *member,
 }
 
 BurnStatus burn_zip_read(const BurnZip *zip, size_t index, uint8_t **bytes) {
-  const BurnStatus status = index_check(zip, index);
+  BurnStatus status = BURN_REQUIRED(bytes, "a uint8_t *");
+  if (status == BURN_OK) status = index_check(zip, index);
   if (status != BURN_OK) return status;
   const BurnZipMember *member = &zip->members[index];
   return burn_status_annotate(member_unpack(zip, member, bytes), "member \"%.100s\"", member->name);
 }
 
 BurnStatus burn_zip_stored(const BurnZip *zip, size_t index, const uint8_t **bytes) {
+  BurnStatus status = BURN_REQUIRED(bytes, "a const uint8_t *");
+  if (status != BURN_OK) return status;
   *bytes = NULL;
-  BurnStatus status = index_check(zip, index);
+  status = index_check(zip, index);
   if (status != BURN_OK) return status;
   const BurnZipMember *member = &zip->members[index];
   status = member_check(member);
@@ -315,8 +322,11 @@ static BurnStatus body_peek(const uint8_t *packed, size_t packed_count, uint8_t 
 
 BurnStatus burn_zip_peek(const BurnZip *zip, size_t index, uint8_t *out, size_t count, size_t *got) {
   const uint8_t *body = NULL;
+  BurnStatus status = BURN_REQUIRED(got, "a size_t");
+  if (status == BURN_OK && count > 0) status = BURN_REQUIRED(out, "room for the bytes");
+  if (status != BURN_OK) return status;
   *got = 0;
-  BurnStatus status = index_check(zip, index);
+  status = index_check(zip, index);
   if (status != BURN_OK) return status;
   const BurnZipMember *member = &zip->members[index];
   status = member_check(member);

@@ -1,4 +1,6 @@
 /* zip_write.c - zip archives, made in memory. */
+#include "null_check.h"
+
 #include <burn/zip.h>
 
 #include <stdlib.h>
@@ -116,9 +118,21 @@ static bool room_of(const BurnZipEntry *entries, size_t count, size_t *room) {
   return count < UINT16_MAX;
 }
 
+/* That it has a name and bytes. */
+static BurnStatus entry_check(const BurnZipEntry *entry, size_t index) {
+  if (entry->name != NULL && (entry->bytes != NULL || entry->count == 0)) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "zip: member %zu has no %s", index,
+                          entry->name ? "bytes" : "name");
+}
+
 BurnStatus burn_zip_make(const BurnZipEntry *entries, size_t entry_count, bool deflated, uint8_t **bytes,
                          size_t *count) {
   Archive archive = {NULL, 0, 0};
+  BurnStatus status = BURN_REQUIRED(bytes, "a uint8_t *");
+  if (status == BURN_OK) status = BURN_REQUIRED(count, "a size_t");
+  if (status == BURN_OK && entry_count > 0) status = BURN_REQUIRED(entries, "a list of BurnZipEntry");
+  for (size_t i = 0; status == BURN_OK && i < entry_count; i++) status = entry_check(&entries[i], i);
+  if (status != BURN_OK) return status;
   if (!room_of(entries, entry_count, &archive.room))
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE,
                             "zip: %zu members of 4 GiB and more, or too many, are not written", entry_count);

@@ -1,5 +1,6 @@
 /* autodiff.c - the public face of the autodiff interface in a stack. */
 #include "core_internal.h"
+#include "null_check.h"
 
 struct BurnGradients {
   BurnDevice *device; /* one reference */
@@ -167,7 +168,8 @@ static BurnStatus walk(const BurnTensor *root, bool create_graph, BurnGradients 
 }
 
 static BurnStatus backward(BurnTensor *root, bool create_graph, BurnGradients **gradients) {
-  BurnStatus status = enter(root, "backward");
+  BurnStatus status = BURN_REQUIRED_BY("backward", gradients, "a BurnGradients *");
+  if (status == BURN_OK) status = enter(root, "backward");
   const bool entered = status == BURN_OK;
   if (entered) status = walk(root, create_graph, gradients);
   burn__tensor_take(root, "backward");

@@ -1,4 +1,5 @@
 /* dlpack.c - tensors to and from DLPack: checks of foreign structs, the way down the stack and up again. */
+#include "null_check.h"
 #include "platform.h"
 #include "transfer.h"
 
@@ -131,8 +132,9 @@ static BurnStatus fill_export(Export *export, const BurnTensor *x, const int64_t
 }
 
 static BurnStatus to_dlpack(BurnTensor *x, const int64_t *stream, struct DLManagedTensorVersioned **out) {
-  *out = NULL;
-  BurnStatus status = burn__tensor_check(x, "to_dlpack");
+  BurnStatus status = BURN_REQUIRED_BY("to_dlpack", out, "a DLManagedTensorVersioned *");
+  if (out) *out = NULL;
+  if (status == BURN_OK) status = burn__tensor_check(x, "to_dlpack");
   Export *export = status == BURN_OK ? calloc(1, sizeof *export) : NULL;
   if (status == BURN_OK && !export) status = BURN_FAIL(OUT_OF_MEMORY, "to_dlpack: no memory");
   const bool entered = status == BURN_OK && burn__work_enter();

@@ -1,6 +1,7 @@
 /* print.c - tensors as Burn prints them: nested brackets from the first column on, then shape, device, kind and dtype.
  */
 #include "core_internal.h"
+#include "null_check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -184,7 +185,8 @@ void burn_print_to(FILE *file, BurnTensor *x) {
 }
 
 BurnStatus burn_print_or_fail(FILE *file, BurnTensor *x) {
-  const BurnStatus status = print(file, x);
+  BurnStatus status = BURN_REQUIRED(file, "an open FILE");
+  if (status == BURN_OK) status = print(file, x);
   burn__tensor_take(x, "print");
   return status;
 }

@@ -1,4 +1,5 @@
 /* transfer.c - reads that are finished later, uploads through staging memory, what a device is. */
+#include "null_check.h"
 #include "transfer.h"
 #include "core_internal.h"
 #include "platform.h"
@@ -338,8 +339,10 @@ static BurnStatus slots_allocate(BurnStaging *staging, size_t count) {
 }
 
 BurnStatus burn_staging_open(BurnDevice *device, size_t bytes, size_t slots, BurnStaging **out) {
+  BurnStatus status = BURN_REQUIRED(out, "a BurnStaging *");
+  if (status != BURN_OK) return status;
   *out = NULL;
-  BurnStatus status = burn__device_status(device);
+  status = burn__device_status(device);
   if (status != BURN_OK) return status;
   if (bytes == 0 || slots == 0 || slots > SLOTS_MAX)
     return BURN_FAIL(INVALID_ARGUMENT, "staging: %zu slots of %zu bytes; 1 to %d of at least 1 byte are possible",
@@ -398,6 +401,8 @@ static BurnStatus uploads_wait(BurnStagingSlot *slot) {
 }
 
 BurnStatus burn_staging_take(BurnStaging *staging, BurnStagingSlot **out) {
+  const BurnStatus given = BURN_REQUIRED(out, "a BurnStagingSlot *");
+  if (given != BURN_OK) return given;
   *out = NULL;
   if (!staging) return BURN_FAIL(INVALID_ARGUMENT, "staging: the staging memory is NULL");
   BurnStagingSlot *slot;
@@ -501,8 +506,10 @@ void burn_staging_close(BurnStaging *staging) {
 /* -- devices ---------------------------------------------------------------------------------- */
 
 BurnStatus burn_device_describe(BurnDevice *device, BurnDeviceDescription *out) {
+  BurnStatus status = BURN_REQUIRED(out, "a BurnDeviceDescription");
+  if (status != BURN_OK) return status;
   *out = (BurnDeviceDescription){.struct_size = sizeof *out};
-  BurnStatus status = burn__device_status(device);
+  status = burn__device_status(device);
   if (status != BURN_OK) return status;
   if (!burn__work_enter()) return burn__fork_failure();
   void *self = NULL;

@@ -2,7 +2,15 @@
  *
  * Values carry errors, verbs report them: functions that return a tensor always return one, failed or not; functions
  * where data leaves or state changes return a BurnStatus. A status is a plain value (see burn/plugin/status.h); nobody
- * frees it. */
+ * frees it.
+ *
+ * NULL: a handle may be NULL, as where a call before failed: statuses and tensors say so, other results are empty, and
+ * functions that end something do nothing. Where a function returns a status or a tensor, or has the status of a chain,
+ * the same holds for what its caller fills (configs, descriptions), lists whose count is not 0, callbacks, and places
+ * for results that it cannot leave out: INVALID_ARGUMENT, "wav_read: sound is NULL: a BurnWav expected". Functions
+ * without a way to tell (void, numbers), and those that a forward pass asks for the value of a BurnParam, BurnBuffer or
+ * BurnConstant, trust such pointers, as the C library does: there NULL is undefined, unless they say otherwise. A
+ * name that is NULL is one that is found nowhere. */
 #ifndef BURN_ERROR_H
 #define BURN_ERROR_H
 

@@ -20,7 +20,7 @@ BURN_API BurnStatus burn_op_find(const char *name, const BurnOpInfo **out) BURN_
  * op->output_count tensors into outputs, failed ones if the call is wrong. Attributes stand in the order of
  * op->attr_names; those left out at the end, and those with tag BURN_ATTR_NONE, take their defaults. Dims must be
  * resolved: 0 .. rank-1. `device` is where ops without inputs (full, arange, random ...) make their tensor; it may be
- * NULL for others. */
+ * NULL for others. An op that is NULL gives one output, a failed one. */
 BURN_API void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
                            const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs);
 

@@ -106,9 +106,9 @@ typedef struct BurnSettingsInfo {
 BURN_API size_t burn_settings_files(BurnSettingsInfo *out, size_t capacity);
 
 /* The stack text that burn_device_open(argument) would open, copied into `stack` (`bytes` long, an error if that is too
- * short), and in *source who chose it: "the argument", "BURN_BACKEND", "burn.json" of the working directory,
- * "burn.json of the user", "/etc/burn/burn.json", or "the highest score"; that one is the first to be tried, see
- * burn_device_passed_over. */
+ * short), and in *source (NULL: nobody wants to know) who chose it: "the argument", "BURN_BACKEND", "burn.json" of the
+ * working directory, "burn.json of the user", "/etc/burn/burn.json", or "the highest score"; that one is the first to
+ * be tried, see burn_device_passed_over. */
 BURN_API BURN_USE_RESULT BurnStatus burn_stack_choice(const char *argument, char *stack, size_t bytes,
                                                       const char **source);
 
