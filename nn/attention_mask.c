@@ -1,4 +1,6 @@
 /* attention_mask.c - masks of attention. */
+#include "null_check.h"
+
 #include <burn/nn/attention_mask.h>
 #include <burn/ops.h>
 
@@ -30,8 +32,20 @@ static int64_t *padded(int64_t pad_token, const BurnTokens *sequences, size_t co
   return rows;
 }
 
+static BurnStatus sequences_check(const BurnTokens *sequences, size_t count) {
+  if (count > 0 && sequences == NULL)
+    return BURN_REQUIRED_BY("generate_padding_mask", sequences, "a list of BurnTokens");
+  for (size_t i = 0; i < count; i++) {
+    if (sequences[i].tokens != NULL || sequences[i].count == 0) continue;
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "generate_padding_mask: sequence %zu has no tokens", i);
+  }
+  return BURN_OK;
+}
+
 BurnPaddingMask burn_generate_padding_mask(BurnDevice *device, int64_t pad_token, const BurnTokens *sequences,
                                            size_t count, BurnSeqLength seq_length) {
+  const BurnStatus status = sequences_check(sequences, count);
+  if (status != BURN_OK) return (BurnPaddingMask){burn_tensor_failed(status), burn_tensor_failed(status)};
   const size_t length = padded_length(sequences, count, seq_length);
   int64_t *rows = padded(pad_token, sequences, count, length);
   BurnTensor *tensor;

@@ -4,6 +4,7 @@
 
 #include "dataset_private.h"
 #include "learner_internal.h"
+#include "null_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +184,8 @@ void burn_class_files_release(BurnClassFiles *files) {
 }
 
 BurnStatus burn_class_files_read(const char *folder, const char *const *extensions, BurnClassFiles *files) {
+  const BurnStatus given = BURN_REQUIRED(files, "a BurnClassFiles");
+  if (given != BURN_OK) return given;
   *files = (BurnClassFiles){NULL, NULL, 0, NULL, 0, NULL};
   if (folder == NULL) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "class_files: no folder");
   Scan *scan = calloc(1, sizeof *scan);

@@ -4,6 +4,7 @@
  * same interface: a context with its own get and destroy, given to burn_dataset_create. Contexts are taken also when
  * that fails, so no caller has a second way to clean up. */
 #include "dataset_private.h"
+#include "null_check.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -151,6 +152,7 @@ BurnStatus burn_dataset_get_in_epoch(const BurnDataset *dataset, size_t epoch, s
   if (index >= burn_dataset_count(dataset))
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "dataset: item %zu asked for, there are %zu", index,
                             burn_dataset_count(dataset));
+  if (columns == NULL) return BURN_REQUIRED_BY("dataset_get", columns, "a place for each column");
   void *context = dataset->interface.context;
   return dataset->get_in_epoch != NULL ? dataset->get_in_epoch(context, epoch, index, columns)
                                        : dataset->interface.get(context, index, columns);

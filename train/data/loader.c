@@ -15,6 +15,7 @@
 
 #include "dataset_private.h"
 #include "learner_internal.h"
+#include "null_check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -390,9 +391,13 @@ BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t ep
 /* -- consuming -------------------------------------------------------------------------------- */
 
 bool burn_batches_next(BurnBatches *batches, BurnBatch *batch) {
-  memset(batch, 0, sizeof *batch);
+  if (batch != NULL) memset(batch, 0, sizeof *batch);
   if (batches == NULL || batches == &nothing_started) return false;
   made_release(&batches->handed_out);
+  if (batch == NULL && !batches->ended) {
+    batches->status = BURN_REQUIRED(batch, "a BurnBatch");
+    batches->ended = true;
+  }
   if (batches->ended || batches->next == batches->batch_count) return false;
   const Made made = batches->worker_count > 0 ? batch_receive(batches) : batch_make(batches, batches->next);
   if (made.status != BURN_OK) {
@@ -455,6 +460,7 @@ static void names_list(const BurnBatch *batch, char *text, size_t bytes) {
 BurnTensor *burn_batch_take(BurnBatch *batch, const char *column) {
   if (column == NULL)
     return burn_tensor_failed(burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "batch: the name of the column is NULL"));
+  if (batch == NULL) return burn_tensor_failed(BURN_REQUIRED(batch, "a BurnBatch"));
   for (size_t i = 0; i < batch->column_count; i++) {
     if (strcmp(batch->names[i], column) != 0) continue;
     const BurnTensor *tensor = batch->tensors[i];

@@ -78,6 +78,8 @@ BurnDataset *burn_dataset_numpy(const char *path, const char *const *names, size
   Arrays arrays = {.path = path};
   BurnStatus result = burn__entry_status(status);
   if (result == BURN_OK) result = burn__path_check("numpy", path);
+  for (size_t i = 0; names != NULL && i < name_count && result == BURN_OK; i++)
+    if (names[i] == NULL) result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "numpy: name %zu is NULL", i);
   if (result != BURN_OK) return arrays_end(&arrays, result, status);
   if (is_archive(path)) {
     BurnNpz *npz = burn_npz_open(path, &result);
@@ -89,7 +91,7 @@ BurnDataset *burn_dataset_numpy(const char *path, const char *const *names, size
   uint8_t *bytes = NULL;
   size_t count = 0;
   result = burn_status_annotate(burn_file_read(path, PTRDIFF_MAX - 1, &bytes, &count), "numpy: %s", path);
-  if (result == BURN_OK) result = npy_load(&arrays, bytes, count, name_count > 0 ? names[0] : "x");
+  if (result == BURN_OK) result = npy_load(&arrays, bytes, count, names != NULL && name_count > 0 ? names[0] : "x");
   free(bytes);
   return arrays_end(&arrays, result, status);
 }

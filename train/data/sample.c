@@ -1,6 +1,7 @@
 /* sample.c - items drawn at random: with or without replacement, by weights, or so that classes are balanced. The draw
  * is made once and kept as a list of indices, so which item comes where depends on nothing but the seed. */
 #include "dataset_private.h"
+#include "null_check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -221,6 +222,7 @@ static BurnStatus sample_check(const BurnDataset *source, const BurnSampleConfig
 
 BurnDataset *burn_dataset_sample(BurnDataset *source, const BurnSampleConfig *config, BurnStatus *status) {
   if (!burn__source_ready(source, "sample", status)) return NULL;
+  if (config == NULL) return burn__source_refused(source, status, BURN_REQUIRED(config, "a BurnSampleConfig"));
   const size_t items = burn_dataset_count(source), count = config->count > 0 ? config->count : items;
   double *balanced = NULL;
   size_t *order = NULL;

@@ -4,6 +4,7 @@
  * odd. "fmt " says what a sample is, "data" holds them, others are passed over. All numbers are little-endian and
  * taken as hostile: what they promise is compared with the size of the file before memory is asked for. The size of the
  * RIFF chunk is not looked at, as recorders that were stopped leave it wrong. */
+#include "null_check.h"
 #include "path_check.h"
 #include "wav_private.h"
 
@@ -184,8 +185,10 @@ BurnStatus burn__wav_frames(BurnWavFile *wav, size_t frames, float *samples) {
 
 BurnStatus burn_wav_read(const char *path, BurnWav *sound) {
   BurnWavFile wav;
+  BurnStatus status = BURN_REQUIRED(sound, "a BurnWav");
+  if (status != BURN_OK) return status;
   *sound = (BurnWav){0};
-  BurnStatus status = burn__wav_open(path, &wav);
+  status = burn__wav_open(path, &wav);
   if (status != BURN_OK) return status;
   float *samples = malloc((wav.frames * wav.channels + 1) * sizeof *samples);
   status = samples != NULL

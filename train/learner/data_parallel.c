@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "learner_step.h"
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 /* One device: its copy of the module, its part of the batch, and what came of it. */
@@ -210,9 +211,14 @@ static BurnStatus check(const BurnDataParallel *config) {
 
 BurnStatus burn_data_parallel_step(const BurnDataParallel *config, BurnBatch *batch, BurnStepOutput *output,
                                    BurnGradientsParams **gradients) {
+  BurnStatus status = BURN_REQUIRED(config, "a BurnDataParallel");
+  if (status == BURN_OK) status = BURN_REQUIRED(batch, "a BurnBatch");
+  if (status == BURN_OK) status = BURN_REQUIRED(output, "a BurnStepOutput");
+  if (status == BURN_OK) status = BURN_REQUIRED(gradients, "a BurnGradientsParams *");
+  if (status != BURN_OK) return status;
   *output = (BurnStepOutput){0};
   *gradients = NULL;
-  BurnStatus status = check(config);
+  status = check(config);
   if (status != BURN_OK) return status;
   Part *parts = calloc(config->device_count, sizeof *parts);
   if (!parts) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "data parallel: out of memory");

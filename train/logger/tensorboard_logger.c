@@ -7,6 +7,7 @@
 #include "hparams.h"
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "null_check.h"
 #include "path_check.h"
 #include "status_chain.h"
 
@@ -71,6 +72,9 @@ static void add_plugin(BurnTextBuilder *value, const char *name) {
 
 BurnStatus burn_tensorboard_text(BurnTensorboard *board, const char *tag, size_t step, const char *text) {
   if (!board) return no_board();
+  BurnStatus status = BURN_REQUIRED(tag, "a text");
+  if (status == BURN_OK) status = BURN_REQUIRED(text, "a text");
+  if (status != BURN_OK) return status;
   BurnTextBuilder value = BURN_TEXT_BUILDER, tensor = BURN_TEXT_BUILDER, shape = BURN_TEXT_BUILDER;
   burn__proto_varint(&tensor, TENSOR_DTYPE, DT_STRING);
   burn__proto_message(&tensor, TENSOR_SHAPE, &shape); /* no dimensions: a scalar */
@@ -151,7 +155,8 @@ static BurnStatus add_histogram(BurnTensorboard *board, const char *tag, size_t 
 }
 
 BurnStatus burn_tensorboard_histogram(BurnTensorboard *board, const char *tag, size_t step, BurnTensor *values) {
-  BurnStatus status = board ? burn_tensor_status(values) : no_board();
+  BurnStatus status = board ? BURN_REQUIRED(tag, "a text") : no_board();
+  if (status == BURN_OK) status = burn_tensor_status(values);
   const size_t count = status == BURN_OK ? (size_t)burn_element_count(values) : 0;
   double *numbers = malloc((count + 1) * sizeof *numbers);
   if (status == BURN_OK && !numbers) {

@@ -5,6 +5,7 @@
 
 #include "learner_internal.h"
 #include "metric_make.h"
+#include "null_check.h"
 
 typedef struct NvmlRates {
   unsigned gpu, memory; /* percent of the time */
@@ -50,8 +51,10 @@ BurnStatus burn_gpu_use(size_t index, BurnGpuUse *use) {
   NvmlRates rates = {0, 0};
   NvmlMemory memory = {0, 0, 0};
   unsigned milliwatts = 0;
+  BurnStatus status = BURN_REQUIRED(use, "a BurnGpuUse");
+  if (status != BURN_OK) return status;
   *use = (BurnGpuUse){(double)NAN, (double)NAN, (double)NAN, (double)NAN};
-  const BurnStatus status = nvml_open(&nvml);
+  status = nvml_open(&nvml);
   if (status != BURN_OK) return status;
   int code = nvml.init();
   if (code == 0) code = nvml.device(index < UINT32_MAX ? (unsigned)index : UINT32_MAX, &device);

@@ -15,7 +15,7 @@ void burn_step_give(BurnStepOutput *output, const char *name, BurnTensor *tensor
 
 /* The place of a name; BURN_MAX_STEP_TENSORS if there is none. */
 static size_t place_of(const BurnStepOutput *output, const char *name) {
-  for (size_t i = 0; i < output->count && i < BURN_MAX_STEP_TENSORS; i++) {
+  for (size_t i = 0; output && i < output->count && i < BURN_MAX_STEP_TENSORS; i++) {
     if (name && output->names[i] && strcmp(output->names[i], name) == 0) return i;
   }
   return BURN_MAX_STEP_TENSORS;

@@ -5,6 +5,7 @@
 
 #include <burn/train/grad_scaler.h>
 
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 BurnGradScaler burn_grad_scaler(const BurnGradScalerConfig *config) {
@@ -13,6 +14,8 @@ BurnGradScaler burn_grad_scaler(const BurnGradScalerConfig *config) {
 }
 
 BurnStatus burn_grad_scaler_status(const BurnGradScaler *scaler) {
+  const BurnStatus given = BURN_REQUIRED_BY("grad_scaler", scaler, "a BurnGradScaler");
+  if (given != BURN_OK) return given;
   const BurnGradScalerConfig *config = &scaler->config;
   const BurnNumberRange ranges[] = {
       {"init_scale", config->init_scale, nextafter(0.0, 1.0), 1e300},
@@ -22,7 +25,9 @@ BurnStatus burn_grad_scaler_status(const BurnGradScaler *scaler) {
 }
 
 BurnTensor *burn_grad_scaler_scale(const BurnGradScaler *scaler, BurnTensor *loss) {
-  return burn_mul_scalar(loss, scaler->scale);
+  if (scaler) return burn_mul_scalar(loss, scaler->scale);
+  burn_drop(loss);
+  return burn_tensor_failed(burn_grad_scaler_status(scaler));
 }
 
 /* x (taken) divided; of halves in f32, rounded once. */
@@ -57,6 +62,7 @@ BurnStatus burn_grad_scaler_unscale(const BurnGradScaler *scaler, BurnGradientsP
   size_t count = 0;
   BurnStatus status = burn__gradients_params_status(gradients);
   if (status == BURN_OK) status = burn_grad_scaler_status(scaler);
+  if (status == BURN_OK) status = BURN_REQUIRED(finite, "a bool");
   if (status != BURN_OK) return status;
   BurnTensor **flags = malloc((gradients->map.count + 1) * sizeof *flags);
   if (!flags)
@@ -109,6 +115,7 @@ BurnStatus burn_grad_scaler_step(BurnGradScaler *scaler, BurnOptimizer *optimize
 }
 
 BurnValue *burn_grad_scaler_value(const BurnGradScaler *scaler) {
+  if (!scaler) return NULL;
   BurnValue *value = burn_value_map();
   bool sound = burn_value_set(value, "scale", burn_value_float(scaler->scale));
   sound = burn_value_set(value, "growth_tracker", burn_value_int((int64_t)scaler->growth_tracker)) && sound;
@@ -118,6 +125,8 @@ BurnValue *burn_grad_scaler_value(const BurnGradScaler *scaler) {
 }
 
 BurnStatus burn_grad_scaler_load(BurnGradScaler *scaler, const BurnValue *value) {
+  const BurnStatus given = BURN_REQUIRED_BY("grad_scaler", scaler, "a BurnGradScaler");
+  if (given != BURN_OK) return given;
   const double scale = burn_value_as_float(burn_value_get(value, "scale"), 0);
   const int64_t tracker = burn_value_as_int(burn_value_get(value, "growth_tracker"), -1);
   if (!(scale > 0) || !isfinite(scale) || tracker < 0)

@@ -2,6 +2,7 @@
  * and what is summed up when several batches make one step. */
 #include <stdlib.h>
 
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 typedef struct LinkContext {
@@ -176,7 +177,8 @@ static BurnStatus accumulate_one(BurnGradientsParams *sum, uint64_t param_id, Bu
 }
 
 BurnStatus burn_gradients_accumulate(BurnGradientsParams **sum, BurnGradientsParams *more) {
-  BurnStatus status = burn__gradients_params_status(more);
+  BurnStatus status = BURN_REQUIRED(sum, "a BurnGradientsParams *");
+  if (status == BURN_OK) status = burn__gradients_params_status(more);
   if (status != BURN_OK) {
     burn_gradients_params_drop(more);
     return status;

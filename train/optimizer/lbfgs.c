@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "line_search.h"
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 const BurnType *BurnLineSearch_type(void) {
@@ -415,7 +416,8 @@ BurnStatus burn_lbfgs_step(BurnLbfgs *lbfgs, BurnModule module, BurnLossClosure 
   Run run = {.lbfgs = lbfgs, .module = module, .closure = closure, .context = context, .dtype = BURN_DTYPE_F32};
   BurnLinePoint now = {.gradient = NULL};
   double steepest = 0;
-  BurnStatus status = begin(&run, &now);
+  BurnStatus status = BURN_REQUIRED(closure, "a BurnLossClosure");
+  if (status == BURN_OK) status = begin(&run, &now);
   if (status == BURN_OK) status = largest(burn_clone(now.gradient), &steepest);
   bool ended = status == BURN_OK && steepest <= lbfgs->config.tolerance_grad;
   for (size_t i = 0; status == BURN_OK && !ended && i < lbfgs->config.max_iter; i++) {

@@ -9,6 +9,7 @@
 
 #include <burn/op_call.h>
 
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 /* -- states ----------------------------------------------------------------------------------- */
@@ -357,7 +358,8 @@ static bool clips_together(const BurnOptimizer *optimizer) {
 BurnStatus burn_optimizer_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnGradientsParams *gradients,
                                      const BurnModuleLearningRate *rates) {
   StepContext step = {.optimizer = optimizer, .linked = gradients, .rates = rates};
-  BurnStatus status = burn_optimizer_status(optimizer);
+  BurnStatus status = BURN_REQUIRED(rates, "a BurnModuleLearningRate");
+  if (status == BURN_OK) status = burn_optimizer_status(optimizer);
   if (status == BURN_OK) status = burn__gradients_params_status(gradients);
   if (status == BURN_OK && clips_together(optimizer))
     status = burn_gradients_params_clip(gradients, optimizer->groups[0].clipping);
@@ -374,7 +376,12 @@ BurnStatus burn_optimizer_step(BurnOptimizer *optimizer, BurnModule module, Burn
 BurnStatus burn_train_step_rates(BurnOptimizer *optimizer, BurnModule module, BurnTensor *loss,
                                  const BurnModuleLearningRate *rates) {
   StepContext step = {.optimizer = optimizer, .rates = rates};
-  BurnStatus status = burn__backward_of(module, loss, &step.gradients);
+  BurnStatus status = BURN_REQUIRED(rates, "a BurnModuleLearningRate");
+  if (status != BURN_OK) {
+    burn_drop(loss);
+    return status;
+  }
+  status = burn__backward_of(module, loss, &step.gradients);
   if (status != BURN_OK) return status;
   if (clips_together(optimizer)) {
     return burn_optimizer_step_rates(optimizer, module, burn_gradients_params(step.gradients, module), rates);

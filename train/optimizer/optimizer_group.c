@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "null_check.h"
 #include "optimizer_internal.h"
 
 /* -- making one ------------------------------------------------------------------------------- */
@@ -28,9 +29,12 @@ BurnOptimizer *burn_optimizer_create(const BurnOptimizerRule *rule, const void *
     free(copy);
     return NULL;
   }
-  if (config_bytes) memcpy(copy, config, config_bytes);
+  BurnStatus status = BURN_REQUIRED(rule, "a BurnOptimizerRule");
+  if (status == BURN_OK && config_bytes > 0) status = BURN_REQUIRED(config, "an object of config_bytes");
+  if (status == BURN_OK && config_bytes > 0) memcpy(copy, config, config_bytes);
   *group = (BurnOptimizerGroup){.rule = rule, .config = copy};
-  *optimizer = (BurnOptimizer){.groups = group, .group_count = 1, .states = {.value_bytes = sizeof(BurnStateEntry)}};
+  *optimizer = (BurnOptimizer){
+      .status = status, .groups = group, .group_count = 1, .states = {.value_bytes = sizeof(BurnStateEntry)}};
   return optimizer;
 }
 
@@ -123,6 +127,7 @@ static BurnStatus add_group(BurnOptimizer *optimizer, const BurnParamGroup *whic
 
 BurnStatus burn_optimizer_with_group(BurnOptimizer *optimizer, const BurnParamGroup *group, BurnOptimizer *other) {
   BurnStatus status = check_other(optimizer, other);
+  if (status == BURN_OK) status = BURN_REQUIRED(group, "a BurnParamGroup");
   if (status == BURN_OK) status = add_group(optimizer, group, other);
   burn_optimizer_destroy(other);
   return status;
@@ -144,7 +149,15 @@ BurnStatus burn__optimizer_groups_check(const BurnOptimizer *optimizer, BurnModu
 
 /* -- learning rates by groups ------------------------------------------------------------------ */
 
+static BurnStatus rates_given(const char *who, const BurnModuleLearningRate *rates) {
+  const BurnStatus status = BURN_REQUIRED_BY(who, rates, "a BurnModuleLearningRate");
+  if (status != BURN_OK || rates->group_count == 0) return status;
+  return BURN_REQUIRED_BY(who, rates->groups, "a list of BurnLearningRateGroup");
+}
+
 BurnStatus burn_module_learning_rate_check(const BurnModuleLearningRate *rates) {
+  const BurnStatus given = rates_given("module_learning_rate_check", rates);
+  if (given != BURN_OK) return given;
   if (!isfinite(rates->base)) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "the base rate is not finite");
   for (size_t i = 0; i < rates->group_count; i++) {
     const BurnLearningRateGroup *group = &rates->groups[i];
@@ -166,7 +179,8 @@ double burn_module_learning_rate_of(const BurnModuleLearningRate *rates, const c
 }
 
 BurnStatus burn__rates_check(const char *who, BurnModule module, const BurnModuleLearningRate *rates) {
-  BurnStatus status = BURN_OK;
+  BurnStatus status = rates_given(who, rates);
+  if (status != BURN_OK) return status;
   if (!isfinite(rates->base)) {
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s: the learning rate is %g, a finite number expected", who,
                             rates->base);

@@ -6,6 +6,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "null_check.h"
 #include "report_internal.h"
 
 enum { MAX_SIDE = 4096 };
@@ -113,7 +114,7 @@ static void add_sample(BurnTextBuilder *out, const BurnSample *sample) {
 
 BurnStatus burn_report_samples(const char *artifact_dir, const BurnSample *samples, size_t count) {
   BurnTextBuilder text = BURN_TEXT_BUILDER;
-  BurnStatus status = BURN_OK;
+  BurnStatus status = count > 0 ? BURN_REQUIRED(samples, "a list of BurnSample") : BURN_OK;
   for (size_t i = 0; i < count && status == BURN_OK; i++) {
     status = check_sample(&samples[i], i);
     if (status == BURN_OK) add_sample(&text, &samples[i]);

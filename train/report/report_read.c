@@ -9,6 +9,7 @@
 
 #include "learner_internal.h"
 #include "logger_files.h"
+#include "null_check.h"
 #include "report_internal.h"
 #include "status_chain.h"
 
@@ -234,12 +235,12 @@ BurnStatus burn__report_check_folder(const char *folder) {
 }
 
 BurnStatus burn__report_read(const BurnReportConfig *config, cJSON **root) {
-  const char *folder = config->artifact_dir;
-  const BurnStatus checked = burn__report_check_folder(folder);
-  if (checked != BURN_OK) return checked;
+  BurnStatus status = BURN_REQUIRED_BY("report", config, "a BurnReportConfig");
+  const char *folder = config ? config->artifact_dir : NULL;
+  if (status == BURN_OK) status = burn__report_check_folder(folder);
+  if (status != BURN_OK) return status;
   cJSON *tree = *root = cJSON_CreateObject();
   if (!tree) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "report: out of memory");
-  BurnStatus status = BURN_OK;
   add_text(tree, "title", config->title ? config->title : folder_name(folder), &status);
   burn__report_put(tree, "written", cJSON_CreateNumber(burn__train_wall_seconds()), &status);
   if (status == BURN_OK) status = burn__report_logs(folder, tree);

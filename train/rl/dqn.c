@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "dataset_private.h"
+#include "null_check.h"
 #include "rl_random.h"
 
 struct BurnDqn {
@@ -154,7 +155,8 @@ BurnDqn *burn_dqn_create(const BurnDqnConfig *config, BurnShape state_shape, Bur
                          BurnOptimizer *optimizer, BurnDevice *device, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
   if (result != BURN_OK) return NULL;
-  result = check(config, network, device);
+  result = BURN_REQUIRED(config, "a BurnDqnConfig");
+  if (result == BURN_OK) result = check(config, network, device);
   if (result == BURN_OK) result = burn_optimizer_status(optimizer);
   if (result == BURN_OK) result = burn_module_status(module);
   if (result == BURN_OK && state_shape.rank >= BURN_MAX_RANK) {

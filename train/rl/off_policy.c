@@ -1,5 +1,7 @@
 /* off_policy.c - the loop: act in all environments, keep what happened, learn from what was kept, look how good it is.
  */
+#include "null_check.h"
+
 #include <burn/train/rl.h>
 
 #include <math.h>
@@ -61,11 +63,16 @@ static BurnStatus run_episode(const BurnEnvironment *environment, BurnAgent agen
 
 BurnStatus burn_policy_evaluate(const BurnEnvironment *environment, BurnAgent agent, size_t episodes,
                                 BurnPolicyEvaluation *result) {
+  BurnStatus status = BURN_REQUIRED(environment, "a BurnEnvironment");
+  if (status == BURN_OK) status = BURN_REQUIRED(result, "a BurnPolicyEvaluation");
+  if (status != BURN_OK) return status;
   *result = (BurnPolicyEvaluation){.episodes = episodes};
+  if (!agent.act || !environment->reset || !environment->step)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT,
+                            "evaluation: an agent that does not act, or an environment without reset or step");
   if (episodes == 0) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "evaluation: 0 episodes");
   float *state = calloc(elements_of(environment->state_shape), sizeof *state);
   if (!state) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "evaluation: out of memory for a state");
-  BurnStatus status = BURN_OK;
   for (size_t i = 0; i < episodes && status == BURN_OK; i++) {
     status = burn_status_annotate(run_episode(environment, agent, state, result), "evaluation, episode %zu", i + 1);
   }
@@ -168,6 +175,8 @@ static BurnStatus check(const Loop *loop) {
   const BurnOffPolicyConfig *config = loop->config;
   const BurnEnvironment *first = loop->environments;
   const char *problem = NULL;
+  const BurnStatus given = BURN_REQUIRED_BY("off_policy_fit", config, "a BurnOffPolicyConfig");
+  if (given != BURN_OK) return given;
   if (loop->count == 0 || !first) return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "off-policy: no environment");
   if (!loop->agent.act || !loop->agent.learn) problem = "the agent does not act, or does not learn";
   if (config->batch_size < 1) problem = "batch_size is 0";

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset_private.h"
+#include "null_check.h"
 #include "rl_random.h"
 
 struct BurnTransitionBuffer {
@@ -119,6 +120,8 @@ static void gather(BurnTransitionBuffer *buffer, BurnDevice *device, const size_
 
 BurnStatus burn_transition_buffer_sample(BurnTransitionBuffer *buffer, BurnDevice *device, size_t count,
                                          BurnTransitions *transitions) {
+  BurnStatus status = BURN_REQUIRED(transitions, "a BurnTransitions");
+  if (status != BURN_OK) return status;
   *transitions = (BurnTransitions){NULL, NULL, NULL, NULL, NULL};
   if (burn_transition_buffer_count(buffer) == 0) {
     return burn_status_make(BURN_STATUS_FAILED_PRECONDITION, "transition buffer: there is nothing to draw from");
@@ -128,7 +131,6 @@ BurnStatus burn_transition_buffer_sample(BurnTransitionBuffer *buffer, BurnDevic
   const bool fits = count > 0 && count < (size_t)PTRDIFF_MAX / width;
   size_t *rows = fits ? calloc(count, sizeof *rows) : NULL;
   void *scratch = fits ? calloc(count, width) : NULL;
-  BurnStatus status = BURN_OK;
   if (rows && scratch) {
     for (size_t i = 0; i < count; i++) rows[i] = burn__rl_below(&buffer->random, buffer->count);
     gather(buffer, device, rows, count, scratch, transitions);

@@ -26,6 +26,17 @@ void burn__byte_pairs_destroy(void *context) {
   free(pairs);
 }
 
+BurnStatus burn__specials_check(const BurnSpecialTokens *specials) {
+  if (specials->count > BURN_MAX_SPECIALS)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: %zu special tokens, at most %d expected",
+                            specials->count, BURN_MAX_SPECIALS);
+  for (size_t i = 0; i < specials->count; i++) {
+    if (specials->texts != NULL && specials->texts[i] != NULL) continue;
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: special token %zu is NULL", i);
+  }
+  return BURN_OK;
+}
+
 bool burn__byte_pairs_token(BurnBytePairs *pairs, const char *bytes, size_t length) {
   if (pairs->token_count == pairs->token_room) {
     const size_t room = pairs->token_room > 0 ? 2 * pairs->token_room : FIRST_ROOM;

@@ -28,6 +28,10 @@ typedef struct BurnBytePairs {
   size_t special_count;
 } BurnBytePairs;
 
+enum { BURN_MAX_SPECIALS = 256 };
+/* That there are at most so many, and that none is NULL. */
+BurnStatus burn__specials_check(const BurnSpecialTokens *specials);
+
 BurnBytePairs *burn__byte_pairs_create(void); /* NULL for want of memory */
 void burn__byte_pairs_destroy(void *pairs);
 /* Adds a token with these bytes, which are copied; false for want of memory. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 28, MAX_TOKENS = 1 << 22, MAX_SPECIALS = 256 };
+enum { FILE_LIMIT = 1 << 28, MAX_TOKENS = 1 << 22 };
 
 /* Tokens by their texts, sorted, while files are read. */
 typedef struct Entry {
@@ -136,11 +136,8 @@ static BurnStatus tokens_make(Files *files, const BurnSpecialTokens *specials) {
 }
 
 static BurnStatus specials_place(Files *files, const BurnSpecialTokens *specials) {
-  int32_t ids[MAX_SPECIALS];
+  int32_t ids[BURN_MAX_SPECIALS];
   const size_t count = specials != NULL ? specials->count : 0;
-  if (count > MAX_SPECIALS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: %zu special tokens, at most %d expected", count,
-                            MAX_SPECIALS);
   for (size_t i = 0; i < count; i++) {
     ids[i] = id_of(files, specials->texts[i]);
     if (ids[i] < 0 || specials->texts[i][0] == '\0')
@@ -193,6 +190,7 @@ BurnTokenizer *burn_tokenizer_byte_pair_read(const char *vocab_path, const char 
   if (burn__entry_status(status) != BURN_OK) return NULL;
   Files files = {.vocab_path = vocab_path, .merges_path = merges_path, .pairs = burn__byte_pairs_create()};
   BurnStatus result = files.pairs != NULL ? paths_check(vocab_path, merges_path) : no_memory();
+  if (result == BURN_OK && specials != NULL) result = burn__specials_check(specials);
   if (result == BURN_OK) result = vocabulary_parse(&files);
   if (result == BURN_OK) result = numbers_place(&files);
   if (result == BURN_OK) result = tokens_make(&files, specials);

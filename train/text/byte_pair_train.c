@@ -2,6 +2,7 @@
  * counted once, the pair that is met most is merged in all of them, of several the one with the smaller numbers. */
 #include "byte_pair.h"
 #include "hash.h"
+#include "null_check.h"
 #include "status_chain.h"
 
 #include <burn/text.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 256, MAX_SPECIALS = 256, FIRST_WORDS = 1024, MAX_VOCABULARY = 1 << 24 };
+enum { BYTES = 256, FIRST_WORDS = 1024, MAX_VOCABULARY = 1 << 24 };
 
 /* A word of the text, as tokens that are less and less. */
 typedef struct Word {
@@ -175,7 +176,7 @@ static bool merged_make(BurnBytePairs *pairs, BurnMerge *merge) {
 
 /* Specials, then the bytes in the order of the characters that they are written as. */
 static bool alphabet_make(BurnBytePairs *pairs, const BurnSpecialTokens *specials) {
-  int32_t ids[MAX_SPECIALS];
+  int32_t ids[BURN_MAX_SPECIALS];
   bool good = true;
   for (size_t i = 0; good && i < specials->count; i++) {
     ids[i] = (int32_t)i;
@@ -212,9 +213,8 @@ static bool vocabulary_learn(Training *training, const char *text, size_t length
 }
 
 static BurnStatus config_check(const BurnBytePairConfig *config) {
-  if (config->specials.count > MAX_SPECIALS)
-    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: %zu special tokens, at most %d expected",
-                            config->specials.count, MAX_SPECIALS);
+  const BurnStatus given = burn__specials_check(&config->specials);
+  if (given != BURN_OK) return given;
   for (size_t i = 0; i < config->specials.count; i++)
     if (config->specials.texts[i][0] == '\0' || !burn_text_is_clean(config->specials.texts[i]))
       return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "byte_pair: special token %zu is empty, or no clean text",
@@ -227,7 +227,8 @@ static BurnStatus config_check(const BurnBytePairConfig *config) {
 BurnTokenizer *burn_tokenizer_byte_pair_train(const char *text, size_t length, const BurnBytePairConfig *config,
                                               BurnStatus *status) {
   if (burn__entry_status(status) != BURN_OK) return NULL;
-  const BurnStatus wrong = config_check(config);
+  BurnStatus wrong = config ? config_check(config) : BURN_REQUIRED(config, "a BurnBytePairConfig");
+  if (!text && length > 0) wrong = BURN_REQUIRED(text, "length bytes");
   if (wrong != BURN_OK) return burn__tokenizer_refused(status, wrong);
   BurnPairMap counts = {NULL, NULL, 0, 0, 0};
   Training training = {.pairs = burn__byte_pairs_create(), .counts = &counts};

@@ -1,4 +1,5 @@
 /* characters.c - a token for each character. */
+#include "null_check.h"
 #include "text_private.h"
 #include "status_chain.h"
 
@@ -76,6 +77,7 @@ static void characters_number(Characters *characters) {
 
 BurnTokenizer *burn_tokenizer_characters(const char *text, size_t length, BurnStatus *status) {
   if (burn__entry_status(status) != BURN_OK) return NULL;
+  if (text == NULL && length > 0) return burn__tokenizer_refused(status, BURN_REQUIRED(text, "length bytes"));
   Characters *characters = calloc(1, sizeof *characters);
   if (characters != NULL) characters->ids = malloc(CODES * sizeof *characters->ids);
   BurnStatus result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "characters: out of memory");

@@ -1,4 +1,5 @@
 /* tokenizer.c - what all tokenizers have: a table of functions, lists of tokens, texts out of tokens. */
+#include "null_check.h"
 #include "text_private.h"
 #include "status_chain.h"
 
@@ -12,6 +13,7 @@ struct BurnTokenizer {
 };
 
 BurnStatus burn_token_list_add(BurnTokenList *tokens, int64_t id) {
+  if (tokens == NULL) return BURN_REQUIRED(tokens, "a BurnTokenList");
   if (tokens->count == tokens->room) {
     const size_t room = tokens->room > 0 ? 2 * tokens->room : FIRST_TOKENS;
     int64_t *grown = room <= (size_t)PTRDIFF_MAX / sizeof *grown ? realloc(tokens->ids, room * sizeof *grown) : NULL;
@@ -31,6 +33,7 @@ void burn_token_list_release(BurnTokenList *tokens) {
 
 BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *interface, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
+  if (result == BURN_OK) result = BURN_REQUIRED_BY("tokenizer_create", interface, "a BurnTokenizerInterface");
   if (result == BURN_OK && (interface->encode == NULL || interface->token == NULL))
     result = burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "tokenizer: no function that encodes, or of tokens");
   BurnTokenizer *tokenizer = result == BURN_OK ? malloc(sizeof *tokenizer) : NULL;
@@ -40,7 +43,7 @@ BurnTokenizer *burn_tokenizer_create(const BurnTokenizerInterface *interface, Bu
     tokenizer->interface = *interface;
     return tokenizer;
   }
-  if (interface->destroy != NULL) interface->destroy(interface->context);
+  if (interface != NULL && interface->destroy != NULL) interface->destroy(interface->context);
   burn__store_status(status, result);
   return NULL;
 }
@@ -72,8 +75,11 @@ const BurnTokenizerInterface *burn__tokenizer_interface(const BurnTokenizer *tok
 BurnStatus burn_tokenizer_encode(const BurnTokenizer *tokenizer, const char *text, size_t length,
                                  BurnTokenList *tokens) {
   if (tokenizer == NULL) return no_tokenizer();
+  BurnStatus status = length > 0 ? BURN_REQUIRED(text, "length bytes") : BURN_OK;
+  if (status == BURN_OK) status = BURN_REQUIRED(tokens, "a BurnTokenList");
+  if (status != BURN_OK) return status;
   const size_t before = tokens->count;
-  const BurnStatus status = tokenizer->interface.encode(tokenizer->interface.context, text, length, tokens);
+  status = tokenizer->interface.encode(tokenizer->interface.context, text, length, tokens);
   if (status != BURN_OK) tokens->count = before;
   return status;
 }
@@ -100,8 +106,12 @@ BurnStatus burn_tokenizer_decode(const BurnTokenizer *tokenizer, const int64_t *
   if (tokenizer == NULL) return no_tokenizer();
   const BurnTokenizerInterface *interface = &tokenizer->interface;
   size_t bytes = 0;
+  BurnStatus status = count > 0 ? BURN_REQUIRED(ids, "a list of count tokens") : BURN_OK;
+  if (status == BURN_OK) status = BURN_REQUIRED(text, "a char *");
+  if (status == BURN_OK) status = BURN_REQUIRED(length, "a size_t");
+  if (status != BURN_OK) return status;
   if (interface->decode != NULL) return interface->decode(interface->context, ids, count, text, length);
-  const BurnStatus status = tokens_write(tokenizer, ids, count, NULL, &bytes);
+  status = tokens_write(tokenizer, ids, count, NULL, &bytes);
   if (status != BURN_OK) return status;
   char *made = malloc(bytes + 1);
   if (made == NULL) return burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tokenizer: no memory for %zu bytes", bytes);
@@ -111,7 +121,7 @@ BurnStatus burn_tokenizer_decode(const BurnTokenizer *tokenizer, const int64_t *
 }
 
 int64_t burn_tokenizer_find(const BurnTokenizer *tokenizer, const char *bytes, size_t length) {
-  if (tokenizer == NULL) return -1;
+  if (tokenizer == NULL || bytes == NULL) return -1;
   const BurnTokenizerInterface *interface = &tokenizer->interface;
   for (int64_t id = 0; (uint64_t)id < interface->vocabulary; id++) {
     size_t count = 0;

@@ -47,6 +47,12 @@ static void expect_tensor(BurnTensor *x, const char *message) {
 #define ROW(function, argument, wanted, ...) expect(burn_##function(__VA_ARGS__), MESSAGE(function, argument, wanted));
 #define TENSOR_ROW(function, argument, wanted, ...) \
   expect_tensor(burn_##function(__VA_ARGS__), MESSAGE(function, argument, wanted));
+/* Of a function whose last argument is the status of a chain. */
+#define CHAIN_ROW(function, argument, wanted, ...)    \
+  status = BURN_OK;                                   \
+  assert_null(burn_##function(__VA_ARGS__, &status)); \
+  expect(status, MESSAGE(function, argument, wanted));
+
 static BurnTensor *ones(void) { return burn_ones(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32); }
 static BurnTensor *loss(void) { return burn_sum(burn_linear_forward(&linear, ones())); }
 static BurnModule module(void) { return burn_module(BurnLinear, &linear); }
@@ -175,12 +181,148 @@ static void names(void **state) {
   assert_true(burn_value_set(map, "a", burn_value_nil()));
   assert_null(burn_value_get(map, NULL));
   burn_value_destroy(map);
+  BurnTokenizer *tokenizer = burn_tokenizer_characters("ab", 2, &status);
+  assert_int_equal(burn_tokenizer_find(tokenizer, NULL, 1), -1);
+  burn_tokenizer_destroy(tokenizer);
   BurnGuess guess = burn_guess("ndaray");
   burn_guess_add(&guess, NULL);
   assert_string_equal(burn_guess_text(&guess), "");
+  assert_null(burn_step_get(NULL, "loss"));
+  assert_null(burn_step_take(NULL, "loss"));
   assert_non_null(burn_host_options(NULL));
   char stack[8];
   assert_int_equal(burn_stack_choice("ndarray", stack, sizeof stack, NULL), BURN_OK);
+}
+
+static void data(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  BurnDataset *digits = burn_dataset_digits(&(BurnDigitsConfig){.count = 4}, &status);
+  BurnLoader *loader = burn_loader_create(burn_dataset_clone(digits), &(BurnLoaderConfig){.batch_size = 2}, &status);
+  ROW(dataset_get, columns, "a place for each column", digits, 0, NULL)
+  CHAIN_ROW(dataset_sample, config, "a BurnSampleConfig", burn_dataset_clone(digits), NULL)
+  CHAIN_ROW(dataset_select, indices, "a list of indices", burn_dataset_clone(digits), NULL, 1)
+  ROW(class_files_read, files, "a BurnClassFiles", "a", NULL, NULL)
+  ROW(wav_read, sound, "a BurnWav", "a.wav", NULL)
+  TENSOR_ROW(batch_take, batch, "a BurnBatch", NULL, "image")
+  BurnBatches *batches = burn_loader_start(loader, device, 1, 0);
+  assert_false(burn_batches_next(batches, NULL));
+  expect(burn_batches_stop(batches), MESSAGE(batches_next, batch, "a BurnBatch"));
+  burn_loader_destroy(loader);
+  burn_dataset_drop(digits);
+  const BurnTokens empty = {.tokens = NULL, .count = 2};
+  BurnPaddingMask mask = burn_generate_padding_mask(device, 0, NULL, 1, (BurnSeqLength){BURN_SEQ_LENGTH_NO_MAX, 0});
+  expect_tensor(mask.tensor, MESSAGE(generate_padding_mask, sequences, "a list of BurnTokens"));
+  burn_drop(mask.mask);
+  mask = burn_generate_padding_mask(device, 0, &empty, 1, (BurnSeqLength){BURN_SEQ_LENGTH_NO_MAX, 0});
+  expect_tensor(mask.tensor, "generate_padding_mask: sequence 0 has no tokens");
+  burn_drop(mask.mask);
+}
+
+static void texts(void **state) {
+  (void)state;
+  const BurnBytePairConfig nameless = {.vocabulary = 300, .specials = {NULL, 1}};
+  BurnStatus status = BURN_OK;
+  BurnTokenizer *tokenizer = burn_tokenizer_characters("ab", 2, &status);
+  BurnTokenList tokens = {0};
+  const int64_t id = 0;
+  char *text = NULL;
+  size_t length = 0;
+  ROW(token_list_add, tokens, "a BurnTokenList", NULL, 1)
+  ROW(tokenizer_encode, text, "length bytes", tokenizer, NULL, 1, &tokens)
+  ROW(tokenizer_encode, tokens, "a BurnTokenList", tokenizer, "a", 1, NULL)
+  ROW(tokenizer_decode, ids, "a list of count tokens", tokenizer, NULL, 1, &text, &length)
+  ROW(tokenizer_decode, text, "a char *", tokenizer, &id, 1, NULL, &length)
+  ROW(tokenizer_decode, length, "a size_t", tokenizer, &id, 1, &text, NULL)
+  CHAIN_ROW(tokenizer_characters, text, "length bytes", NULL, 1)
+  CHAIN_ROW(tokenizer_byte_pair_train, config, "a BurnBytePairConfig", "a", 1, NULL)
+  CHAIN_ROW(tokenizer_byte_pair_train, text, "length bytes", NULL, 1, &nameless)
+  status = BURN_OK;
+  assert_null(burn_tokenizer_byte_pair_train("a", 1, &nameless, &status));
+  expect(status, "byte_pair: special token 0 is NULL");
+  status = BURN_OK;
+  assert_null(burn_tokenizer_create(NULL, &status));
+  expect(status, MESSAGE(tokenizer_create, interface, "a BurnTokenizerInterface"));
+  burn_tokenizer_destroy(tokenizer);
+}
+
+static BurnGradientsParams *gradients_of_loss(void) {
+  BurnGradients *gradients = NULL;
+  assert_int_equal(burn_backward(loss(), &gradients), BURN_OK);
+  return burn_gradients_params(gradients, module());
+}
+
+static void optimizers(void **state) {
+  (void)state;
+  const BurnModuleLearningRate listless = {.base = 0.1, .group_count = 1};
+  BurnGradScaler scaler = burn_grad_scaler(NULL);
+  BurnOptimizer *optimizer = burn_sgd_create(NULL), *ruleless = burn_optimizer_create(NULL, NULL, 0);
+  bool finite = false;
+  BurnGradientsParams *gradients = gradients_of_loss();
+  const char no_scaler[] = "grad_scaler: scaler is NULL: a BurnGradScaler expected";
+  ROW(gradients_accumulate, sum, "a BurnGradientsParams *", NULL, gradients_of_loss())
+  ROW(module_learning_rate_check, rates, "a BurnModuleLearningRate", NULL)
+  expect(burn_module_learning_rate_check(&listless),
+         "module_learning_rate_check: rates->groups is NULL: a list of BurnLearningRateGroup expected");
+  ROW(optimizer_step_rates, rates, "a BurnModuleLearningRate", optimizer, module(), gradients_of_loss(), NULL)
+  ROW(train_step_rates, rates, "a BurnModuleLearningRate", optimizer, module(), loss(), NULL)
+  expect(burn_train_step_rates(optimizer, module(), loss(), &listless),
+         "sgd: rates->groups is NULL: a list of BurnLearningRateGroup expected");
+  ROW(optimizer_with_group, group, "a BurnParamGroup", optimizer, NULL, burn_sgd_create(NULL))
+  expect(burn_optimizer_status(ruleless), MESSAGE(optimizer_create, rule, "a BurnOptimizerRule"));
+  ROW(lbfgs_step, closure, "a BurnLossClosure", NULL, module(), NULL, NULL, 0.1, NULL)
+  ROW(grad_scaler_unscale, finite, "a bool", &scaler, gradients, NULL)
+  expect(burn_grad_scaler_unscale(NULL, gradients, &finite), no_scaler);
+  expect(burn_grad_scaler_status(NULL), no_scaler);
+  expect(burn_grad_scaler_load(NULL, NULL), no_scaler);
+  expect(burn_grad_scaler_step(NULL, optimizer, module(), gradients, 0.1, NULL), no_scaler);
+  expect_tensor(burn_grad_scaler_scale(NULL, loss()), no_scaler);
+  assert_null(burn_grad_scaler_value(NULL));
+  burn_optimizer_destroy(ruleless);
+  burn_optimizer_destroy(optimizer);
+  assert_int_equal(burn_device_memory(device).live_tensors, 2);
+}
+
+static void running(void **state) {
+  (void)state;
+  const BurnDataParallel parallel = {.devices = &device, .device_count = 1};
+  const BurnEnvironment environment = {.action_count = 1};
+  BurnBatch batch = {0};
+  BurnStepOutput output = {0};
+  BurnGradientsParams *gradients = NULL;
+  BurnTransitionBuffer *buffer = NULL;
+  BurnPolicyEvaluation evaluation;
+  BurnStatus status = BURN_OK;
+  const Folder folder = folder_make();
+  BurnTensorboard *board = burn_tensorboard_create(folder.path, &status);
+  const char no_report[] = "report: config is NULL: a BurnReportConfig expected";
+  ROW(data_parallel_step, config, "a BurnDataParallel", NULL, &batch, &output, &gradients)
+  ROW(data_parallel_step, batch, "a BurnBatch", &parallel, NULL, &output, &gradients)
+  ROW(data_parallel_step, output, "a BurnStepOutput", &parallel, &batch, NULL, &gradients)
+  ROW(data_parallel_step, gradients, "a BurnGradientsParams *", &parallel, &batch, &output, NULL)
+  ROW(gpu_use, use, "a BurnGpuUse", 0, NULL)
+  ROW(tensorboard_text, tag, "a text", board, NULL, 0, "b")
+  ROW(tensorboard_text, text, "a text", board, "a", 0, NULL)
+  ROW(tensorboard_histogram, tag, "a text", board, NULL, 0, ones())
+  burn_tensorboard_destroy(board);
+  folder_remove(folder.path);
+  ROW(report_samples, samples, "a list of BurnSample", "a", NULL, 1)
+  expect(burn_report_write(NULL), no_report);
+  expect(burn_report_on_epoch(NULL, NULL), no_report);
+  assert_null(burn_report_json(NULL, &status));
+  expect(status, no_report);
+  status = BURN_OK;
+  assert_null(burn_report_summary(NULL, &status));
+  expect(status, no_report);
+  status = BURN_OK;
+  assert_null(burn_dqn_create(NULL, BURN_SHAPE(2), module(), NULL, NULL, device, &status));
+  expect(status, MESSAGE(dqn_create, config, "a BurnDqnConfig"));
+  ROW(policy_evaluate, environment, "a BurnEnvironment", NULL, (BurnAgent){0}, 1, &evaluation)
+  ROW(policy_evaluate, result, "a BurnPolicyEvaluation", &environment, (BurnAgent){0}, 1, NULL)
+  expect(burn_policy_evaluate(&environment, (BurnAgent){0}, 1, &evaluation),
+         "evaluation: an agent that does not act, or an environment without reset or step");
+  ROW(off_policy_fit, config, "a BurnOffPolicyConfig", NULL, NULL, &environment, 1, NULL, (BurnAgent){0}, device, NULL)
+  ROW(transition_buffer_sample, transitions, "a BurnTransitions", buffer, device, 1, NULL)
 }
 
 int main(void) {
@@ -188,7 +330,8 @@ int main(void) {
   linear = burn_linear_new(2, 2, device);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensors), cmocka_unit_test(ops_by_name), cmocka_unit_test(records),
-      cmocka_unit_test(files),   cmocka_unit_test(names),
+      cmocka_unit_test(files),   cmocka_unit_test(names),       cmocka_unit_test(data),
+      cmocka_unit_test(texts),   cmocka_unit_test(optimizers),  cmocka_unit_test(running),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   BurnLinear_release(&linear);
