@@ -1,6 +1,8 @@
 /* param_group.c - see burn/param_group.h. */
 #include <burn/param_group.h>
 
+#include "null_check.h"
+
 #include <burn/record.h>
 
 #include <string.h>
@@ -23,6 +25,7 @@ static bool has_part(const char *const *parts, const char *path) {
 
 static bool has_id(const BurnParamGroup *group, uint64_t id) {
   size_t i = 0;
+  if (!group->ids) return false;
   while (i < group->id_count && group->ids[i] != id) i++;
   return i < group->id_count;
 }
@@ -63,7 +66,7 @@ static BurnStatus check_wanted(BurnModule module, const char *who, Wanted wanted
 }
 
 BurnStatus burn_param_group_check(const BurnParamGroup *group, BurnModule module, const char *who) {
-  BurnStatus status = BURN_OK;
+  BurnStatus status = group && group->id_count > 0 ? BURN_REQUIRED_BY(who, group->ids, "a list of ids") : BURN_OK;
   for (size_t i = 0; group && group->paths && group->paths[i] && status == BURN_OK; i++) {
     status = check_wanted(module, who, (Wanted){.path = group->paths[i]});
   }

@@ -128,6 +128,12 @@ static void records(void **state) {
   ROW(value_decode_in_place, format, "a uint32_t", bytes, count, NULL, &value, &item)
   ROW(value_decode_in_place, item, "a BurnValue *", bytes, count, &format, &value, NULL)
   free(bytes);
+  const BurnParamGroup listless = {.id_count = 2};
+  const char no_ids[] = "quantize_inputs: group->ids is NULL: a list of ids expected";
+  expect(burn_module_quantize_inputs(module(), &listless), no_ids);
+  expect(burn_param_group_check(&(BurnParamGroup){.excludes = &listless}, module(), "quantize_inputs"), no_ids);
+  assert_false(
+      burn_param_group_has(&(BurnParamGroup){.id_count = 2, .parts = (const char *const[]){"b", NULL}}, "a", 1));
   BurnModuleOption option = burn_module_option(NULL);
   burn_module_option_set(&option, (BurnModule){NULL, &linear});
   assert_null(burn_module_option_get(&option));
