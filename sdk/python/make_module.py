@@ -4,6 +4,7 @@ callbacks; the stubs _c.pyi; and the layers, optimizers, schedules and metrics w
 
     make_module.py FOLDER INCLUDE      functions.c goes to FOLDER, the Python files to FOLDER/burn; INCLUDE has the headers of an installed Burn"""
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
@@ -14,7 +15,14 @@ LIMITS = {"int": "INT_MIN, INT_MAX", "int32_t": "INT32_MIN, INT32_MAX", "int64_t
           "size_t": "SIZE_MAX", "uint64_t": "UINT64_MAX", "uint32_t": "UINT32_MAX", "unsigned int": "UINT_MAX", "uint8_t": "UINT8_MAX"}
 NUMBERS = {"bool": "PyBool_FromLong({})", "signed": "PyLong_FromLongLong({})", "unsigned": "PyLong_FromUnsignedLongLong({})",
            "float": "PyFloat_FromDouble({})"}
-HOLDING = ("burn_calibration_begin",)  # what they make goes on looking at their arguments
+# What goes on looking at the arguments of a call: the handle that it makes ("result"), one of the arguments by name, or the process
+# ("process") until the next such call. A struct by value that has pointers holds them all, without a row here.
+HOLDERS = {"burn_calibration_begin": "result", "burn_dqn_create": "result", "burn_device_open_with_host": "result", "burn_loader_start": "result",
+           "burn_optimizer_create": "result", "burn_staging_open": "result", "burn_staging_take": "result", "burn_store_open_bytes": "result",
+           "burn_value_decode_in_place": "result", "burn_zip_open": "result", "burn_step_give": "output", "burn_guess_add": "guess",
+           "burn_optimizer_with_group": "optimizer", "burn_multi_gradients_params_add": "multi", "burn_config_set_bytes": "to",
+           "burn_interrupter_on_signals": "process"}
+ENDED_BY = {"BurnBatches": "burn_batches_stop"}  # beside api.drop: its status is told where it is called
 BORROWED_STATUS = ("burn_status_make", "burn_status_make_at", "burn_tensor_failed")
 # Their results borrow handles that lie in the array or struct that they are given: the tensors are cloned, the struct lives on.
 HEAD = "/* Written by sdk/python/make_module.py from sdk/api/burn.json. */\n#include \"values.h\"\n\n#include <limits.h>\n#include <string.h>\n\n"
@@ -26,6 +34,7 @@ class Wrapper:
     def __init__(self, api, function):
         self.api, self.function = api, function
         self.names, self.before, self.taking, self.passed, self.outputs, self.status = [], [], [], [], [], False
+        self.alone = []  # what is checked when all arguments are there
         parameters = function["parameters"]
         for i, parameter in enumerate(parameters):
             if api.counts(parameters, i):
@@ -122,7 +131,7 @@ class Wrapper:
         if p["ownership"] == "take" and not ENDS.search(self.function["name"]):
             self.taking.append(f"take_value(&burn_python_structs[STRUCT_{struct}], &{name});")
         if p["ownership"] == "take" and ENDS.search(self.function["name"]):
-            self.taking.append(f"if (struct_check(call->arguments[{i}])) forget_value(&burn_python_structs[STRUCT_{struct}], ((Struct *)call->arguments[{i}])->data);")
+            self.taking.append(f"end_value(call, {i}, &burn_python_structs[STRUCT_{struct}], &{name});")
         self.passed.append(name)
 
     def output(self, p, scalar, struct, handle):
@@ -149,13 +158,16 @@ class Wrapper:
             self.before.append(f"{base} *{name} = argument_handle(call, {i}, &burn_python_handles[HANDLE_{base}]);"
                                if not base.startswith("DL") else f"struct {base} *{name} = argument_address(call, {i});")
             if p["ownership"] == "take" and not base.startswith("DL"):
+                if ENDS.search(self.function["name"]) or not self.api.clone(base):
+                    self.alone.append(f"argument_alone(call, {i});")
                 take = f"take_always(call, {i}, {name})" if ENDS.search(self.function["name"]) else \
                     f"take_handle(call, {i}, &burn_python_handles[HANDLE_{base}], {name})"
                 self.taking.append(f"{name} = {take};")
         elif depth == 1 and base == "char" and const:
             self.before.append(f"const char *{name} = argument_text(call, {i});")
         elif depth == 1 and struct and not self.counted(p):
-            self.before.append(f"{base} *{name} = argument_struct(call, {i}, &burn_python_structs[STRUCT_{struct}]);")
+            argument = "argument_struct" if type_.get("const") else "argument_written"
+            self.before.append(f"{base} *{name} = {argument}(call, {i}, &burn_python_structs[STRUCT_{struct}]);")
             if p["ownership"] == "take":
                 self.before.append(f"{base} {name}_taken;")
                 self.taking.append(f"if ({name}) {{ {name}_taken = *{name}; {name} = &{name}_taken; take_value(&burn_python_structs[STRUCT_{struct}], {name}); }}")
@@ -163,8 +175,22 @@ class Wrapper:
             self.list(p, i, scalar, struct, handle, depth)
             return
         else:
-            self.before.append(f"void *{name} = argument_address(call, {i});")
+            written = "argument_address" if const or base != "void" and scalar is None or name in ("context", "config") else "argument_writable"
+            self.before.append(f"void *{name} = {written}(call, {i});")
+            self.sized(p, i, f"sizeof({base})" if scalar else "1")
         self.passed.append(name)
+
+    def sized(self, p, i, bytes_):
+        """Of memory whose items are counted by the parameter after it, or by a shape."""
+        parameters = self.function["parameters"]
+        after = parameters[parameters.index(p) + 1:][:2]
+        types = [other["type"]["c"] for other in after]
+        if types[:1] == ["size_t"] and re.search("count$|bytes$", after[0]["name"]):
+            self.alone.append(f"argument_fits(call, {i}, {after[0]['name']}, {bytes_});")
+        elif types[:1] == ["BurnShape"]:
+            self.alone.append(f"argument_fits_shape(call, {i}, &{after[0]['name']}, {bytes_});")
+        elif types == ["BurnDType", "BurnShape"]:
+            self.alone.append(f"argument_fits_shape(call, {i}, &{after[1]['name']}, burn_dtype_bytes({after[0]['name']}));")
 
     def counted(self, p):
         parameters = self.function["parameters"]
@@ -185,6 +211,8 @@ class Wrapper:
         self.before += [f"size_t {name}_count;", f"void *{name} = {function}(call, {i}, {kind}, {what}, {size}, &{name}_count);"]
         if not self.counted(p):
             self.before.append(f"(void){name}_count;")
+            if scalar:
+                self.sized(p, i, f"sizeof({base})")
         if handle and p["ownership"] == "take":
             self.taking.append(f"take_list(&burn_python_handles[HANDLE_{base}], {name}, {name}_count);")
         if struct and p["ownership"] == "take" or base == "BurnQuantTensor":
@@ -192,7 +220,7 @@ class Wrapper:
         self.passed.append(name)
 
     def handle_result(self, base, name):
-        if self.function["name"] in HOLDING:
+        if HOLDERS.get(self.function["name"]) == "result":
             return f"result_holding(call, &burn_python_handles[HANDLE_{base}], {name})"
         return f"result_tensor({name})" if base == "BurnTensor" else \
             f"result_address({name})" if base.startswith("DL") else f"result_handle(&burn_python_handles[HANDLE_{base}], {name}, NULL)"
@@ -209,11 +237,17 @@ class Wrapper:
         owner = "call->arguments[0]" if self.names else "NULL"
         if not depth:
             scalar = self.api.scalar(base)
-            return NUMBERS[SCALARS[scalar]].format("c_result") if scalar else f"result_value(&burn_python_structs[STRUCT_{self.api.struct(base)}], &c_result)"
+            if scalar:
+                return NUMBERS[SCALARS[scalar]].format("c_result")
+            info = f"&burn_python_structs[STRUCT_{self.api.struct(base)}]"
+            looks = self.points(self.api.struct(base)) and any(p["type"].get("pointers") and p["ownership"] == "borrow" for p in self.function["parameters"])
+            return f"result_value_holding(call, {info}, &c_result)" if looks else f"result_value({info}, &c_result)"
         if self.api.kind(base) == "handle" and depth == 1:
             if base == "BurnTensor":
                 raw = "result_handle(&burn_python_handles[HANDLE_BurnTensor], c_result, NULL)"
                 return raw if self.function["name"] == "burn_tensor_failed" else "result_tensor(c_result)" if own == "give" else "result_tensor(burn_clone(c_result))"
+            if HOLDERS.get(self.function["name"]) == "result":
+                return f"result_holding(call, &burn_python_handles[HANDLE_{base}], c_result)"
             owner = "NULL" if own == "give" else owner if self.names else "Py_None"
             return f"result_handle(&burn_python_handles[HANDLE_{base}], (void *)(uintptr_t)c_result, {owner})"
         if base == "char" and depth == 1:
@@ -222,6 +256,17 @@ class Wrapper:
             return f"result_view(&burn_python_structs[STRUCT_{self.api.struct(base)}], c_result, {owner})"
         return "result_address(c_result)"
 
+    def holding(self):
+        holder = HOLDERS.get(self.function["name"], "result")
+        return [] if holder == "result" else [f"hold_arguments(call, {-1 if holder == 'process' else self.names.index(holder)});"]
+
+    def points(self, struct):
+        """Whether a struct that is no module has pointers to what is not its own."""
+        fields = self.api.types[struct].get("fields", [])
+        return self.api.kind(struct) == "struct" and struct not in ("BurnParam", "BurnBuffer") and any(
+            f["type"].get("pointers") and f["type"]["base"] != "BurnTensor" or self.api.struct(f["type"]["base"]) and not f["type"].get("pointers")
+            and self.points(self.api.struct(f["type"]["base"])) for f in fields if "callback" not in f)
+
     def text(self):
         name, result = self.function["name"], self.result()
         passed = ", ".join(self.passed)
@@ -229,6 +274,7 @@ class Wrapper:
             passed = passed.replace("format", '"%s", format')
         kind = self.function["result"]["type"]["c"]
         lines = [f"static PyObject *call_{name}(Call *call) {{", "  (void)call;"] + [f"  {line}" for line in self.before]
+        lines += [f"  {line}" for line in self.alone + self.holding()]
         lines += ["  if (call->failed) return NULL;"] * bool(self.names) + [f"  {line}" for line in self.taking]
         lines += [f"  {kind} c_result;" if result else "", "  PyThreadState *python_state = PyEval_SaveThread();",
                   f"  {'c_result = ' if result else ''}{name}({passed});", "  PyEval_RestoreThread(python_state);"]
@@ -287,6 +333,9 @@ def member_line(api, struct, field):
 def tables(api):
     handles = [h["name"] for h in api.handles]
     lines = ["enum {"] + [f"  HANDLE_{name}," for name in handles] + ["};", "enum {"] + [f"  STRUCT_{s['name']}," for s in api.structs] + ["};"]
+    for name, end in ENDED_BY.items():
+        if end in api.functions:
+            lines.append(f"static void drop_{name}(void *pointer) {{ if ({end}(pointer) != BURN_OK) return; }}")
     for name in handles:
         if api.drop(name):
             lines.append(f"static void drop_{name}(void *pointer) {{ {api.drop(name)}(pointer); }}")
@@ -294,7 +343,7 @@ def tables(api):
             lines.append(f"static void *clone_{name}(void *pointer) {{ return {api.clone(name)}(pointer); }}")
     lines.append("HandleInfo burn_python_handles[] = {")
     for name in handles:
-        lines.append(f'  {{"{name}", {f"drop_{name}" if api.drop(name) else "NULL"}, {f"clone_{name}" if api.clone(name) else "NULL"}, NULL}},')
+        lines.append(f'  {{"{name}", {f"drop_{name}" if api.drop(name) or ENDED_BY.get(name) in api.functions else "NULL"}, {f"clone_{name}" if api.clone(name) else "NULL"}, NULL}},')
     lines += ["};", f"const size_t burn_python_handle_count = {len(handles)};",
               "HandleInfo *const tensor_info = &burn_python_handles[HANDLE_BurnTensor], *const device_info = &burn_python_handles[HANDLE_BurnDevice];"]
     infos = []

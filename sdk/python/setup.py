@@ -13,7 +13,7 @@ FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-D_POSIX_C_SOURCE=200809L", "-f
 LINKED = ["-Wl,-rpath,$ORIGIN/lib", "-Wl,--disable-new-dtags", "-Wl,--strip-debug"]
 LIBRARIES = [name for name in ("burn_import", "burn_datasets", "burn_dashboard", "burn_train", "burn_nn", "burn")
              if (PREFIX / f"lib/lib{name}.so").exists()]
-MODULE = Extension("burn._c", ["functions.c", "src/values.c", "src/calls.c", "src/capsules.c"], include_dirs=["src", str(PREFIX / "include")],
+MODULE = Extension("burn._c", ["functions.c"] + sorted(map(str, pathlib.Path("src").glob("*.c"))), include_dirs=["src", str(PREFIX / "include")],
                    library_dirs=[str(PREFIX / "lib")], libraries=LIBRARIES, extra_compile_args=FLAGS,
                    extra_link_args=LINKED, py_limited_api=True)
 

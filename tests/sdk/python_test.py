@@ -888,6 +888,242 @@ class Onnx(unittest.TestCase):
             self.assertAlmostEqual(value, wanted, 3)
 
 
+def reused():
+    """Memory in the place of what has been given back."""
+    return [b"Z" * size + b"z" for size in range(1, 200) for _ in range(20)], [bytearray(b"\xee" * size) for size in range(1, 300) for _ in range(10)]
+
+
+class Kept(unittest.TestCase):
+    """C keeps a pointer to what a call was given: whoever has the pointer holds it."""
+
+    def test_values_hold_the_configs_that_they_point_at(self):
+        made = (_c.burn_schedule_constant({"lr": 0.5}), _c.burn_schedule_constant(_c.BurnConstantRateConfig_defaults(0.5)))
+        metric = _c.burn_metric_top_k_accuracy({"k": 3})
+        others = reused()
+        self.assertEqual([_c.burn_schedule_rate(schedule, 0) for schedule in made], [0.5, 0.5])
+        self.assertEqual((_c.view(_c.BurnTopKAccuracyConfig, metric.config, None).k, len(others)), (3, 2))
+
+    def test_structs_hold_the_texts_that_they_are_given(self):
+        output = _c.BurnStepOutput()
+        _c.burn_step_give(output, "".join(("lo", "ss")), burn.ones(1))
+        guess = _c.burn_guess("".join(("hell", "oo")))
+        _c.burn_guess_add(guess, "".join(("hel", "lo")))
+        others = reused()
+        self.assertEqual((output.names[0], len(others)), ("loss", 2))
+        self.assertIn("'hello'", _c.burn_guess_text(guess))
+
+    def test_a_struct_holds_what_its_parts_are_given(self):
+        config = _c.BurnLearnerConfig()
+        config.metrics.items = [_c.burn_metric_accuracy()]
+        gc.collect()
+        others = reused()
+        self.assertEqual((config.metrics.items.table.name, len(others)), ("Accuracy", 2))
+
+    def test_a_copy_holds_what_the_first_one_pointed_at(self):
+        stopping = _c.burn_stop_without_improvement(_c.BurnNoImprovement(metric="".join(("Lo", "ss"))))
+        config = _c.BurnLearnerConfig(early_stopping=stopping)
+        stopping.context = None
+        del stopping
+        gc.collect()
+        others = reused()
+        self.assertEqual((_c.view(_c.BurnNoImprovement, config.early_stopping.context, None).metric, len(others)), ("Loss", 2))
+
+    def test_handles_hold_what_they_read_from(self):
+        layer, folder = nn.Linear(300, 200), pathlib.Path(FOLDER)
+        burn.store.save(layer, folder / "kept.safetensors", overwrite=True)
+        burn.save(layer, folder / "kept", format="bpk")
+        store = _c.burn_store_open_bytes((folder / "kept.safetensors").read_bytes(), (folder / "kept.safetensors").stat().st_size)
+        _, _, value = _c.burn_value_decode_in_place((folder / "kept.bpk").read_bytes(), (folder / "kept.bpk").stat().st_size)
+        others = [b"\xee" * 300000 for _ in range(9)]
+        fresh = _c.burn_store_tensor(store, "weight", burn.default_device())
+        self.assertEqual((fresh.tolist(), len(others)), (layer.weight.tolist(), 9))
+        self.assertGreater(_c.burn_value_count(value), 0)
+
+    def test_an_optimizer_holds_the_groups_that_it_is_given(self):
+        optimizer = _c.burn_sgd_create(None)
+        _c.burn_optimizer_with_group(optimizer, {"parts": ["".join(("wei", "ght"))]}, _c.burn_sgd_create(None))
+        others, layer = reused(), nn.Linear(2, 2)
+        _c.burn_train_step(optimizer, layer._module(), layer(burn.ones(1, 2)).sum(), 0.1)
+        self.assertEqual(len(others), 2)
+
+    def test_batches_hold_their_loader_and_end_by_themselves(self):
+        data, config = burn.data.Dataset.items({"x": float(i)} for i in range(100)), (4, True, 0, 2, 0, False, (False,))
+        batches = _c.burn_loader_start(_c.burn_loader_create(data, config), burn.default_device(), 1, 0)
+        gc.collect()
+        others, batch, count = reused(), _c.BurnBatch(), 0
+        while _c.burn_batches_next(batches, batch):
+            count += 1
+        self.assertEqual((count, len(others)), (25, 2))
+        loader = _c.burn_loader_create(data, config)
+        batches = _c.burn_loader_start(loader, burn.default_device(), 1, 0)
+        with self.assertRaisesRegex(ValueError, "^burn_loader_destroy: loader: this BurnLoader is in use"):
+            _c.burn_loader_destroy(loader)
+        threads = len(list(pathlib.Path("/proc/self/task").iterdir()))
+        del batches
+        self.assertEqual(len(list(pathlib.Path("/proc/self/task").iterdir())), threads - 2)
+        _c.burn_loader_destroy(loader)
+
+    def test_names_that_a_step_gives_last(self):
+        class Task:
+            def step(self, address, batch):
+                x = burn.data.Batch(batch).x
+                given = {"count": 2, "names": ["".join(("lo", "ss")), "".join(("oth", "er"))], "tensors": [model(x).sum(), x]}
+                return given if as_dict else _c.BurnStepOutput(**given)
+
+        class Names(burn.train.metric.Metric):
+            def __init__(self, name):
+                self.name = name
+                super().__init__()
+
+            def measure(self, output, items):
+                seen.append((sorted(output), len(reused())))
+                return 0.0
+
+        device, seen = burn.default_device(), []
+        before = device.memory().live_tensors
+        model, task, result, metrics = nn.Linear(1, 1), Task(), _c.BurnLearnerResult(), [Names("first"), Names("second")]
+        loader = burn.data.Loader(burn.data.Dataset.items({"x": [float(i)]} for i in range(16)), 8)
+        for as_dict in (False, True):
+            _c.burn_learner_fit(_c.BurnLearnerConfig(epochs=1, quiet=True, learning_rate=0.1, metrics=burn.train._metrics(metrics)), (_c.callbacks["BurnTask.step"], id(task)), device,
+                                model._module(), _c.burn_sgd_create(None), loader._loader, None, result)
+        self.assertEqual(seen, [(["loss", "other"], 2)] * 8)
+        del model
+        self.assertEqual(device.memory().live_tensors, before)
+
+
+class Hostile(unittest.TestCase):
+    """What would be a crash in C is an exception."""
+
+    def test_what_is_used_cannot_be_ended(self):
+        value, optimizer = _c.burn_value_map(), _c.burn_sgd_create(None)
+        with self.assertRaisesRegex(ValueError, "this BurnValue is in use: it is also another argument$"):
+            _c.burn_value_set(value, "a", value)
+        with self.assertRaisesRegex(ValueError, "this BurnOptimizer is in use"):
+            _c.burn_optimizer_with_group(optimizer, {"parts": ["weight"]}, optimizer)
+
+        class Source:
+            batches, error = None, None
+
+            def __len__(self):
+                return 8
+
+            def __getitem__(self, i):
+                try:
+                    if self.batches:
+                        _c.burn_batches_stop(self.batches)
+                except ValueError as error:
+                    self.error = str(error)
+                return {"x": float(i)}
+
+        source = Source()
+        loader = _c.burn_loader_create(burn.data.Dataset.of(source), (4, True, 0, 0, 0, False, (False,)))
+        source.batches = _c.burn_loader_start(loader, burn.default_device(), 1, 0)
+        self.assertTrue(_c.burn_batches_next(source.batches, _c.BurnBatch()))
+        self.assertIn("this BurnBatches is in use: a call goes on with it", source.error)
+        batches, source.batches = source.batches, None
+        _c.burn_batches_stop(batches)
+
+    def test_what_lay_in_a_handle_ends_with_it(self):
+        path = pathlib.Path(FOLDER) / "ended.safetensors"
+        burn.store.save(nn.Linear(3, 2), path, overwrite=True)
+        store = burn.store.open(path)
+        entry = _c.burn_store_entry(store, 0)
+        store.close()
+        for use in (lambda: entry.name, lambda: repr(entry)):
+            with self.assertRaisesRegex(ValueError, "^the BurnStore that this belongs to was taken or closed before$"):
+                use()
+
+    def test_contents_are_in_one_place(self):
+        device = burn.default_device()
+        before = device.memory().live_tensors
+        layer = _c.burn_linear_init(_c.BurnLinearConfig_defaults(2, 2), device)
+        for make in (lambda: _c.BurnLinear(weight=layer.weight), lambda: setattr(layer, "bias", layer.weight)):
+            with self.assertRaisesRegex(TypeError, "a BurnParam is in one struct only, which ends it"):
+                make()
+        del layer
+        hidden, lstm, x = burn.zeros(2, 5), nn.Lstm(4, 5, True), burn.ones(2, 3, 4)
+        _c.burn_lstm_forward(lstm._struct, x, {"cell": hidden, "hidden": hidden}, None)
+        with self.assertRaisesRegex(TypeError, "^burn_step_take: output: C writes to it: a BurnStepOutput is expected, not <class 'dict'>$"):
+            _c.burn_step_take({"count": 1, "names": ["a"], "tensors": [x]}, "a")
+        del hidden, lstm, x
+        self.assertEqual(device.memory().live_tensors, before)
+
+    def test_memory_is_as_large_as_c_is_told(self):
+        device, x, short = burn.default_device(), burn.ones(1000), bytearray(4)
+
+        class Strided:
+            __array_interface__ = {"data": (0, False), "shape": (4,), "strides": (8,), "typestr": "<f4", "version": 3}
+
+        shape = _c.BurnShape(3)
+        for call, kind, message in ((lambda: _c.burn_read(x, short, 4000), ValueError, "4000 items of 1 bytes are wanted, in memory of 4 bytes"),
+                                    (lambda: _c.burn_tensor_from(device, b"1234", burn.f32, [1000]), ValueError, "1000 items of 4 bytes are wanted"),
+                                    (lambda: _c.burn_tensor_f32(device, [1.0, 2.0], [1000]), ValueError, "in memory of 8 bytes"),
+                                    (lambda: _c.burn_tensor_from(device, Strided(), burn.f32, [4]), ValueError, "not contiguous"),
+                                    (lambda: _c.burn_read(burn.ones(1), bytes(4), 4), TypeError, "C writes to this memory, which is read-only"),
+                                    (lambda: _c.copy_to(shape._address, b"123", -1), ValueError, "^-1 bytes are wanted, there are 3$"),
+                                    (lambda: _c.copy_to(shape._address, short, 40), ValueError, "^40 bytes are wanted, there are 4$"),
+                                    (lambda: setattr(shape, "dims", [1] * 9), ValueError, "9 items are more than the 8"),
+                                    (lambda: setattr(_c.BurnColumn(), "shape", [1] * 9), ValueError, "9 items are more than the 8")):
+            with self.assertRaisesRegex(kind, message):
+                call()
+        column = _c.BurnColumn(shape=[2])
+        with self.assertRaises(ValueError):
+            column.shape = [1] * 9
+        self.assertEqual(column.shape.rank, 1)
+        weights = bytearray(16)
+        config = _c.BurnSampleConfig(weights=weights)
+        with self.assertRaises(BufferError):
+            weights.extend(bytes(100))
+        del config
+        weights.extend(bytes(100))
+
+    def test_types_are_checked(self):
+        class Far(_c.BurnShape):
+            _index = 10**7
+
+        for call in (lambda: _c.register("BurnTensor", int), lambda: _c.view(int, 4096, None), Far):
+            with self.assertRaisesRegex(TypeError, "is no subclass of|a type of structs is expected"):
+                call()
+        self.assertEqual(repr(_c.BurnMetric(table=4096)), "BurnMetric(table=4096, config=None, name=None)")
+
+    def test_exceptions_are_those_that_were_raised(self):
+        class Mine(Exception):
+            def __init__(self, text, code):
+                super().__init__(text)
+                self.code = code
+
+        class Index:
+            def __index__(self):
+                raise Mine("x", 5)
+
+        with self.assertRaises(Mine) as caught:
+            _c.burn_dim(burn.zeros(2), Index())
+        self.assertEqual(caught.exception.code, 5)
+        with self.assertRaisesRegex(ValueError, "^burn_device_open_training: stack: .*surrogates not allowed"):
+            burn.Device("\ud800")
+        for name in ("x" * n + "\u20ac" * 400 for n in range(3)):  # longer than a message
+            with self.assertRaises(burn.BurnError):
+                burn.Device(name)
+        with self.assertRaisesRegex(burn.BurnError, "nowhere"):
+            _c.burn_npy_read(burn.default_device(), b"/nowhere/\xff")
+
+        def unwound():
+            return [burn.data.Dataset.of([{"x": 1.0}]), 1 / 0]  # C calls Python as it ends the dataset
+
+        with self.assertRaises(ZeroDivisionError):
+            unwound()
+
+    def test_a_list_that_changes_is_that_of_the_call(self):
+        class Index:
+            def __index__(self):
+                dims.clear()
+                return 0
+
+        dims = []
+        dims += [Index(), 1]
+        self.assertEqual(burn.tensor([[1, 2], [3, 4]]).flip(dims).tolist(), [[4, 3], [2, 1]])
+
+
 class Shared(unittest.TestCase):
     def test_numpy_without_a_copy(self):
         numpy = optional("numpy")

@@ -7,8 +7,6 @@ from .data import Batch, Dataset, Loader
 from .device import chosen
 from .optimizer import Schedule
 
-_names = {}  # C keeps pointers to the names of a step's tensors
-
 
 def _output(given):
     """A step's tensors as C has them: a dict with "loss"; or (loss, output, targets)."""
@@ -18,8 +16,7 @@ def _output(given):
         given = {"loss": given}
     if not isinstance(given, dict):
         raise TypeError(f"the step gave {type(given).__name__}; a loss, (loss, output, targets) or a dict of tensors with \"loss\" expected")
-    names = [_names.setdefault(name, name.encode()) for name in given]
-    return _c.BurnStepOutput(count=len(given), names=names, tensors=list(given.values()))
+    return _c.BurnStepOutput(count=len(given), names=list(given), tensors=list(given.values()))
 
 
 class _Task:

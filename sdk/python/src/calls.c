@@ -1,16 +1,17 @@
 /* calls.c - arguments of Python as those of C, results the other way, callbacks, and the module burn._c itself. */
 #include "values.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-static PyObject *error_type;                                       /* burn.BurnError */
-static PyObject *pending_type, *pending_value, *pending_traceback; /* what a callback has raised */
+static PyObject *error_type; /* burn.BurnError */
 
 /* -- a call ----------------------------------------------------------------------------------- */
 
 static void finish(Call *call) {
+  for (int i = 0; i < call->function->count; i++) {
+    if (call->used[i]) ((Handle *)call->arguments[i])->users--;
+  }
   for (int i = 0; i < call->memory_count; i++) free(call->memory[i]);
   for (int i = 0; i < call->object_count; i++) Py_DECREF(call->objects[i]);
 }
@@ -51,19 +52,27 @@ PyObject *burn_python_enter(const Function *function, PyObject *self, PyObject *
   }
   PyObject *result = function->call(&call);
   finish(&call);
-  if (!pending_type) return result;
+  if (!burn_python_pending()) return result;
   Py_XDECREF(result);
-  PyErr_Clear();
-  PyErr_Restore(pending_type, pending_value, pending_traceback);
-  pending_type = pending_value = pending_traceback = NULL;
+  raise_pending();
   return NULL;
 }
 
-/* The exception that is set, with the names of function and parameter before its text. */
+/* The exception that is set, with the names of function and parameter before its text. One of another kind than those
+ * of conversions is an own one of the argument, and stays as it is. */
 static void argument_failed(Call *call, int index) {
   call->failed = true;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
+  if (type && PyErr_GivenExceptionMatches(type, PyExc_UnicodeError)) { /* whose own parameters are other ones */
+    Py_INCREF(PyExc_ValueError);
+    Py_DECREF(type);
+    type = PyExc_ValueError;
+  }
+  if (type && type != PyExc_TypeError && type != PyExc_ValueError && type != PyExc_OverflowError) {
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
   PyErr_Format(type ? type : PyExc_TypeError, "%s: %s: %S", call->function->name, call->function->names[index],
                value ? value : Py_None);
   Py_XDECREF(type);
@@ -138,20 +147,78 @@ const char *argument_text(Call *call, int index) {
 
 void *argument_handle(Call *call, int index, const HandleInfo *info) {
   void *pointer = NULL;
-  if (!call->failed && !handle_pointer(call->arguments[index], info, &pointer)) argument_failed(call, index);
+  if (call->failed) return NULL;
+  if (!handle_pointer(call->arguments[index], info, &pointer)) argument_failed(call, index);
+  if (pointer) {
+    ((Handle *)call->arguments[index])->users++;
+    call->used[index] = true;
+  }
   return pointer;
 }
 
-void *argument_address(Call *call, int index) {
-  void *address = NULL;
-  if (!call->failed && !address_of(call->arguments[index], &address)) argument_failed(call, index);
-  return address;
+void argument_alone(Call *call, int index) {
+  const Handle *handle = (const Handle *)call->arguments[index];
+  if (call->failed || !call->used[index]) return;
+  size_t here = 0;
+  for (int i = 0; i < call->function->count; i++) here += call->used[i] && call->arguments[i] == (PyObject *)handle;
+  if (here == 1 && handle->users == 1) return;
+  PyErr_Format(PyExc_ValueError, "this %s is in use: %s", handle->info->name,
+               here > 1 ? "it is also another argument" : "a call goes on with it, or C has made of it what is there");
+  argument_failed(call, index);
+}
+
+static void *memory_argument(Call *call, int index, bool written) {
+  Memory memory = {.bytes = SIZE_MAX};
+  if (call->failed) return NULL;
+  PyObject *keep = keeper(call);
+  bool done = keep && memory_of(call->arguments[index], &memory, keep);
+  if (done && written && memory.read_only) {
+    PyErr_SetString(PyExc_TypeError, "C writes to this memory, which is read-only: a bytearray is expected");
+    done = false;
+  }
+  if (!done) argument_failed(call, index);
+  call->bytes[index] = memory.bytes;
+  return memory.address;
+}
+
+void *argument_address(Call *call, int index) { return memory_argument(call, index, false); }
+void *argument_writable(Call *call, int index) { return memory_argument(call, index, true); }
+
+void argument_fits(Call *call, int index, uint64_t count, size_t bytes) {
+  const size_t there = call->bytes[index];
+  if (call->failed || there == SIZE_MAX || (count <= SIZE_MAX / bytes && count * bytes <= there)) return;
+  PyErr_Format(PyExc_ValueError, "%llu items of %zu bytes are wanted, in memory of %zu bytes",
+               (unsigned long long)count, bytes, there);
+  argument_failed(call, index);
+}
+
+void argument_fits_shape(Call *call, int index, const BurnShape *shape, size_t bytes) {
+  uint64_t count = shape->rank && shape->rank <= BURN_MAX_RANK ? 1 : 0; /* others C refuses, as it does sizes below 0 */
+  for (uint32_t i = 0; count && i < shape->rank; i++) {
+    const uint64_t size = shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 0;
+    count = size && count > UINT64_MAX / size ? UINT64_MAX : count * size;
+  }
+  if (count && bytes) argument_fits(call, index, count, bytes);
+}
+
+void *argument_written(Call *call, int index, const StructInfo *info) {
+  PyObject *value = call->arguments[index];
+  const bool made = PyDict_Check(value) || PyList_Check(value) || PyTuple_Check(value);
+  if (made && (info->holder || info->module) && !call->failed) {
+    PyErr_Format(PyExc_TypeError, "C writes to it: a %s is expected, not %R", info->name, (PyObject *)Py_TYPE(value));
+    argument_failed(call, index);
+  }
+  return argument_struct(call, index, info);
 }
 
 void *argument_struct(Call *call, int index, const StructInfo *info) {
   PyObject *value = call->arguments[index];
   if (value == Py_None || call->failed) return NULL;
-  if (struct_check(value) && ((Struct *)value)->info == info) return ((Struct *)value)->data;
+  if (struct_check(value) && ((Struct *)value)->info == info) {
+    void *data;
+    if (!struct_data(value, &data)) argument_failed(call, index);
+    return data;
+  }
   if (PyLong_Check(value)) return argument_address(call, index);
   void *out = room(call, info->bytes);
   PyObject *keep = keeper(call);
@@ -166,25 +233,26 @@ void argument_value(Call *call, int index, const StructInfo *info, void *out) {
 }
 
 /* Bytes and bytearrays as they lie in memory, for a list of numbers of one byte; false for others. */
-static bool bytes_in_place(PyObject *value, size_t bytes, void **list, size_t *count) {
-  const bool fixed = PyBytes_Check(value) != 0;
-  if (bytes != 1 || !(fixed || PyByteArray_Check(value))) return false;
-  *list = fixed ? PyBytes_AsString(value) : PyByteArray_AsString(value);
-  *count = (size_t)(fixed ? PyBytes_Size(value) : PyByteArray_Size(value));
+static bool bytes_in_place(Call *call, PyObject *value, size_t bytes, void **list, size_t *count) {
+  Memory memory;
+  PyObject *keep = keeper(call);
+  if (bytes != 1 || !(PyBytes_Check(value) || PyByteArray_Check(value))) return false;
+  if (!keep || !memory_of(value, &memory, keep)) return false;
+  *list = memory.address;
+  *count = memory.bytes;
   return true;
 }
 
-/* A list or tuple of the items of a sequence, which lives as long as the call. Anything else ("flip(1)") would be an
- * address with a count of 0: nothing would be done, without a word. */
-static PyObject *as_list(Call *call, int index, PyObject *value) {
-  if (PyList_Check(value) || PyTuple_Check(value)) return value;
+/* A tuple of the items of a sequence, which lives as long as the call, whatever becomes of the list meanwhile. Anything
+ * else ("flip(1)") would be an address with a count of 0: nothing would be done, without a word. */
+static PyObject *as_tuple(Call *call, int index, PyObject *value) {
   PyObject *keep = keeper(call);
   PyObject *list = NULL;
   if (keep && (PyUnicode_Check(value) || !PySequence_Check(value))) {
     const bool is_number = PyLong_Check(value) != 0;
     PyErr_Format(PyExc_TypeError, "a list is expected, not %R", is_number ? value : (PyObject *)Py_TYPE(value));
   } else if (keep) {
-    list = PySequence_List(value);
+    list = PySequence_Tuple(value);
   }
   if (!list || PyList_Append(keep, list) != 0) argument_failed(call, index);
   Py_XDECREF(list);
@@ -196,18 +264,18 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
   void *in_place = NULL;
   *count = 0;
   if (value == Py_None || call->failed) return NULL;
-  if (bytes_in_place(value, bytes, &in_place, count)) return in_place;
-  value = as_list(call, index, value);
+  if (bytes_in_place(call, value, bytes, &in_place, count)) return in_place;
+  value = as_tuple(call, index, value);
   if (!value) return NULL;
-  *count = (size_t)PySequence_Size(value);
+  *count = (size_t)PyTuple_Size(value);
+  call->bytes[index] = *count * bytes;
   char *list = room(call, (*count + 1) * bytes); /* lists that end with NULL do */
   PyObject *keep = keeper(call);
   for (size_t i = 0; list && keep && !call->failed && i < *count; i++) {
-    PyObject *item = PySequence_GetItem(value, (Py_ssize_t)i);
+    PyObject *item = PyTuple_GetItem(value, (Py_ssize_t)i);
     void *at = list + i * bytes;
-    const bool done = item && (kind == KIND_HANDLE ? handle_pointer(item, what, (void **)at)
-                                                   : write_item(kind, what, at, item, keep));
-    Py_XDECREF(item);
+    const bool done =
+        kind == KIND_HANDLE ? handle_pointer(item, what, (void **)at) : write_item(kind, what, at, item, keep);
     if (!done) argument_failed(call, index);
   }
   return list;
@@ -216,6 +284,7 @@ void *argument_list(Call *call, int index, Kind kind, const void *what, size_t b
 void *argument_uncounted(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count) {
   PyObject *value = call->arguments[index];
   *count = 0;
+  call->bytes[index] = SIZE_MAX;
   const bool is_address = value != Py_None && !PyList_Check(value) && !PyTuple_Check(value) && !PyLong_Check(value);
   return is_address ? argument_address(call, index) : argument_list(call, index, kind, what, bytes, count);
 }
@@ -251,7 +320,13 @@ void *argument_room(Call *call, int index, size_t *count) {
 }
 
 void *take_always(Call *call, int index, void *pointer) {
-  if (pointer) ((Handle *)call->arguments[index])->pointer = NULL;
+  Handle *handle = (Handle *)call->arguments[index];
+  if (!pointer) return NULL;
+  handle->pointer = NULL;
+  if (handle->held && call->object_count < CALL_TEMPORARIES) { /* which C may look at until the call is over */
+    call->objects[call->object_count++] = handle->held;
+    handle->held = NULL;
+  }
   return pointer;
 }
 
@@ -265,13 +340,24 @@ void take_list(const HandleInfo *info, void *list, size_t count) {
   for (size_t i = 0; i < count; i++) items[i] = items[i] ? info->clone(items[i]) : NULL;
 }
 
+void end_value(Call *call, int index, const StructInfo *info, void *value) {
+  PyObject *given = call->arguments[index];
+  if (struct_check(given)) {
+    forget_value(info, ((Struct *)given)->data);
+  } else {
+    take_value(info, value);
+  }
+}
+
 /* -- results ---------------------------------------------------------------------------------- */
 
 PyObject *result_none(void) { Py_RETURN_NONE; }
 
 static PyObject *raise_status(BurnStatus status) {
   if (PyErr_Occurred()) return NULL; /* of several results that have failed the first is raised */
-  PyObject *error = PyObject_CallFunction(error_type, "s", burn_status_message(status));
+  PyObject *text = result_text(burn_status_message(status)); /* which may end within a letter */
+  PyObject *error = text ? PyObject_CallFunctionObjArgs(error_type, text, NULL) : NULL;
+  Py_XDECREF(text);
   PyObject *number = PyLong_FromUnsignedLongLong(status);
   PyObject *code = PyLong_FromUnsignedLong(burn_status_code(status));
   if (error && number && code) {
@@ -299,14 +385,32 @@ PyObject *result_tensor(BurnTensor *tensor) {
 
 static void free_capsule(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, NULL)); }
 
-/* A tuple of the arguments, what was made of them, and its memory, which the call does not free any more. */
-static PyObject *held_by(Call *call) {
+static void end_use(PyObject *capsule) {
+  Handle *handle = PyCapsule_GetPointer(capsule, "burn.use");
+  handle->users--;
+  Py_DECREF(handle);
+}
+
+/* What holds an argument: a handle is used, a struct has the contents that C may have copied. */
+static PyObject *hold(PyObject *argument) {
+  if (struct_check(argument)) return struct_contents(argument);
+  Py_INCREF(argument);
+  if (!handle_check(argument)) return argument;
+  PyObject *capsule = PyCapsule_New(argument, "burn.use", end_use);
+  if (!capsule) Py_DECREF(argument);
+  if (capsule) ((Handle *)argument)->users++;
+  return capsule;
+}
+
+/* A tuple of the arguments but for number `without`, what was made of them, and its memory, which the call does not
+ * free any more. */
+static PyObject *held_by(Call *call, int without) {
   const int count = call->function->count;
   PyObject *held = PyTuple_New(count + call->object_count + call->memory_count);
   for (int i = 0; held && i < count + call->object_count; i++) {
     PyObject *object = i < count ? call->arguments[i] : call->objects[i - count];
-    Py_INCREF(object);
-    PyTuple_SetItem(held, i, object);
+    PyObject *item = hold(i == without ? Py_None : object);
+    if (!item || PyTuple_SetItem(held, i, item) != 0) Py_CLEAR(held);
   }
   for (int i = 0; held && i < call->memory_count; i++) {
     PyObject *capsule = PyCapsule_New(call->memory[i], NULL, free_capsule);
@@ -319,9 +423,45 @@ static PyObject *held_by(Call *call) {
 PyObject *result_holding(Call *call, const HandleInfo *info, void *pointer) {
   PyObject *handle = result_handle(info, pointer, NULL);
   if (!handle || !pointer) return handle;
-  ((Handle *)handle)->held = held_by(call);
+  ((Handle *)handle)->held = held_by(call, -1);
   if (!((Handle *)handle)->held) Py_CLEAR(handle);
   return handle;
+}
+
+PyObject *result_value_holding(Call *call, const StructInfo *info, const void *value) {
+  PyObject *held = held_by(call, -1);
+  PyObject *made = held ? result_value(info, value) : NULL;
+  if (made && !struct_hold(made, held)) Py_CLEAR(made);
+  Py_XDECREF(held);
+  return made;
+}
+
+static PyObject *process_held; /* by function: what the process looks at */
+
+static bool process_hold(Call *call, PyObject *held) {
+  if (!process_held) process_held = PyDict_New();
+  return process_held && PyDict_SetItemString(process_held, call->function->name, held) == 0;
+}
+
+/* Adds to what a handle holds. */
+static bool handle_hold(Handle *handle, PyObject *held) {
+  PyObject *both = handle->held ? PyTuple_Pack(2, handle->held, held) : held;
+  if (!both) return false;
+  if (!handle->held) Py_INCREF(both);
+  Py_XDECREF(handle->held);
+  handle->held = both;
+  return true;
+}
+
+void hold_arguments(Call *call, int index) {
+  if (call->failed || (index >= 0 && call->arguments[index] == Py_None)) return;
+  PyObject *held = held_by(call, index), *holder = index >= 0 ? call->arguments[index] : NULL;
+  const bool done = held && (!holder                ? process_hold(call, held)
+                             : handle_check(holder) ? handle_hold((Handle *)holder, held)
+                             : struct_check(holder) ? struct_hold(holder, held)
+                                                    : true); /* an address: its owner cares for it */
+  Py_XDECREF(held);
+  if (!done) call->failed = true;
 }
 
 PyObject *result_text(const char *text) {
@@ -344,7 +484,9 @@ PyObject *result_room(const HandleInfo *info, void **items, size_t count) {
   PyObject *list = PyList_New((Py_ssize_t)count);
   for (size_t i = 0; list && i < count; i++) {
     PyObject *item = info == tensor_info ? result_tensor(items[i]) : result_handle(info, items[i], NULL);
-    if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) Py_CLEAR(list);
+    if (item && PyList_SetItem(list, (Py_ssize_t)i, item) == 0) continue;
+    Py_CLEAR(list);
+    while (++i < count) info->drop(items[i]);
   }
   return list;
 }
@@ -369,85 +511,6 @@ PyObject *result_with(PyObject *first, int count, PyObject **outputs) {
   return all;
 }
 
-/* -- callbacks -------------------------------------------------------------------------------- */
-
-bool burn_python_pending(void) { return pending_type != NULL; }
-
-/* Keeps the first exception for the call that led here. */
-static void leave_pending(void) {
-  if (pending_type || !PyErr_Occurred()) {
-    PyErr_Clear();
-    return;
-  }
-  PyErr_Fetch(&pending_type, &pending_value, &pending_traceback);
-}
-
-PyObject *call_back(const void *context, const char *field, int count, ...) {
-  PyObject *object = (PyObject *)(uintptr_t)context;
-  PyObject *arguments = PyTuple_New(count);
-  va_list list;
-  va_start(list, count);
-  bool bad = !arguments;
-  for (int i = 0; i < count; i++) {
-    PyObject *argument = va_arg(list, PyObject *);
-    bad = bad || !argument || PyTuple_SetItem(arguments, i, argument) != 0;
-  }
-  va_end(list);
-  PyObject *function = NULL;
-  if (!bad && field) function = PyObject_GetAttrString(object, field);
-  PyObject *result = bad || (field && !function) ? NULL : PyObject_CallObject(field ? function : object, arguments);
-  Py_XDECREF(function);
-  Py_XDECREF(arguments);
-  if (!result) leave_pending();
-  return result;
-}
-
-BurnStatus callback_status(void) {
-  if (!pending_type) return BURN_OK;
-  return burn_status_make(BURN_STATUS_CANCELLED, "a Python function has raised an exception");
-}
-
-double callback_double(PyObject *value) {
-  const double number = value ? PyFloat_AsDouble(value) : 0;
-  if (PyErr_Occurred()) leave_pending();
-  return number;
-}
-
-int64_t callback_integer(PyObject *value) {
-  const int64_t number = value && value != Py_None ? PyLong_AsLongLong(value) : 0;
-  if (PyErr_Occurred()) leave_pending();
-  return number;
-}
-
-bool callback_bool(PyObject *value) { return value && PyObject_IsTrue(value) > 0; }
-
-BurnTensor *callback_tensor(PyObject *value) {
-  void *pointer = NULL;
-  if (value && !handle_pointer(value, tensor_info, &pointer)) leave_pending();
-  return pointer ? burn_clone(pointer) : burn_tensor_failed(callback_status());
-}
-
-void callback_value(PyObject *value, const StructInfo *info, void *out) {
-  PyObject *keep = PyList_New(0);
-  memset(out, 0, info->bytes);
-  if (value && keep && !write_struct(info, out, value, keep)) leave_pending();
-  if (pending_type) {
-    memset(out, 0, info->bytes);
-  } else if (value && struct_check(value) && info->holder) {
-    forget_value(info, ((Struct *)value)->data); /* they are C's now */
-  }
-  Py_XDECREF(keep);
-}
-
-PyObject *callback_list(Kind kind, const void *what, size_t bytes, const void *items, size_t count) {
-  PyObject *list = PyList_New((Py_ssize_t)count);
-  for (size_t i = 0; list && i < count; i++) {
-    PyObject *item = read_item(kind, what, (const char *)items + i * bytes, NULL);
-    if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) Py_CLEAR(list);
-  }
-  return list;
-}
-
 /* -- memory for Python ------------------------------------------------------------------------ */
 
 /* register(name, class): objects of a handle type are made as `class`, a subclass of it, from now on. */
@@ -458,7 +521,11 @@ static PyObject *register_class(PyObject *module, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "sO", &name, &type)) return NULL;
   for (size_t i = 0; i < burn_python_handle_count; i++) {
     if (strcmp(burn_python_handles[i].name, name) == 0) {
+      if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)burn_python_handles[i].type)) {
+        return PyErr_Format(PyExc_TypeError, "%R is no subclass of %R", type, burn_python_handles[i].type);
+      }
       Py_INCREF(type);
+      Py_DECREF(burn_python_handles[i].type);
       burn_python_handles[i].type = type;
       Py_RETURN_NONE;
     }
@@ -471,12 +538,9 @@ static PyObject *view(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *type, *owner, *number;
   if (!PyArg_ParseTuple(arguments, "OOO", &type, &number, &owner)) return NULL;
-  PyObject *index = PyObject_GetAttrString(type, "_index");
-  void *address = index ? PyLong_AsVoidPtr(number) : NULL;
-  if (PyErr_Occurred()) return NULL;
-  PyObject *made = result_view(&burn_python_structs[PyLong_AsSize_t(index)], address, owner);
-  Py_DECREF(index);
-  return made;
+  const StructInfo *info = struct_info(type);
+  void *address = info ? PyLong_AsVoidPtr(number) : NULL;
+  return PyErr_Occurred() ? NULL : result_view(info, address, owner);
 }
 
 /* bytes_at(address, count) */
@@ -494,12 +558,12 @@ static PyObject *copy_to(PyObject *module, PyObject *arguments) {
   unsigned long long address;
   PyObject *source;
   Py_ssize_t count;
-  void *from;
-  if (!PyArg_ParseTuple(arguments, "KOn", &address, &source, &count) || !address_of(source, &from)) return NULL;
-  if (PyBytes_Check(source) && PyBytes_Size(source) < count) {
-    return PyErr_Format(PyExc_ValueError, "%zd bytes are wanted, there are %zd", count, PyBytes_Size(source));
+  Memory from;
+  if (!PyArg_ParseTuple(arguments, "KOn", &address, &source, &count) || !memory_of(source, &from, NULL)) return NULL;
+  if (count < 0 || from.bytes < (size_t)count) {
+    return PyErr_Format(PyExc_ValueError, "%zd bytes are wanted, there are %zu", count, from.bytes);
   }
-  if (count) memcpy((void *)(uintptr_t)address, from, (size_t)count);
+  if (count) memcpy((void *)(uintptr_t)address, from.address, (size_t)count);
   Py_RETURN_NONE;
 }
 

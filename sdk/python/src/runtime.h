@@ -79,6 +79,7 @@ typedef struct Handle {
   void *pointer;   /* NULL: taken or dropped */
   PyObject *owner; /* of a borrowed pointer, which is not dropped; NULL: ours */
   PyObject *held;  /* what C looks at as long as there is the pointer; NULL: nothing */
+  size_t users;    /* calls that go on with it, and what C has made that looks at it: nobody may end it */
 } Handle;
 
 typedef struct Struct {
@@ -103,6 +104,8 @@ typedef struct Function {
 struct Call {
   const Function *function;
   PyObject *arguments[CALL_ARGUMENTS];
+  bool used[CALL_ARGUMENTS];    /* handles whose users the call is one of */
+  size_t bytes[CALL_ARGUMENTS]; /* of memory; SIZE_MAX: not known */
   bool failed;
   void *memory[CALL_TEMPORARIES]; /* freed at the end */
   PyObject *objects[CALL_TEMPORARIES];
@@ -120,8 +123,17 @@ double argument_double(Call *call, int index);
 bool argument_bool(Call *call, int index);
 const char *argument_text(Call *call, int index);
 void *argument_handle(Call *call, int index, const HandleInfo *info);
+/* Takes the handle away from all others: it is refused while somebody else uses it, also in this call. */
+void argument_alone(Call *call, int index);
 void *argument_address(Call *call, int index);
+/* Memory that C writes to, which that of bytes is not. */
+void *argument_writable(Call *call, int index);
+/* Memory that C reads or writes `count` items of: fails if it is known to have fewer. */
+void argument_fits(Call *call, int index, uint64_t count, size_t bytes);
+void argument_fits_shape(Call *call, int index, const BurnShape *shape, size_t bytes);
 void *argument_struct(Call *call, int index, const StructInfo *info);
+/* A struct that C writes to: one with tensors is that of the caller, not made of a dict for the call. */
+void *argument_written(Call *call, int index, const StructInfo *info);
 void argument_value(Call *call, int index, const StructInfo *info, void *out);
 /* A list, or what has items in order, as an array that lives as long as the call. */
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
@@ -139,6 +151,8 @@ void *take_handle(Call *call, int index, const HandleInfo *info, void *pointer);
 void *take_always(Call *call, int index, void *pointer);
 void take_list(const HandleInfo *info, void *list, size_t count);
 void take_value(const StructInfo *info, void *value); /* clones its tensors */
+/* Of what a function ends: the struct of the caller has no tensors from then on, one made for the call gets some. */
+void end_value(Call *call, int index, const StructInfo *info, void *value);
 
 /* Results. A failed status or tensor becomes an exception with C's message. */
 PyObject *result_none(void);
@@ -147,6 +161,10 @@ PyObject *result_tensor(BurnTensor *tensor);
 PyObject *result_handle(const HandleInfo *info, void *pointer, PyObject *owner);
 /* For what goes on looking at the arguments of its call: they live as long as the handle. */
 PyObject *result_holding(Call *call, const HandleInfo *info, void *pointer);
+PyObject *result_value_holding(Call *call, const StructInfo *info, const void *value);
+/* For what an argument, or for index -1 the process until the next such call, goes on looking at after the call.
+ * Called before C is, takes nothing if it fails. */
+void hold_arguments(Call *call, int index);
 PyObject *result_text(const char *text);
 PyObject *result_given_text(char *text);
 PyObject *result_value(const StructInfo *info, const void *value);

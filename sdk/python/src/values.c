@@ -6,10 +6,21 @@
 
 /* -- handles ---------------------------------------------------------------------------------- */
 
+/* Ends what a handle has, as a call of C does: other threads run meanwhile, for C may wait for one of them (a tensor
+ * waits for none), and an exception that is on its way is none of the callbacks that C calls. */
+static void drop_pointer(const HandleInfo *info, void *pointer) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyThreadState *state = info == tensor_info ? NULL : PyEval_SaveThread();
+  info->drop(pointer);
+  if (state) PyEval_RestoreThread(state);
+  PyErr_Restore(type, value, traceback);
+}
+
 static void handle_dealloc(PyObject *self) {
   Handle *handle = (Handle *)self;
   PyTypeObject *type = Py_TYPE(self);
-  if (handle->pointer && !handle->owner && handle->info->drop) handle->info->drop(handle->pointer);
+  if (handle->pointer && !handle->owner && handle->info->drop) drop_pointer(handle->info, handle->pointer);
   Py_XDECREF(handle->owner);
   Py_XDECREF(handle->held);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
@@ -35,6 +46,23 @@ PyObject *result_handle(const HandleInfo *info, void *pointer, PyObject *owner) 
 bool handle_check(PyObject *object) { return PyObject_TypeCheck(object, (PyTypeObject *)handle_base); }
 bool struct_check(PyObject *object) { return PyObject_TypeCheck(object, (PyTypeObject *)struct_base); }
 
+/* Whether what an object was borrowed from is still there. Tensors are no owners: what they tell is their device's. */
+static bool still_there(PyObject *owner) {
+  while (owner && (handle_check(owner) || struct_check(owner))) {
+    if (struct_check(owner)) {
+      owner = ((Struct *)owner)->owner;
+      continue;
+    }
+    const Handle *handle = (Handle *)owner;
+    if (!handle->pointer && handle->info && handle->info != tensor_info) {
+      PyErr_Format(PyExc_ValueError, "the %s that this belongs to was taken or closed before", handle->info->name);
+      return false;
+    }
+    owner = handle->owner;
+  }
+  return true;
+}
+
 bool handle_pointer(PyObject *object, const HandleInfo *info, void **out) {
   *out = NULL;
   if (object == Py_None) return true;
@@ -44,7 +72,7 @@ bool handle_pointer(PyObject *object, const HandleInfo *info, void **out) {
   }
   *out = ((Handle *)object)->pointer;
   if (!*out) PyErr_Format(PyExc_ValueError, "this %s was taken or closed before", info->name);
-  return *out != NULL;
+  return *out != NULL && still_there(((Handle *)object)->owner);
 }
 
 /* -- tensors in structs ----------------------------------------------------------------------- */
@@ -95,6 +123,35 @@ static void struct_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
+bool struct_data(PyObject *object, void **out) {
+  *out = ((Struct *)object)->data;
+  return still_there(((Struct *)object)->owner);
+}
+
+/* The struct in whose memory another one lies, or the last one that is known. */
+static Struct *root_of(Struct *self) {
+  while (self->owner && struct_check(self->owner)) self = (Struct *)self->owner;
+  return self;
+}
+
+/* What is to be held for a copy of a struct: it, and what its members point at now, which they may cease to do. */
+PyObject *struct_contents(PyObject *object) {
+  Struct *root = root_of((Struct *)object);
+  PyObject *now = root->keep ? PyDict_Copy(root->keep) : PyDict_New();
+  PyObject *both = now ? PyTuple_Pack(2, object, now) : NULL;
+  Py_XDECREF(now);
+  return both;
+}
+
+bool struct_hold(PyObject *object, PyObject *held) {
+  Struct *root = root_of((Struct *)object);
+  if (!root->keep) root->keep = PyDict_New();
+  PyObject *number = root->keep ? PyLong_FromSsize_t(PyDict_Size(root->keep)) : NULL; /* another key than any place */
+  const int bad = number ? PyDict_SetItem(root->keep, number, held) : -1;
+  Py_XDECREF(number);
+  return bad == 0;
+}
+
 static Struct *new_struct(const StructInfo *info) {
   Struct *self = (Struct *)PyType_GenericAlloc((PyTypeObject *)info->python_type, 0);
   if (self) self->info = info;
@@ -128,74 +185,6 @@ static const Member *find_member(const StructInfo *info, PyObject *name) {
     if (PyUnicode_CompareWithASCIIString(name, info->members[i].name) == 0) return &info->members[i];
   }
   return NULL;
-}
-
-/* -- numbers ---------------------------------------------------------------------------------- */
-
-static PyObject *read_number(Kind kind, const void *at) {
-  switch (kind) {
-    case KIND_BOOL:
-      return PyBool_FromLong(*(const bool *)at);
-    case KIND_I8:
-      return PyLong_FromLong(*(const int8_t *)at);
-    case KIND_I16:
-      return PyLong_FromLong(*(const int16_t *)at);
-    case KIND_I32:
-      return PyLong_FromLong(*(const int32_t *)at);
-    case KIND_I64:
-      return PyLong_FromLongLong(*(const int64_t *)at);
-    case KIND_U8:
-      return PyLong_FromLong(*(const uint8_t *)at);
-    case KIND_U16:
-      return PyLong_FromLong(*(const uint16_t *)at);
-    case KIND_U32:
-      return PyLong_FromUnsignedLong(*(const uint32_t *)at);
-    case KIND_U64:
-      return PyLong_FromUnsignedLongLong(*(const uint64_t *)at);
-    case KIND_F32:
-      return PyFloat_FromDouble((double)*(const float *)at);
-    default:
-      return PyFloat_FromDouble(*(const double *)at);
-  }
-}
-
-bool write_number(Kind kind, void *at, PyObject *value) {
-  if (kind == KIND_F32 || kind == KIND_F64) {
-    const double number = PyFloat_AsDouble(value);
-    if (PyErr_Occurred()) return false;
-    if (kind == KIND_F32) {
-      *(float *)at = (float)number;
-    } else {
-      *(double *)at = number;
-    }
-    return true;
-  }
-  if (kind == KIND_BOOL) {
-    const int truth = PyObject_IsTrue(value);
-    *(bool *)at = truth > 0;
-    return truth >= 0;
-  }
-  static const int bits[] = {[KIND_I8] = 8, [KIND_I16] = 16, [KIND_I32] = 32, [KIND_I64] = 64,
-                             [KIND_U8] = 8, [KIND_U16] = 16, [KIND_U32] = 32, [KIND_U64] = 64};
-  const bool is_signed = kind <= KIND_I64;
-  PyObject *number = PyNumber_Index(value);
-  if (!number) return false;
-  uint64_t word = 0;
-  bool fits = true;
-  if (is_signed) {
-    const int64_t signed_word = PyLong_AsLongLong(number);
-    const int64_t high = bits[kind] == 64 ? INT64_MAX : ((int64_t)1 << (bits[kind] - 1)) - 1;
-    fits = signed_word <= high && signed_word >= -high - 1;
-    word = (uint64_t)signed_word;
-  } else {
-    word = PyLong_AsUnsignedLongLong(number);
-    fits = bits[kind] == 64 || word >> bits[kind] == 0;
-  }
-  Py_DECREF(number);
-  if (PyErr_Occurred()) return false;
-  if (!fits) PyErr_Format(PyExc_OverflowError, "%R does not fit %d bits", value, bits[kind]);
-  memcpy(at, &word, (size_t)bits[kind] / 8); /* little-endian, as all systems that CPython has wheels for */
-  return fits;
 }
 
 /* -- members ---------------------------------------------------------------------------------- */
@@ -235,14 +224,15 @@ static PyObject *read_member(const Member *member, Struct *self) {
   return list;
 }
 
-/* Puts an object into a keeper, which is a list or, for a struct, a dict by offset. */
-static bool kept(PyObject *keep, const void *at, PyObject *object) {
+/* Puts an object (taken) into a keeper, which is a list or, for a struct, a dict by place: an address, and for what a
+ * whole struct brings along, which begins where its first member does, the struct's type. */
+static bool kept_as(PyObject *keep, const void *at, const StructInfo *whole, PyObject *object) {
   if (!object) return false;
-  int bad;
-  if (PyList_Check(keep)) {
+  int bad = 0;
+  if (keep && PyList_Check(keep)) {
     bad = PyList_Append(keep, object);
-  } else {
-    PyObject *key = PyLong_FromVoidPtr((void *)(uintptr_t)at);
+  } else if (keep) {
+    PyObject *key = Py_BuildValue("(KK)", (unsigned long long)(uintptr_t)at, (unsigned long long)(uintptr_t)whole);
     bad = key ? PyDict_SetItem(keep, key, object) : -1;
     Py_XDECREF(key);
   }
@@ -250,9 +240,22 @@ static bool kept(PyObject *keep, const void *at, PyObject *object) {
   return bad == 0;
 }
 
+static bool kept(PyObject *keep, const void *at, PyObject *object) { return kept_as(keep, at, NULL, object); }
+
+/* What is made for a member of a struct in C's memory would end before it. */
+static bool can_keep(PyObject *keep) {
+  if (!keep) {
+    PyErr_SetString(PyExc_TypeError,
+                    "this struct lies in C's memory, which keeps nothing alive: bytes (of a text) or "
+                    "an address of what you keep are expected");
+  }
+  return keep != NULL;
+}
+
 static bool write_text(void *at, PyObject *value, PyObject *keep) {
   *(const char **)at = NULL;
   if (value == Py_None) return true;
+  if (!PyBytes_Check(value) && !can_keep(keep)) return false;
   PyObject *bytes = PyUnicode_Check(value) ? PyUnicode_AsUTF8String(value) : PyObject_Bytes(value);
   if (!bytes) return false;
   char *text;
@@ -279,41 +282,11 @@ static bool write_fixed_text(char *at, size_t bytes, PyObject *value) {
   return fits;
 }
 
-/* The address of NumPy's and similar arrays. */
-static bool array_address(PyObject *value, void **out) {
-  PyObject *interface = PyObject_GetAttrString(value, "__array_interface__");
-  if (!interface) {
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "an address is expected (int, bytes, bytearray, array or None), not %R",
-                 (PyObject *)Py_TYPE(value));
-    return false;
-  }
-  PyObject *data = PyDict_Check(interface) ? PyDict_GetItemString(interface, "data") : NULL;
-  PyObject *address = data && PyTuple_Check(data) ? PyTuple_GetItem(data, 0) : NULL;
-  *out = address ? PyLong_AsVoidPtr(address) : NULL;
-  Py_DECREF(interface);
-  if (!address && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "the array has no address");
-  return !PyErr_Occurred();
-}
-
-bool address_of(PyObject *value, void **out) {
-  *out = NULL;
-  if (value == Py_None) return true;
-  if (PyLong_Check(value)) {
-    *out = PyLong_AsVoidPtr(value);
-    return !PyErr_Occurred();
-  }
-  if (PyBytes_Check(value)) *out = PyBytes_AsString(value);
-  if (PyByteArray_Check(value)) *out = PyByteArray_AsString(value);
-  if (struct_check(value)) *out = ((Struct *)value)->data;
-  if (handle_check(value)) *out = ((Handle *)value)->pointer;
-  return *out || array_address(value, out);
-}
-
 /* A list of str or handles as an array of pointers. */
 static bool write_pointers(Kind kind, const void *what, void *at, PyObject *values, PyObject *keep) {
   *(void **)at = NULL;
   if (values == Py_None) return true;
+  if (!can_keep(keep)) return false;
   if (!PyList_Check(values) && !PyTuple_Check(values)) {
     PyErr_Format(PyExc_TypeError, "a list is expected, not %R", (PyObject *)Py_TYPE(values));
     return false;
@@ -334,10 +307,13 @@ static bool write_pointers(Kind kind, const void *what, void *at, PyObject *valu
   return true;
 }
 
+/* Whether what is written belongs to a struct that stays, and not to a call, for which its arguments are alive. */
+static bool stays(PyObject *keep) { return !keep || PyDict_Check(keep); }
+
 static bool write_handle(const HandleInfo *info, void *at, PyObject *value, PyObject *keep) {
   void *pointer;
   if (!handle_pointer(value, info, &pointer)) return false;
-  if (info == tensor_info) { /* the struct has a handle of its own */
+  if (info == tensor_info && stays(keep)) { /* the struct has a handle of its own */
     burn_drop(*(BurnTensor **)at);
     *(BurnTensor **)at = burn_clone(pointer);
     return true;
@@ -348,14 +324,16 @@ static bool write_handle(const HandleInfo *info, void *at, PyObject *value, PyOb
 }
 
 static bool write_pointer(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
-  void *pointer = NULL;
+  Memory memory;
   if (info && (PyList_Check(value) || PyTuple_Check(value) || PyDict_Check(value))) {
     return write_list(info, at, value, keep);
   }
-  if (!address_of(value, &pointer)) return false;
-  *(void **)at = pointer;
-  Py_INCREF(value);
-  return kept(keep, at, value);
+  PyObject *parts = PyList_New(0); /* the value, and a view where it must keep its size */
+  const bool done = parts && PyList_Append(parts, value) == 0 && memory_of(value, &memory, parts);
+  if (done) *(void **)at = memory.address;
+  if (done) return kept(keep, at, parts);
+  Py_XDECREF(parts);
+  return false;
 }
 
 bool write_item(Kind kind, const void *what, void *at, PyObject *value, PyObject *keep) {
@@ -423,8 +401,9 @@ static bool write_named(const StructInfo *info, void *at, PyObject *values, PyOb
 static bool write_ordered(const StructInfo *info, void *at, PyObject *values, PyObject *keep) {
   const Py_ssize_t count = PySequence_Size(values);
   if (strcmp(info->name, "BurnShape") == 0) {
-    ((BurnShape *)at)->rank = (uint32_t)count;
-    return write_array(&info->members[1], (char *)at + info->members[1].offset, values, keep);
+    const bool done = write_array(&info->members[1], (char *)at + info->members[1].offset, values, keep);
+    if (done) ((BurnShape *)at)->rank = (uint32_t)count;
+    return done;
   }
   if (info->member_count == 1 && info->members[0].count) return write_array(&info->members[0], at, values, keep);
   if ((size_t)count > info->member_count) {
@@ -448,13 +427,27 @@ static bool write_module(const StructInfo *info, void *at, PyObject *value, PyOb
   return done;
 }
 
-bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
-  if (struct_check(value) && ((Struct *)value)->info == info) {
-    memcpy(at, ((Struct *)value)->data, info->bytes);
-    if (info->holder && keep && PyDict_Check(keep)) take_value(info, at); /* its tensors belong to both now */
-    Py_INCREF(value);
-    return kept(keep, at, value);
+/* Whether the contents of a struct are ended with it, so that they cannot be in two places. */
+static bool has_contents(const StructInfo *info) {
+  return (info->module && info->member_count) || strcmp(info->name, "BurnParam") == 0 ||
+         strcmp(info->name, "BurnBuffer") == 0;
+}
+
+static bool copy_struct(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
+  void *data;
+  if (!struct_data(value, &data)) return false;
+  if (has_contents(info) && stays(keep)) {
+    PyErr_Format(PyExc_TypeError, "a %s is in one struct only, which ends it: make another one in its place",
+                 info->name);
+    return false;
   }
+  memcpy(at, data, info->bytes);
+  if (info->holder && stays(keep)) take_value(info, at); /* its tensors belong to both now */
+  return kept_as(keep, at, info, struct_contents(value));
+}
+
+bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *keep) {
+  if (struct_check(value) && ((Struct *)value)->info == info) return copy_struct(info, at, value, keep);
   if (PyDict_Check(value)) return write_named(info, at, value, keep);
   if (PyList_Check(value) || PyTuple_Check(value)) return write_ordered(info, at, value, keep);
   if (strcmp(info->name, "BurnModule") == 0 && PyObject_HasAttrString(value, "_module")) {
@@ -467,6 +460,7 @@ bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *k
 
 /* A pointer to an array of structs, made of a list of them; or to one, made of a dict. */
 bool write_list(const StructInfo *info, void *at, PyObject *values, PyObject *keep) {
+  if (!can_keep(keep)) return false;
   const Py_ssize_t count = PyDict_Check(values) ? 1 : PySequence_Size(values);
   PyObject *bytes = PyByteArray_FromStringAndSize(NULL, count * (Py_ssize_t)info->bytes + 1);
   if (!bytes) return false;
@@ -489,7 +483,8 @@ bool write_list(const StructInfo *info, void *at, PyObject *values, PyObject *ke
 static PyObject *struct_getattr(PyObject *object, PyObject *name) {
   Struct *self = (Struct *)object;
   const Member *member = self->info ? find_member(self->info, name) : NULL;
-  return member ? read_member(member, self) : PyObject_GenericGetAttr(object, name);
+  if (!member) return PyObject_GenericGetAttr(object, name);
+  return still_there(self->owner) ? read_member(member, self) : NULL;
 }
 
 static int struct_setattr(PyObject *object, PyObject *name, PyObject *value) {
@@ -499,20 +494,27 @@ static int struct_setattr(PyObject *object, PyObject *name, PyObject *value) {
     PyErr_Format(PyExc_AttributeError, "%s has no member %R that can be set", self->info->name, name);
     return -1;
   }
-  if (!self->keep) self->keep = PyDict_New();
-  return self->keep && write_member(member, self->data, value, self->keep) ? 0 : -1;
+  Struct *root = root_of(self);
+  if (!root->owner && !root->keep) root->keep = PyDict_New();
+  if (!still_there(self->owner) || (!root->owner && !root->keep)) return -1;
+  return write_member(member, self->data, value, root->keep) ? 0 : -1;
 }
 
-static const StructInfo *info_of(PyTypeObject *type) {
-  PyObject *number = PyObject_GetAttrString((PyObject *)type, "_index");
-  if (!number) return NULL;
-  const size_t index = PyLong_AsSize_t(number);
-  Py_DECREF(number);
-  return &burn_python_structs[index];
+const StructInfo *struct_info(PyObject *type) {
+  PyObject *number = PyObject_GetAttrString(type, "_index");
+  const size_t index = number ? PyLong_AsSize_t(number) : SIZE_MAX;
+  Py_XDECREF(number);
+  PyErr_Clear();
+  const StructInfo *info = index < burn_python_struct_count ? &burn_python_structs[index] : NULL;
+  if (info && PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)info->python_type)) {
+    return info;
+  }
+  PyErr_Format(PyExc_TypeError, "a type of structs is expected, not %R", type);
+  return NULL;
 }
 
 static PyObject *struct_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  const StructInfo *info = info_of(type);
+  const StructInfo *info = struct_info((PyObject *)type);
   Struct *self = info ? (Struct *)result_value(info, NULL) : NULL;
   if (!self) return NULL;
   self->keep = PyDict_New();
@@ -522,11 +524,18 @@ static PyObject *struct_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   return (PyObject *)self;
 }
 
+/* A pointer as its address: nobody knows what lies there. */
+static PyObject *shown_member(const Member *member, Struct *self) {
+  if (member->kind != KIND_POINTER || member->count) return read_member(member, self);
+  return result_address(*(void *const *)(const void *)((const char *)self->data + member->offset));
+}
+
 static PyObject *struct_repr(PyObject *object) {
   Struct *self = (Struct *)object;
+  if (!still_there(self->owner)) return NULL;
   PyObject *text = PyUnicode_FromFormat("%s(", self->info->name);
   for (size_t i = 0; text && i < self->info->member_count; i++) {
-    PyObject *value = read_member(&self->info->members[i], self);
+    PyObject *value = shown_member(&self->info->members[i], self);
     PyObject *part = value ? PyUnicode_FromFormat("%s%s=%R", i ? ", " : "", self->info->members[i].name, value) : NULL;
     PyObject *longer = part ? PyUnicode_Concat(text, part) : NULL;
     Py_XDECREF(value);
