@@ -580,6 +580,9 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "^1 weights for 2 items$"):
             dataset.items([{"x": 1}, {"x": 2}]).sample(5, weights=[1.0])
 
+        with self.assertRaisesRegex(TypeError, "^a column is an array or a list, not a number$"):
+            dataset.arrays(x=5)
+
     def test_the_order_does_not_depend_on_workers(self):
         data = burn.data.Dataset.of([{"x": i} for i in range(50)])
         orders = [[batch["x"].tolist() for batch in burn.data.Loader(data, 8, shuffle=True, seed=3, workers=n)] for n in (0, 3)]
@@ -1112,6 +1115,18 @@ class Hostile(unittest.TestCase):
 
         with self.assertRaises(ZeroDivisionError):
             unwound()
+
+    def test_a_length_is_that_of_what_c_gets(self):
+        class Long(list):
+            def __len__(self):
+                return 3
+
+        x, rates = burn.ones(2, 3, 4), [burn.schedule.Constant(0.1)] * 4
+        for call in (lambda: x.permute(Long([0])), lambda: x.repeat(Long([1])), lambda: x.roll(Long([1]), [0, 1, 2]), lambda: x.roll([1, 1, 1], Long([0])),
+                     lambda: x.movedims([0, 1, 2], Long([0])), lambda: burn.data.Dataset.arrays(x=Long([1.0])), lambda: burn.schedule.Sequential(rates, Long([5])),
+                     lambda: burn.data.Dataset.items([{"x": 1.0}] * 3).sample(3, weights=Long([1.0]))):
+            with self.assertRaisesRegex(ValueError, "1 (times|axes|weights|milestones) for|expected, not [13]$|different shapes$"):
+                call()
 
     def test_a_list_that_changes_is_that_of_the_call(self):
         class Index:

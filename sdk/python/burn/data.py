@@ -81,10 +81,12 @@ class Dataset(_c.BurnDataset):
     @staticmethod
     def arrays(**columns):
         """Arrays or lists of one length: item i has element i of each."""
-        lengths = {name: len(values) for name, values in columns.items()}
+        described = {name: _described(values) for name, values in columns.items()}
+        if not all(shape for _, shape in described.values()):
+            raise TypeError("a column is an array or a list, not a number")
+        lengths = {name: shape[0] for name, (_, shape) in described.items()}  # what the memory is checked against
         if len(set(lengths.values())) != 1:
             raise ValueError(f"columns have different lengths: {lengths}")
-        described = {name: _described(values) for name, values in columns.items()}
         data = [_bytes_of(values, described[name][0]) for name, values in columns.items()]
         for (name, column), memory in zip(described.items(), data):
             if len(memory) != _room_of(*column):
@@ -146,9 +148,10 @@ class Dataset(_c.BurnDataset):
         return _c.burn_dataset_split(self, list(fractions), len(fractions))[1]
 
     def sample(self, count=0, *, seed=0, without_replacement=False, weights=None, balance=None):
+        weights = None if weights is None else array.array("d", weights)
         if weights is not None and len(weights) != len(self):
             raise ValueError(f"{len(weights)} weights for {len(self)} items")
-        weights = None if weights is None else array.array("d", weights).tobytes()
+        weights = None if weights is None else weights.tobytes()
         return _c.burn_dataset_sample(self, {"count": count, "seed": seed, "without_replacement": without_replacement,
                                              "weights": weights, "balance": balance})
 

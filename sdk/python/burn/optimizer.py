@@ -83,8 +83,9 @@ class Sequential(Schedule):
     """One schedule after the other: schedule k + 1 begins at iteration milestones[k], with its own iteration 0."""
 
     def __init__(self, schedules, milestones):
+        schedules, milestones = list(schedules), array.array("Q", milestones)
         if len(milestones) + 1 != len(schedules):
             raise ValueError(f"Sequential: {len(milestones)} milestones for {len(schedules)} schedules")
-        self._parts = list(schedules), array.array("Q", milestones).tobytes()
+        self._parts = schedules, milestones.tobytes()
         super().__init__(_c.burn_schedule_sequential, _c.BurnSequentialRate(schedules=[part._schedule for part in schedules], count=len(schedules),
                                                                             milestones=self._parts[1]))

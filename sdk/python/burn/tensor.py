@@ -67,9 +67,10 @@ def _sizes(numbers):
 
 
 def _as_many(function, what, numbers, count):
+    numbers = tuple(numbers)  # counted as C gets them: len() of a list may be anything
     if len(numbers) != count:
         raise ValueError(f"{function}: {count} {what} expected, not {len(numbers)}")
-    return tuple(numbers)
+    return numbers
 
 
 class Tensor(_c.BurnTensor):
@@ -168,14 +169,17 @@ class Tensor(_c.BurnTensor):
         return _c.burn_repeat(self, self._by_axis("repeat", "times", times))
 
     def _by_axis(self, function, what, numbers):
+        numbers = tuple(numbers)
         if len(numbers) != self.ndim:
             raise ValueError(f"{function}: {len(numbers)} {what} for a tensor of rank {self.ndim}")
-        return tuple(numbers)
+        return numbers
 
     def roll(self, shifts, dims):
+        dims = tuple(dims)
         return _c.burn_roll(self, _as_many("roll", "shifts", shifts, len(dims)), dims)
 
     def movedims(self, sources, destinations):
+        destinations = tuple(destinations)
         return _c.burn_movedims(self, _as_many("movedims", "sources", sources, len(destinations)), destinations)
 
     def pad(self, padding, pairs, mode, value):
