@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import json
 import pathlib
+import pickle
 import re
 import sqlite3
 import struct
@@ -1115,6 +1116,27 @@ class Hostile(unittest.TestCase):
 
         with self.assertRaises(ZeroDivisionError):
             unwound()
+
+    def test_subinterpreters_are_refused(self):
+        interpreters = optional("_interpreters") or optional("_xxsubinterpreters")
+        if not interpreters:
+            self.skipTest("this Python has no subinterpreters")
+        other = interpreters.create()
+        problem = interpreters.run_string(other, f"import sys; sys.path[:] = {sys.path!r}\ntry:\n import burn\nexcept ImportError as error:\n"
+                                                 " if 'subinterpreters' not in str(error): raise\nelse:\n raise ValueError('imported')")
+        interpreters.destroy(other)
+        self.assertIsNone(problem)  # where it is told, not raised
+        self.assertEqual(burn.ones(1).item(), 1)
+
+    def test_copies_of_tensors_are_tensors(self):
+        x = burn.tensor([1.0, 2.0])
+        self.assertIs(copy.copy(x), x)
+        self.assertEqual(copy.deepcopy({"mean": x})["mean"].tolist(), [1, 2])
+        with self.assertRaisesRegex(TypeError, "^tensors are not pickled: burn.save and burn.store"):
+            pickle.dumps(x)
+        for thing in (_c.BurnShape(3, 4), nn.Linear(1, 1)._struct, (x.require_grad() * 2).sum().backward()):
+            with self.assertRaises(TypeError):
+                copy.copy(thing)
 
     def test_a_length_is_that_of_what_c_gets(self):
         class Long(list):

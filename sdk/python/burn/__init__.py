@@ -8,7 +8,11 @@
 
 Names, defaults and files are those of Burn. burn._c has every function of the C API by its name there."""
 from . import _c
-from ._c import BurnError
+
+if not _c.in_main_interpreter():
+    raise ImportError("burn works in the main interpreter of a process only, not in subinterpreters")
+
+from ._c import BurnError  # noqa: E402
 from .device import Device, default_device, seed, set_default_device
 from .dtype import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8
 from .module import Buffer, Module, Param, load, save

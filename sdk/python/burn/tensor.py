@@ -287,6 +287,18 @@ class Tensor(_c.BurnTensor):
     def __dlpack_device__(self):
         return _c.dlpack_device(_c.burn_inner(_c.burn_detach(self)) if _c.burn_device_is_autodiff(self.device) else self)
 
+    # -- copies ----------------------------------------------------------------------------------
+
+    def __copy__(self):
+        """Itself: a tensor is a value, which nothing changes."""
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("tensors are not pickled: burn.save and burn.store write those of a module, tolist() and numpy() give their values")
+
     # -- gradients -------------------------------------------------------------------------------
 
     def backward(self):

@@ -576,7 +576,15 @@ static PyObject *free_memory(PyObject *module, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
+/* in_main_interpreter(): C calls Python back in that one, and types and devices are there once for all. */
+static PyObject *in_main_interpreter(PyObject *module, PyObject *nothing) {
+  (void)module;
+  (void)nothing;
+  return PyBool_FromLong(PyInterpreterState_GetID(PyInterpreterState_Get()) == 0);
+}
+
 static PyMethodDef own_methods[] = {
+    {"in_main_interpreter", in_main_interpreter, METH_NOARGS, "in_main_interpreter(): whether burn can be used here"},
     {"register", register_class, METH_VARARGS, "register(name, class): objects of a handle type are made as class"},
     {"view", view, METH_VARARGS, "view(type, address, owner): a struct that lies at an address"},
     {"bytes_at", bytes_at, METH_VARARGS, "bytes_at(address, count): a copy of memory"},
