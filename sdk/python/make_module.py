@@ -28,6 +28,11 @@ BORROWED_STATUS = ("burn_status_make", "burn_status_make_at", "burn_tensor_faile
 HEAD = "/* Written by sdk/python/make_module.py from sdk/api/burn.json. */\n#include \"values.h\"\n\n#include <limits.h>\n#include <string.h>\n\n"
 
 
+def viewed(type_):
+    """What makes the result of a pointer to a struct."""
+    return "result_constant" if type_.get("const") else "result_view"
+
+
 class Wrapper:
     """The wrapper of one function: lines that convert arguments, what is passed, lines that convert results."""
 
@@ -145,7 +150,7 @@ class Wrapper:
             if handle:
                 self.outputs.append(self.handle_result(base, name))
             elif struct:
-                self.outputs.append(f"result_view(&burn_python_structs[STRUCT_{struct}], {name}, NULL)")
+                self.outputs.append(f"{viewed(p['type'])}(&burn_python_structs[STRUCT_{struct}], {name}, NULL)")
             else:
                 self.outputs.append(f"result_text({name})" if base == "char" else f"result_address({name})")
         self.passed.append(f"&{name}")
@@ -253,7 +258,7 @@ class Wrapper:
         if base == "char" and depth == 1:
             return "result_given_text(c_result)" if own == "give" else "result_text(c_result)"
         if self.api.struct(base) and depth == 1:
-            return f"result_view(&burn_python_structs[STRUCT_{self.api.struct(base)}], c_result, {owner})"
+            return f"{viewed(type_)}(&burn_python_structs[STRUCT_{self.api.struct(base)}], c_result, {owner})"
         return "result_address(c_result)"
 
     def holding(self):
@@ -381,7 +386,7 @@ class Trampoline:
         if depth == 1 and api.kind(base) == "handle":
             return f"result_handle(&burn_python_handles[HANDLE_{base}], {name}, NULL)"
         if depth == 1 and api.struct(base):
-            return f"result_view(&burn_python_structs[STRUCT_{api.struct(base)}], {name}, NULL)"
+            return f"{viewed(type_)}(&burn_python_structs[STRUCT_{api.struct(base)}], {name}, NULL)"
         return f"result_address({name})"
 
     def ending(self):

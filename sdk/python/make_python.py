@@ -186,7 +186,7 @@ class Stub:
         lines = ['"""All functions of Burn\'s C API. Written by sdk/python/make_module.py."""', "from typing import Any", "", "from .module import Module", "", "callbacks: dict[str, int]",
                  "class BurnError(RuntimeError):", "    status: int", "    code: int", "class Handle: ...", "class Struct:", "    _address: int",
                  "    _type: int | None", "    _bytes: int", "    def __init__(self, *members: Any, **named: Any) -> None: ..."]
-        own = ("dlpack_capsule", "dlpack_device", "from_dlpack_capsule", "register", "view", "bytes_at", "copy_to", "free")
+        own = ("dlpack_capsule", "dlpack_device", "from_dlpack_capsule", "register", "view", "bytes_at", "copy_to", "free", "in_main_interpreter")
         lines += [f"def {name}(*arguments: Any) -> Any: ..." for name in own]
         methods = [f"    def {short(w.function['name'])}({', '.join(['self'] + self.parameters(w)[1:])}) -> {self.result(w)}: ..."
                    for w in wrappers if w.is_method()]

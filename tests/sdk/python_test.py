@@ -1117,6 +1117,14 @@ class Hostile(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             unwound()
 
+    def test_what_c_has_as_const_is_not_written(self):
+        op = next(op for op in map(_c.burn_op_info, range(1, 9)) if op)  # a row of a table in memory that nobody can write
+        with self.assertRaisesRegex(AttributeError, "^this BurnOpInfo is C's own: it cannot be changed$"):
+            op.name = b"x"
+        column = _c.burn_dataset_column(burn.data.Dataset.arrays(x=[[1.0]]), 0)
+        with self.assertRaisesRegex(AttributeError, "^this BurnShape is C's own"):
+            column.shape.rank = 8
+
     def test_subinterpreters_are_refused(self):
         interpreters = optional("_interpreters") or optional("_xxsubinterpreters")
         if not interpreters:

@@ -1,4 +1,4 @@
-/* memory.c - numbers of C as those of Python and back, and objects of Python that are memory for C. */
+/* memory.c - numbers of C as those of Python and back, texts in place, and objects of Python that are memory for C. */
 #include "values.h"
 
 #include <stdlib.h>
@@ -69,6 +69,21 @@ bool write_number(Kind kind, void *at, PyObject *value) {
   if (PyErr_Occurred()) return false;
   if (!fits) PyErr_Format(PyExc_OverflowError, "%R does not fit %d bits", value, bits[kind]);
   memcpy(at, &word, (size_t)bits[kind] / 8); /* little-endian, as all systems that CPython has wheels for */
+  return fits;
+}
+
+bool write_fixed_text(char *at, size_t bytes, PyObject *value) {
+  PyObject *encoded = PyUnicode_AsUTF8String(value);
+  if (!encoded) return false;
+  const size_t length = (size_t)PyBytes_Size(encoded);
+  const bool fits = length < bytes;
+  if (fits) {
+    memset(at, 0, bytes);
+    memcpy(at, PyBytes_AsString(encoded), length);
+  } else {
+    PyErr_Format(PyExc_ValueError, "a text of %zu bytes does not fit %zu", length, bytes - 1);
+  }
+  Py_DECREF(encoded);
   return fits;
 }
 

@@ -86,7 +86,8 @@ typedef struct Struct {
   PyObject_HEAD const StructInfo *info;
   void *data;
   PyObject *owner; /* of the memory; NULL: `data` is ours */
-  PyObject *keep;  /* dict: what members point at, by offset */
+  PyObject *keep;  /* dict: what members point at, by place */
+  bool constant;   /* nothing is written to it, nor to what it leads to */
 } Struct;
 
 /* -- calls ------------------------------------------------------------------------------------ */
@@ -169,6 +170,8 @@ PyObject *result_text(const char *text);
 PyObject *result_given_text(char *text);
 PyObject *result_value(const StructInfo *info, const void *value);
 PyObject *result_view(const StructInfo *info, const void *data, PyObject *owner);
+/* The same of memory that C has as const, such as its tables, which lie where nobody can write. */
+PyObject *result_constant(const StructInfo *info, const void *data, PyObject *owner);
 PyObject *result_address(const void *address);
 PyObject *result_room(const HandleInfo *info, void **room, size_t count);
 /* `first` (NULL: none; taken) and the outputs (taken) as a tuple, or the only one of them. */

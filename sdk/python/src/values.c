@@ -168,6 +168,12 @@ PyObject *result_view(const StructInfo *info, const void *data, PyObject *owner)
   return (PyObject *)self;
 }
 
+PyObject *result_constant(const StructInfo *info, const void *data, PyObject *owner) {
+  PyObject *made = result_view(info, data, owner);
+  if (made && made != Py_None) ((Struct *)made)->constant = true;
+  return made;
+}
+
 PyObject *result_value(const StructInfo *info, const void *value) {
   Struct *self = new_struct(info);
   if (!self) return NULL;
@@ -265,21 +271,6 @@ static bool write_text(void *at, PyObject *value, PyObject *keep) {
   }
   *(const char **)at = text;
   return kept(keep, at, bytes);
-}
-
-static bool write_fixed_text(char *at, size_t bytes, PyObject *value) {
-  PyObject *encoded = PyUnicode_AsUTF8String(value);
-  if (!encoded) return false;
-  const size_t length = (size_t)PyBytes_Size(encoded);
-  const bool fits = length < bytes;
-  if (fits) {
-    memset(at, 0, bytes);
-    memcpy(at, PyBytes_AsString(encoded), length);
-  } else {
-    PyErr_Format(PyExc_ValueError, "a text of %zu bytes does not fit %zu", length, bytes - 1);
-  }
-  Py_DECREF(encoded);
-  return fits;
 }
 
 /* A list of str or handles as an array of pointers. */
@@ -495,6 +486,10 @@ static int struct_setattr(PyObject *object, PyObject *name, PyObject *value) {
     return -1;
   }
   Struct *root = root_of(self);
+  if (root->constant) {
+    PyErr_Format(PyExc_AttributeError, "this %s is C's own: it cannot be changed", self->info->name);
+    return -1;
+  }
   if (!root->owner && !root->keep) root->keep = PyDict_New();
   if (!still_there(self->owner) || (!root->owner && !root->keep)) return -1;
   return write_member(member, self->data, value, root->keep) ? 0 : -1;

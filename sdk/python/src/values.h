@@ -30,6 +30,7 @@ void forget_value(const StructInfo *info, void *value);
 
 PyObject *read_number(Kind kind, const void *at);
 PyObject *read_item(Kind kind, const void *what, const void *at, PyObject *owner);
+bool write_fixed_text(char *at, size_t bytes, PyObject *value);
 bool write_number(Kind kind, void *at, PyObject *value);
 bool write_item(Kind kind, const void *what, void *at, PyObject *value, PyObject *keep);
 bool write_struct(const StructInfo *info, void *at, PyObject *value, PyObject *keep);
