@@ -83,7 +83,7 @@ say "no library or plugin can end the process"
 
 # 5. What a program that computes on the CPU has to ship: libburn and ndarray, stripped, in a Release build. The limit is there to have
 # growth noticed, not to hinder features: raise it with the commit that needs it.
-size_limit=3250000
+size_limit=3280000
 size_of() {
   strip -o "/tmp/check-$$.so" "$1"
   wc -c <"/tmp/check-$$.so" | tr -d ' '

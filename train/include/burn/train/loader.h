@@ -57,7 +57,7 @@ BURN_API BURN_GIVES BurnTensor *burn_batch_take(BurnBatch *batch, const char *co
 typedef struct BurnBatches BurnBatches;
 
 /* Begins epoch `epoch` (from 1) at batch `first_batch`. Never NULL: a failure to start is reported by
- * burn_batches_stop, also that there is no loader. */
+ * burn_batches_stop, also that there is no loader. The loader and the device are borrowed until that call. */
 BURN_API BURN_USE_RESULT BurnBatches *burn_loader_start(BurnLoader *loader, BurnDevice *device, size_t epoch,
                                                         size_t first_batch);
 /* The next batch; false at the end of the epoch, after a failure, and for batches that are NULL. */
