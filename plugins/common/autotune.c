@@ -5,8 +5,9 @@
  * kept, lines that are no such line are passed over. It is read when the first choice is asked for, and a line is added
  * per measurement, so several processes may share it. What another release measured lies in another file.
  *
- * A machine that is busy while it is timed gives wrong winners, which would stay for good. So a choice is settled only
- * when two measurements that follow each other in the file agree: a second process times it once more. */
+ * A machine that is busy while it is timed gives wrong winners, which would stay for good. So measurements during which
+ * this process had to give a processor away do not count, and a choice is settled only when two that follow each other
+ * in the file agree: a second process times it once more. */
 #include <burn/common/autotune.h>
 #include <burn/common/environment.h>
 #include <burn/common/hash.h>
@@ -26,12 +27,14 @@
 #define make_folder(path) _mkdir(path)
 #else
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #define make_folder(path) mkdir(path, 0700)
 #endif
 
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 8, SHORT_NS = 10000000 };
-enum { MAX_MEASUREMENTS = 4 }; /* after so many of which no two agreed, it does not matter, and is the fallback */
+enum { DISTURBED_NS = 1000000 }; /* from which on it is looked at whether a measurement was disturbed */
+enum { MAX_MEASUREMENTS = 4 };   /* after so many of which no two agreed, it does not matter, and is the fallback */
 enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
 
 typedef struct Entry {
@@ -218,6 +221,28 @@ static uint32_t measure(const BurnCommonTuner *tuner, const BurnCommonTuneChoice
   return winner;
 }
 
+/* How often other processes have taken the processor away from this one; 0 where that is not known. */
+static long switches(void) {
+#if defined(_WIN32)
+  return 0;
+#else
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+#endif
+}
+
+/* As measure. False if other processes wanted the processors meanwhile: times are those of another machine then, with
+ * fewer of them, so the rule's way is taken and nothing is remembered for others. */
+static bool measure_alone(const BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice, uint32_t *winner,
+                          uint64_t *nanoseconds) {
+  const uint64_t start = tuner->host->now_ns();
+  const long before = switches();
+  *winner = measure(tuner, choice, nanoseconds);
+  if (switches() == before || tuner->host->now_ns() - start < DISTURBED_NS) return true;
+  *winner = choice->fallback;
+  return false;
+}
+
 static uint32_t number_of(const BurnCommonTuneChoice *choice, const Entry *entry) {
   for (uint32_t i = 0; i < choice->count; i++)
     if (strcmp(choice->names[i], entry->winner) == 0) return i;
@@ -233,18 +258,19 @@ static uint32_t decide(BurnCommonTuner *tuner, const BurnCommonTuneChoice *choic
   if (!place || (!known && tuner->count >= TABLE_SIZE / 2)) return choice->fallback;
   Entry entry;
   uint64_t nanoseconds = 0;
-  const uint32_t winner = measure(tuner, choice, &nanoseconds);
+  uint32_t winner = choice->fallback;
+  const bool alone = measure_alone(tuner, choice, &winner, &nanoseconds);
   memset(&entry, 0, sizeof entry);
   memcpy(entry.numbers, choice->numbers, sizeof entry.numbers);
   (void)snprintf(entry.work, sizeof entry.work, "%s", choice->work);
   (void)snprintf(entry.winner, sizeof entry.winner, "%s", choice->names[winner]);
   entry.settled = true;
   remember(tuner, &entry);
-  append(tuner, &entry, nanoseconds);
+  if (alone) append(tuner, &entry, nanoseconds);
   if (tuner->host->log_enabled(BURN_LOG_INFO)) {
     char text[160];
-    (void)snprintf(text, sizeof text, "%s: %s of %u ways, %" PRIu64 " ns", entry.work, entry.winner, choice->count,
-                   nanoseconds);
+    (void)snprintf(text, sizeof text, "%s: %s of %u ways, %" PRIu64 " ns%s", entry.work, entry.winner, choice->count,
+                   nanoseconds, alone ? "" : "; other processes disturbed the measurement");
     tuner->host->log(BURN_LOG_INFO, "autotune", text);
   }
   return winner;

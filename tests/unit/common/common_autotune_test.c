@@ -1,10 +1,18 @@
-/* common_autotune_test.c - the tuner of the backends (plugins/common/autotune.c): what it picks, how often it times, what
- * the file may look like. Time is a counter of the test's own, so nothing depends on the machine. */
+/* common_autotune_test.c - the tuner of the backends (plugins/common/autotune.c): what it picks, how often it times,
+ * what the file may look like. Time is a counter of the test's own, so nothing depends on the machine, but where other
+ * processes have to disturb it. */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include "forked.h"
 
 #include <burn/common/autotune.h>
 #include <burn/op_call.h>
 #include <sys/stat.h>
+#if defined(__linux__)
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#endif
 
 static uint64_t fake_time;
 static uint64_t BURN_API_CALL fake_now(void) { return fake_time; }
@@ -160,6 +168,61 @@ static void test_the_rule_stays_where_others_win_by_turns(void **state) {
   }
 }
 
+/* Works for some milliseconds, the second way for fewer. */
+static void run_long_way(void *context, uint32_t candidate) {
+  const BurnHost *host = burn_host();
+  (void)context;
+  for (const uint64_t end = host->now_ns() + (candidate == 0 ? 8000000 : 3000000); host->now_ns() < end;) continue;
+}
+
+/* The tuner's choice between the two. */
+static uint32_t tune_long(int64_t number) {
+  static const char *const ways[] = {"rule", "other"};
+  const BurnCommonTuneChoice choice = {
+      .work = "long_work", .numbers = {number}, .names = ways, .count = 2, .run = run_long_way};
+  BurnCommonTuner *tuner = burn_common_tuner_create(burn_host(), BURN_COMMON_TUNE_FULL, "cpu 2", path);
+  const uint32_t winner = burn_common_tune(tuner, &choice);
+  burn_common_tuner_destroy(tuner);
+  return winner;
+}
+
+/* Another process computes on the one processor that this one may use. */
+static void test_a_disturbed_measurement_does_not_count(void **state) {
+  (void)state;
+#if defined(__linux__)
+  cpu_set_t before, one;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  const int processor = sched_getcpu();
+  if (processor < 0) skip();
+  CPU_SET((size_t)processor, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    alarm(30); /* whatever becomes of the test */
+    for (;;) continue;
+  }
+  assert_true(other > 0);
+  struct rusage usage, later;
+  assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+  write_choices("");
+  assert_int_equal(tune_long(1), 0);
+  assert_int_equal(getrusage(RUSAGE_SELF, &later), 0);
+  assert_int_equal(kill(other, SIGKILL), 0);
+  assert_int_equal(waitpid(other, NULL, 0), other);
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+  if (later.ru_nivcsw == usage.ru_nivcsw) {
+    print_message("this system does not count involuntary switches\n");
+    skip();
+  }
+  struct stat found;
+  assert_int_equal(stat(path, &found), 0);
+  assert_int_equal(found.st_size, 0);
+#else
+  skip();
+#endif
+}
+
 static void test_off_times_nothing(void **state) {
   (void)state;
   const BurnHost host = fake_host();
@@ -278,6 +341,7 @@ int main(void) {
       cmocka_unit_test(test_the_fastest_is_taken_and_remembered),
       cmocka_unit_test(test_two_measurements_have_to_agree),
       cmocka_unit_test(test_the_rule_stays_where_others_win_by_turns),
+      cmocka_unit_test(test_a_disturbed_measurement_does_not_count),
       cmocka_unit_test(test_off_times_nothing),
       cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),
       cmocka_unit_test(test_a_hostile_file_is_passed_over),
