@@ -541,8 +541,9 @@ static BurnStatus run_update(Ndarray *nd, const BurnOpCall *call, uint32_t dim, 
     access.from = (const char *)nd_data(values);
     const bool by_rows =
         call->op == BURN_OP_select_assign && access.picks > 0 && access.inner * access.element_bytes >= ND_SORTED_BYTES;
-    const bool is_last_axis = call->op == BURN_OP_scatter && access.inner == 1;
-    if (is_last_axis)
+    /* few rows are copied by all threads, and then written */
+    const bool has_rows = access.outer >= (int64_t)nd->host->thread_count();
+    if (call->op == BURN_OP_scatter && access.inner == 1 && has_rows)
       out = update_last_axis(nd, call, &access);
     else if (!by_rows || !nd_assign_rows(nd, call, &access, &out))
       out = update_columns(nd, call, &access);

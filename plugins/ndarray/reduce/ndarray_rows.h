@@ -93,7 +93,7 @@ struct NdRowJob {
   int64_t rows; /* or items of another kind */
   int64_t count, inner;
   int64_t part;              /* columns in a strip (at most ND_COLUMNS), or rows with common sums */
-  int64_t x_step, grad_step; /* of layer_norm_backward: elements from row to row; of out as of x */
+  int64_t x_step, grad_step; /* of layer_norm and its gradient: elements from row to row; of out as of x */
   const void *x, *grad, *gamma, *beta;
   const int64_t *targets; /* [rows], within count */
   void *out, *sums;
