@@ -33,6 +33,7 @@
 #endif
 
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 8, SHORT_NS = 10000000 };
+enum { SHORT_RUN_NS = 1000000 }; /* below which what another way left in the caches is a good part of a run */
 enum { DISTURBED_NS = 1000000 }; /* from which on it is looked at whether a measurement was disturbed */
 enum { MAX_MEASUREMENTS = 4 };   /* after so many of which no two agreed, it does not matter, and is the fallback */
 enum { TABLE_SIZE = 4096, LINE_BYTES = 640, FILE_LINES = 100000, MACHINE_BYTES = 160 };
@@ -192,18 +193,19 @@ static void append(const BurnCommonTuner *tuner, const Entry *entry, uint64_t na
 /* -- timing ----------------------------------------------------------------------------------- */
 
 /* The fastest of some runs of each way, in turns that begin with another way each; the first round warms up. Short work
- * is easily disturbed and soon repeated. What a rule would take is left for one only that is clearly faster, and was
- * faster in every round. */
+ * is easily disturbed and soon repeated; a short run comes after one of the same way, as it does in use. What a rule
+ * would take is left for one only that is clearly faster, and was faster in every round. */
 static uint32_t measure(const BurnCommonTuner *tuner, const BurnCommonTuneChoice *choice, uint64_t *nanoseconds) {
   const uint32_t rounds = tuner->mode == BURN_COMMON_TUNE_FULL ? 10 : MIN_ROUNDS, rule = choice->fallback;
   const uint64_t start = tuner->host->now_ns();
-  uint64_t best[BURN_COMMON_TUNE_CANDIDATES], times[BURN_COMMON_TUNE_CANDIDATES];
+  uint64_t best[BURN_COMMON_TUNE_CANDIDATES], times[BURN_COMMON_TUNE_CANDIDATES] = {0};
   bool lost[BURN_COMMON_TUNE_CANDIDATES] = {false}; /* to the rule, in some round */
   for (uint32_t i = 0; i < choice->count; i++) best[i] = UINT64_MAX;
   for (uint32_t round = 0; round < rounds || (round < MAX_ROUNDS && tuner->host->now_ns() - start < SHORT_NS);
        round++) {
     for (uint32_t turn = 0; turn < choice->count; turn++) {
       const uint32_t i = (round + turn) % choice->count;
+      if (round > 0 && times[i] < SHORT_RUN_NS) choice->run(choice->context, i);
       const uint64_t begin = tuner->host->now_ns();
       choice->run(choice->context, i);
       times[i] = tuner->host->now_ns() - begin;

@@ -78,6 +78,9 @@ static uint32_t tune_anew(const char *machine, const BurnCommonTuneChoice *choic
   return winner;
 }
 
+/* Runs of a way in one measurement: eight rounds, and a run before each but the first. */
+enum { RUNS = 15 };
+
 static void test_the_fastest_is_taken_and_remembered(void **state) {
   (void)state;
   const BurnHost host = fake_host();
@@ -87,17 +90,17 @@ static void test_the_fastest_is_taken_and_remembered(void **state) {
     const BurnCommonTuneChoice choice = choice_of(&work, 7);
     assert_int_equal(burn_common_tune(tuner, &choice), 1);
   }
-  assert_int_equal(work.runs[0], 8); /* once only */
+  assert_int_equal(work.runs[0], RUNS); /* once only */
   burn_common_tuner_destroy(tuner);
   const BurnCommonTuneChoice again = choice_of(&work, 7), other = choice_of(&work, 8);
   assert_int_equal(tune_anew("cpu 2", &again), 1);
-  assert_int_equal(work.runs[0], 16); /* once more, by a second process */
+  assert_int_equal(work.runs[0], 2 * RUNS); /* once more, by a second process */
   assert_int_equal(tune_anew("cpu 2", &again), 1);
-  assert_int_equal(work.runs[0], 16);
+  assert_int_equal(work.runs[0], 2 * RUNS);
   assert_int_equal(tune_anew("cpu 2", &other), 1);
-  assert_int_equal(work.runs[0], 24);
+  assert_int_equal(work.runs[0], 3 * RUNS);
   assert_int_equal(tune_anew("cpu 4", &again), 1); /* another machine */
-  assert_int_equal(work.runs[0], 32);
+  assert_int_equal(work.runs[0], 4 * RUNS);
 }
 
 #define CHOSEN(way) "cpu 2\ttest_work\t7,-1,0,0,0,0,0,0,0,0,0,0\t" way "\t1\n"
@@ -110,12 +113,12 @@ static void test_two_measurements_have_to_agree(void **state) {
     uint32_t taken;
     int runs;
   } cases[] = {
-      {CHOSEN("slow"), 1, 8},
-      {CHOSEN("slow") CHOSEN("fast"), 1, 8},
+      {CHOSEN("slow"), 1, RUNS},
+      {CHOSEN("slow") CHOSEN("fast"), 1, RUNS},
       {CHOSEN("slow") CHOSEN("fast") CHOSEN("fast"), 1, 0},
       {CHOSEN("slow") CHOSEN("slow"), 0, 0},
       {CHOSEN("slow") CHOSEN("slow") CHOSEN("fast") CHOSEN("fast"), 0, 0},
-      {CHOSEN("slow") CHOSEN("fast") CHOSEN("slow"), 1, 8},
+      {CHOSEN("slow") CHOSEN("fast") CHOSEN("slow"), 1, RUNS},
       {CHOSEN("slow") CHOSEN("fast") CHOSEN("slow") CHOSEN("fast"), 2, 0}, /* the rule's */
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -148,17 +151,17 @@ static void test_the_rule_stays_unless_another_way_is_clearly_faster(void **stat
   }
 }
 
-/* Ways that take the same, but for other work, which has the processor at every second call. */
+/* Ways that take the same, but for other work, which has the processor at two calls of four. */
 static void run_disturbed_way(void *context, uint32_t candidate) {
   (void)candidate;
-  fake_time += (*(uint32_t *)context)++ % 2 == 0 ? 3000 : 1000;
+  fake_time += (*(uint32_t *)context)++ / 2 % 2 == 0 ? 3000 : 1000;
 }
 
 static void test_the_rule_stays_where_others_win_by_turns(void **state) {
   (void)state;
   static const char *const ways[] = {"rule", "other"};
   const BurnHost host = fake_host();
-  for (uint32_t before = 0; before < 2; before++) {
+  for (uint32_t before = 0; before < 4; before++) {
     uint32_t calls = before;
     const BurnCommonTuneChoice choice = {
         .work = "disturbed_work", .names = ways, .count = 2, .run = run_disturbed_way, .context = &calls};
@@ -166,6 +169,25 @@ static void test_the_rule_stays_where_others_win_by_turns(void **state) {
     assert_int_equal(burn_common_tune(tuner, &choice), 0);
     burn_common_tuner_destroy(tuner);
   }
+}
+
+/* The rule's way takes 1000 ns, the other one more than that after the rule's, and less after itself, as in use. */
+static void run_way_that_warms_up(void *context, uint32_t candidate) {
+  uint32_t *last = (uint32_t *)context;
+  fake_time += candidate == 0 ? 1000 : *last == candidate ? 500 : 1500;
+  *last = candidate;
+}
+
+static void test_a_short_run_comes_after_one_of_its_way(void **state) {
+  (void)state;
+  static const char *const ways[] = {"rule", "other"};
+  const BurnHost host = fake_host();
+  uint32_t last = 0;
+  const BurnCommonTuneChoice choice = {
+      .work = "warm_work", .names = ways, .count = 2, .run = run_way_that_warms_up, .context = &last};
+  BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", NULL);
+  assert_int_equal(burn_common_tune(tuner, &choice), 1);
+  burn_common_tuner_destroy(tuner);
 }
 
 /* Works for some milliseconds, the second way for fewer. */
@@ -272,7 +294,7 @@ static void test_a_hostile_file_is_passed_over(void **state) {
     const BurnCommonTuneChoice choice = choice_of(&work, 7);
     BurnCommonTuner *tuner = burn_common_tuner_create(&host, BURN_COMMON_TUNE_QUICK, "cpu 2", path);
     assert_int_equal(burn_common_tune(tuner, &choice), 1);
-    if (work.runs[0] != 8) fail_msg("line %d was taken for a choice", (int)i);
+    if (work.runs[0] != RUNS) fail_msg("line %d was taken for a choice", (int)i);
     burn_common_tuner_destroy(tuner);
   }
   write_choices(CHOSEN("gone") CHOSEN("gone")); /* a way that this release does not have */
@@ -292,7 +314,7 @@ static void test_without_a_place_to_write(void **state) {
       burn_common_tuner_create(&host, BURN_COMMON_TUNE_FULL, "cpu 2", NO_FOLDER "/x/y/choices.txt");
   assert_int_equal(burn_common_tune(tuner, &choice), 1);
   assert_int_equal(burn_common_tune(tuner, &choice), 1);
-  assert_int_equal(work.runs[0], 10);
+  assert_int_equal(work.runs[0], 19); /* ten rounds */
   burn_common_tuner_destroy(tuner);
 }
 
@@ -341,6 +363,7 @@ int main(void) {
       cmocka_unit_test(test_the_fastest_is_taken_and_remembered),
       cmocka_unit_test(test_two_measurements_have_to_agree),
       cmocka_unit_test(test_the_rule_stays_where_others_win_by_turns),
+      cmocka_unit_test(test_a_short_run_comes_after_one_of_its_way),
       cmocka_unit_test(test_a_disturbed_measurement_does_not_count),
       cmocka_unit_test(test_off_times_nothing),
       cmocka_unit_test(test_the_rule_stays_unless_another_way_is_clearly_faster),

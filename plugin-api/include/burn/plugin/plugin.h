@@ -36,7 +36,7 @@ typedef struct BurnDeviceInfo {
 /* Answer of probe. The host clears everything before, devices too. */
 typedef struct BurnProbe {
   uint32_t struct_size;
-  int32_t score;            /* 0: cannot be used here. CPU backends 100, GPU backends 1000 and more */
+  int32_t score;            /* 0: cannot be used here. CPU backends 100, GPU backends 800 and more */
   uint32_t device_count;    /* devices written */
   uint32_t device_capacity; /* how many `devices` can hold */
   uint32_t device_bytes;    /* from one device to the next: sizeof(BurnDeviceInfo) of the host's headers */
