@@ -165,6 +165,7 @@ static BurnStatus read_pieces(BurnTextTokenizer *tokenizer, const GgufCursor *fi
   model->encode = is_t5 ? burn__encode_unigram : burn__encode_piece_pairs;
   model->fuses_unknown = model->is_single = true;
   model->falls_back_to_bytes = !is_t5;
+  tokenizer->unknown_surface = TOKEN_UNKNOWN_SURFACE;
   BurnStatus status = read_scores(model, file, &values->scores);
   model->unknown = token_of(&values->unknown_token_id, model);
   if (model->unknown < 0) model->unknown = is_t5 ? 2 : 0;

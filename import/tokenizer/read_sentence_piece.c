@@ -197,7 +197,7 @@ BurnStatus burn__tokenizer_read_sentence_piece(BurnTextTokenizer *tokenizer, con
   model->name = "Unigram";
   model->encode = burn__encode_unigram;
   model->fuses_unknown = model->is_single = true;
-  tokenizer->unknown_surface = " \xe2\x81\x87 ";
+  tokenizer->unknown_surface = TOKEN_UNKNOWN_SURFACE;
   BurnStatus status = read_fields(tokenizer, &message, &step);
   if (status == BURN_OK && model->unknown < 0)
     status = burn_status_make(BURN_STATUS_CORRUPT_DATA, "no piece of type UNKNOWN among %zu", model->vocabulary.count);

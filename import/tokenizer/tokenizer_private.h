@@ -33,10 +33,13 @@ struct BurnTextTokenizer {
   TokenSteps normalizers, cuts, decoders;
   TokenTemplate single, pair; /* no items: the texts alone */
   bool trims_offsets, trims_with_prefix;
-  bool joins_with_spaces; /* decoding without a decoder */
-  int64_t pad_id;         /* -1: not told */
-  const char *unknown_surface;
+  bool joins_with_spaces;      /* decoding without a decoder */
+  int64_t pad_id;              /* -1: not told */
+  const char *unknown_surface; /* what decoding writes for the unknown token; NULL: its text */
 };
+
+/* Of models of SentencePiece, whose default it is. */
+#define TOKEN_UNKNOWN_SURFACE " \xe2\x81\x87 "
 
 /* Readers fill a tokenizer of zeros; messages begin with "byte 8: ". */
 BurnStatus burn__tokenizer_read_json(BurnTextTokenizer *tokenizer, const uint8_t *bytes, size_t count);
