@@ -95,6 +95,10 @@ def dumps(value, legacy=False, protocol=2):
             id = ("storage", of, obj.key, "cpu", obj.count)
             return id + (None,) if legacy else id
 
+        def save_pers(self, pid):  # as all protocols but 0 do, which has none that is a tuple
+            self.save(pid, save_persistent_id=False)
+            self.write(pickle.BINPERSID)
+
     Pickler(out, protocol).dump(value)
     return out.getvalue()
 
@@ -233,6 +237,8 @@ def files():
     return {
         "state_dict": as_zip(*state_dict()),
         "state_dict_deflated": as_zip(*state_dict(), method=zipfile.ZIP_DEFLATED),
+        "state_dict_protocol_0": as_zip(*state_dict(), protocol=0),
+        "state_dict_protocol_1": as_zip(*state_dict(), protocol=1),
         "state_dict_protocol_5": as_zip(*state_dict(), protocol=5),
         "big_endian": as_zip(*state_dict(">"), order="big"),
         "legacy": as_stream(*state_dict()),

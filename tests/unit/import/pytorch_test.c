@@ -51,6 +51,8 @@ static void state_dicts_are_read(void **state) {
   BurnDevice *device = ((const Fixture *)*state)->device;
   check_state_dict(device, pytorch_state_dict, sizeof pytorch_state_dict);
   check_state_dict(device, pytorch_state_dict_deflated, sizeof pytorch_state_dict_deflated);
+  check_state_dict(device, pytorch_state_dict_protocol_0, sizeof pytorch_state_dict_protocol_0);
+  check_state_dict(device, pytorch_state_dict_protocol_1, sizeof pytorch_state_dict_protocol_1);
   check_state_dict(device, pytorch_state_dict_protocol_5, sizeof pytorch_state_dict_protocol_5);
   check_state_dict(device, pytorch_legacy, sizeof pytorch_legacy);
 }
