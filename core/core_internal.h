@@ -79,8 +79,8 @@ BurnStatus burn__status_make(uint32_t code, const char *file, int line, const ch
 
 /* A failure that travels, as a fresh status with this message: the hook has heard of it when it was made. */
 BurnStatus burn__status_again(uint32_t code, const char *text) BURN__COLD;
-/* A failure that host->fail made, not a number of a plugin's own. */
-static inline bool burn__status_has_message(BurnStatus status) { return status > 0xffu && (status & 0xffu); }
+/* A failure that host->fail made and whose message is still kept, not a number of a plugin's own. */
+bool burn__status_has_message(BurnStatus status) BURN__COLD;
 
 /* burn_shape_text in a buffer of the caller, of sizes that are in no BurnShape. */
 const char *burn__shape_text(BurnShapeText *buffer, uint32_t rank,

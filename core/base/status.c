@@ -12,7 +12,7 @@
 enum { MESSAGE_COUNT = 1024, MESSAGE_BYTES = 768 };
 
 typedef struct Message {
-  uint64_t serial;
+  BurnStatus status; /* whose text it is */
   char text[MESSAGE_BYTES];
 } Message;
 
@@ -42,11 +42,12 @@ static uint32_t code_of(uint32_t code) { return code > 0 && code <= 0xffu ? code
 BurnStatus burn__status_again(uint32_t code, const char *text) {
   pthread_mutex_lock(&burn__message_mutex);
   const uint64_t serial = ++last_serial;
+  const BurnStatus status = (serial << 8) | code_of(code);
   Message *message = &messages[serial % MESSAGE_COUNT];
-  message->serial = serial;
+  message->status = status;
   snprintf(message->text, sizeof message->text, "%s", text);
   pthread_mutex_unlock(&burn__message_mutex);
-  return (serial << 8) | code_of(code);
+  return status;
 }
 
 /* The one place where a failure comes into being: set a breakpoint here. */
@@ -103,15 +104,21 @@ BurnStatus burn_status_annotate(BurnStatus status, const char *format, ...) {
 
 const char *burn_status_text(BurnStatus status) { return code_text(burn_status_code(status)); }
 
-const char *burn_status_message(BurnStatus status) {
-  const uint64_t serial = status >> 8;
-  if (serial != 0 && (status & 0xffu) == 0)
-    return "a plugin returned a status with a serial number but without a code: it was not made by the host's fail";
-  const Message *message = &messages[serial % MESSAGE_COUNT];
+static Message *message_of(BurnStatus status) { return &messages[(status >> 8) % MESSAGE_COUNT]; }
+
+/* Code and serial have to be those of the message: a driver's error number that a plugin returned as it was has some
+ * serial, too. */
+bool burn__status_has_message(BurnStatus status) {
   pthread_mutex_lock(&burn__message_mutex);
-  const bool kept = serial != 0 && message->serial == serial;
+  const bool kept = status != BURN_OK && message_of(status)->status == status;
   pthread_mutex_unlock(&burn__message_mutex);
-  return kept ? message->text : burn_status_text(status);
+  return kept;
+}
+
+const char *burn_status_message(BurnStatus status) {
+  if (status > 0xffu && (status & 0xffu) == 0)
+    return "a plugin returned a status with a serial number but without a code: it was not made by the host's fail";
+  return burn__status_has_message(status) ? message_of(status)->text : burn_status_text(status);
 }
 
 void burn_error_hook(BurnErrorHook new_hook, void *context) {

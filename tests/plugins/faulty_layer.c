@@ -9,6 +9,7 @@
  *   described rank                    passes on another input, f64 or of one axis, and the descriptions as they were
  *   again                             makes the call on itself
  *   code                              returns a status that host->fail did not make
+ *   number                            returns an error number of a driver's
  *   write                             writes into input 0 whoever holds it
  *   donated                           writes into input 0 if it is donated, without looking who holds it
  *   storage                           likewise, but not while somebody else holds the primitive itself
@@ -183,6 +184,7 @@ static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call
   if (passes_other && call->op == faulty->op) return pass_other_input(faulty, call);
   if (is(faulty, "again") && call->op == faulty->op) return faulty->host->invoke(faulty->own, call);
   if (is(faulty, "code") && call->op == faulty->op) return (BurnStatus)7 << 8;
+  if (is(faulty, "number") && call->op == faulty->op) return 700;
   const BurnStatus status = faulty->host->invoke(faulty->next, call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
   faulty->previous = call->op;

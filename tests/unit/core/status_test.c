@@ -60,6 +60,15 @@ static void test_a_serial_without_a_code_is_a_failure(void **state) {
   assert_non_null(strstr(burn_status_message(annotated), "open 'demo': a plugin returned a status"));
 }
 
+/* An error number of a driver, say, has some serial, too; its message is not that of somebody else. */
+static void test_a_made_up_number_has_no_message(void **state) {
+  (void)state;
+  const BurnStatus known = burn_status_make(BURN_STATUS_IO, "of somebody else");
+  const BurnStatus status = (known & ~(BurnStatus)0xff) | BURN_STATUS_INTERNAL;
+  assert_string_equal(burn_status_message(status), "internal error");
+  assert_string_equal(burn_status_message(known), "of somebody else");
+}
+
 static void test_every_code_has_a_text(void **state) {
   (void)state;
   static const struct {
@@ -237,6 +246,7 @@ int main(void) {
       cmocka_unit_test(test_make),
       cmocka_unit_test(test_a_number_that_is_no_code),
       cmocka_unit_test(test_a_serial_without_a_code_is_a_failure),
+      cmocka_unit_test(test_a_made_up_number_has_no_message),
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_annotate),
       cmocka_unit_test(test_long_messages),

@@ -384,6 +384,8 @@ static void test_layers_that_are_wrong(void **state) {
   expect_of_layer("missing", "exp: 'faulty' reports success, but gave no result 0");
   expect_of_layer("again", "exp: 64 calls are nested on 'faulty'");
   expect_of_layer("code", "exp: 'faulty': a plugin returned a status with a serial number but without a code");
+  for (int i = 0; i < 4; i++) assert_int_not_equal(burn_status_make(BURN_STATUS_IO, "of somebody else"), BURN_OK);
+  expect_of_layer("number", "exp: 'faulty': unknown failure");
 }
 
 static int open_device(void **state) {
