@@ -265,6 +265,9 @@ uint32_t burn__plugin_target(const BurnPlugin *plugin);
 /* Copies an interface of a plugin into a struct of `bytes`; false, and all zero, if it has none. */
 bool burn__plugin_interface(const BurnPlugin *plugin, const char *name, void *out, uint32_t bytes);
 
+/* A failure where this thread is in the constructors or the entry function of a plugin that is being loaded. */
+BurnStatus burn__plugin_may_load(void);
+
 /* The loaded plugin of a name, or a failure that says what exists and where was looked. Nothing else is loaded. */
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out);
 uint32_t burn__plugin_roles(const BurnPlugin *plugin); /* BURN_ROLE_* */

@@ -50,6 +50,7 @@ static void list_plugins(void) {
 }
 
 size_t burn_plugin_count(void) {
+  if (burn__plugin_may_load() != BURN_OK) return 0;
   pthread_mutex_lock(&burn__verdict_mutex);
   list_plugins();
   const size_t count = known.info_count;

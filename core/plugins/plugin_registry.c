@@ -26,6 +26,26 @@ static struct {
   size_t added_count;
 } registry;
 
+/* The plugin whose constructors or entry function this thread runs, with the mutex; NULL: none. */
+static BURN__THREAD_LOCAL const char *loading;
+
+/* A plugin that is being loaded and calls this library would wait for itself. */
+static void lock(void) {
+  if (!loading) pthread_mutex_lock(&burn__registry_mutex);
+}
+static void unlock(void) {
+  if (!loading) pthread_mutex_unlock(&burn__registry_mutex);
+}
+
+BurnStatus burn__plugin_may_load(void) {
+  if (!loading) return BURN_OK;
+  return BURN_FAIL(
+      FAILED_PRECONDITION,
+      "'%s' is being loaded and calls Burn, from a constructor or its entry function: it can do so when it is "
+      "opened, not before",
+      loading);
+}
+
 static BurnPluginEntry *entry_new(char *path, char *file_name) {
   if (registry.count == registry.capacity) {
     const size_t capacity = registry.capacity ? registry.capacity * 2 : 16;
@@ -189,9 +209,11 @@ static void load(BurnPluginEntry *entry) {
   BurnPluginQuery function = NULL;
   BurnRefusal refusal = BURN_REFUSED_NONE;
   burn__log(BURN_LOG_INFO, "plugins", "loading %s", entry->path);
+  loading = entry->path;
   const BurnStatus status = burn__plugin_open_file(entry->path, &function, &refusal);
   burn__probe_stage(BURN__STAGE_QUERY);
   settle(entry, function ? function(&query) : NULL, status, refusal);
+  loading = NULL;
 }
 
 /* -- discovery -------------------------------------------------------------------------------- */
@@ -269,10 +291,13 @@ static BurnStatus find_locked(const char *name, uint32_t kind, const BurnPlugin 
 }
 
 BurnStatus burn__plugin_find(const char *name, uint32_t kind, const BurnPlugin **out) {
-  pthread_mutex_lock(&burn__registry_mutex);
+  *out = NULL;
+  BurnStatus status = burn__plugin_may_load();
+  if (status != BURN_OK) return status;
+  lock();
   scan();
-  const BurnStatus status = find_locked(name, kind, out);
-  pthread_mutex_unlock(&burn__registry_mutex);
+  status = find_locked(name, kind, out);
+  unlock();
   return status == BURN_OK && !*out ? burn__plugin_not_found(name, kind) : status;
 }
 
@@ -295,17 +320,19 @@ static const BurnPlugin *find_role(uint32_t role, const char *role_name) {
 }
 
 BurnStatus burn__plugin_with_role(uint32_t role, const char *role_name, const char **name) {
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   scan();
   const BurnPlugin *plugin = find_role(role, role_name);
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   *name = plugin ? plugin->name : burn__plugin_known_role(role);
   return *name ? BURN_OK : burn__plugin_not_found(role_name, BURN_PLUGIN_DECORATOR);
 }
 
 BurnStatus burn_plugin_load(const char *name) {
   const BurnPluginEntry *found = NULL;
-  pthread_mutex_lock(&burn__registry_mutex);
+  const BurnStatus status = burn__plugin_may_load();
+  if (status != BURN_OK) return status;
+  lock();
   scan();
   for (size_t i = 0; i < registry.count && name && !found; i++) {
     BurnPluginEntry *entry = &registry.entries[i];
@@ -313,7 +340,7 @@ BurnStatus burn_plugin_load(const char *name) {
     load(entry);
     found = entry;
   }
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   if (!found) return BURN_FAIL(NOT_FOUND, "plugin_load: there is no plugin '%s'", name ? name : "(null)");
   return found->plugin ? BURN_OK : BURN_FAIL(INCOMPATIBLE, "plugin '%s' was refused: %s", name, found->reason);
 }
@@ -324,7 +351,7 @@ BurnStatus burn_plugin_add(const char *path) {
   }
   if (burn__file_presence(path) == BURN__ABSENT) return BURN_FAIL(NOT_FOUND, "plugin_add: there is no file '%s'", path);
   BurnStatus status = BURN_OK;
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   char **added = realloc(registry.added, (registry.added_count + 1) * sizeof *added);
   char *copy = burn__text_copy(path);
   if (added) registry.added = added;
@@ -338,41 +365,41 @@ BurnStatus burn_plugin_add(const char *path) {
     copy = NULL;
   }
   free(copy);
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   return status;
 }
 
 /* -- what others ask -------------------------------------------------------------------------- */
 
 size_t burn__plugin_entries(BurnPluginEntry **entries) {
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   scan();
   *entries = registry.entries;
   const size_t count = registry.count;
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   return count;
 }
 
 void burn__plugin_load(BurnPluginEntry *entry) {
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   load(entry);
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
 }
 
 const char *const *burn_plugin_search_path(void) {
   static const char *const none[] = {NULL};
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   scan();
   const char *const *folders = registry.folders ? (const char *const *)registry.folders : none;
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   return folders;
 }
 
 size_t burn_plugin_place_count(void) {
-  pthread_mutex_lock(&burn__registry_mutex);
+  lock();
   scan();
   const size_t count = registry.place_count;
-  pthread_mutex_unlock(&burn__registry_mutex);
+  unlock();
   return count;
 }
 

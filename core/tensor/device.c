@@ -241,7 +241,7 @@ static BurnDevice *open_device(const char *argument, const BurnHost *host, bool 
   const bool may_work = burn__work_enter();
   BurnDevice *device = device_new();
   char *text = NULL;
-  BurnStatus status = may_work ? BURN_OK : burn__fork_failure();
+  BurnStatus status = may_work ? burn__plugin_may_load() : burn__fork_failure();
   if (!device) status = BURN_STATUS_OUT_OF_MEMORY;
   if (status == BURN_OK) status = open_named_or_best(device, argument, host, training, &text);
   if (may_work) burn__work_leave();

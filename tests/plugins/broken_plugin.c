@@ -1,5 +1,9 @@
 /* broken_plugin.c - a plugin with one fault, chosen by FAULT_*: what the loader must refuse, with a reason, without
- * harm. Nothing of it is ever opened. */
+ * harm. Nothing of it is ever opened, but of the one which calls Burn before: it fails with what it was told. */
+#if defined(FAULT_CALLS_BURN)
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
+#endif
 #include <burn/plugin/options.h>
 #include <burn/plugin/plugin.h>
 
@@ -72,13 +76,33 @@ static void BURN_API_CALL probe(const BurnHost *host, BurnProbe *out) {
   out->score = 1;
 }
 
+static char told[256] = PLUGIN_NAME ": a broken plugin was opened";
+
+#if defined(FAULT_CALLS_BURN)
+/* As a library that brings a backend along and opens a device when it is loaded. libburn is the program's, if it has
+ * one. */
+__attribute__((constructor)) static void open_a_device_at_load(void) {
+  typedef struct BurnDevice BurnDevice;
+  BurnDevice *(*open)(const char *) = NULL;
+  BurnStatus (*status)(const BurnDevice *) = NULL;
+  const char *(*message)(BurnStatus) = NULL;
+  void *const symbols[] = {dlsym(RTLD_DEFAULT, "burn_device_open"), dlsym(RTLD_DEFAULT, "burn_device_status"),
+                           dlsym(RTLD_DEFAULT, "burn_status_message")};
+  if (!symbols[0] || !symbols[1] || !symbols[2]) return;
+  memcpy(&open, &symbols[0], sizeof open);
+  memcpy(&status, &symbols[1], sizeof status);
+  memcpy(&message, &symbols[2], sizeof message);
+  strncpy(told, message(status(open("ndarray"))), sizeof told - 1);
+}
+#endif
+
 static BurnStatus BURN_API_CALL open_device(const BurnHost *host, uint32_t index, const BurnOptions *options,
                                             uint32_t owner, BurnBackend *out) {
   (void)index;
   (void)options;
   (void)owner;
   (void)out;
-  return host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, PLUGIN_NAME ": a broken plugin was opened");
+  return host->fail(BURN_STATUS_INTERNAL, __FILE__, __LINE__, told);
 }
 
 static const BurnBackendInterface backend = {INTERFACE_BYTES, 1, probe, open_device};

@@ -118,6 +118,24 @@ static void test_faults_one_by_one(void **state) {
   for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) forked(open_one, (void *)(uintptr_t)&faults[i]);
 }
 
+#if !defined(_WIN32)
+/* Whoever calls Burn before it is loaded is told so, and does not wait for itself. */
+static void open_what_calls_burn(void *context) {
+  (void)context;
+  alarm(30);
+  search_in(broken_folder, false);
+  BurnDevice *device = burn_device_open("calls_burn");
+  check_contains(burn_status_message(burn_device_status(device)), "burn_calls_burn.so' is being loaded and calls Burn");
+  burn_device_close(device);
+  check_ndarray_works();
+}
+
+static void test_a_plugin_that_calls_burn_while_it_is_loaded(void **state) {
+  (void)state;
+  forked(open_what_calls_burn, NULL);
+}
+#endif
+
 static void open_missing_function(void *context) {
   (void)context;
   search_in(broken_folder, false);
@@ -704,6 +722,7 @@ int main(void) {
     cmocka_unit_test(test_a_privileged_program_loads_no_library_of_its_caller),
     cmocka_unit_test(test_a_privileged_program_takes_no_folder_of_its_caller),
     cmocka_unit_test(test_a_file_is_no_folder),
+    cmocka_unit_test(test_a_plugin_that_calls_burn_while_it_is_loaded),
 #endif
 #if defined(__linux__)
     cmocka_unit_test(test_a_plugin_for_another_machine),
