@@ -114,8 +114,8 @@ static bool is_function(void *symbol) {
 #endif
 }
 
-/* A library is never closed once it has an entry: code of a plugin may still be on some thread's stack, and statuses
- * and primitives may outlive their device. */
+/* A library is never closed, not even one without an entry: its constructors have run, and may have started threads
+ * that are still in its code. Of a plugin there are statuses and primitives that may outlive their device, too. */
 BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRefusal *refusal) {
   char *real = NULL;
   int file = -1;
@@ -130,14 +130,12 @@ BurnStatus burn__plugin_open_file(const char *path, BurnPluginQuery *out, BurnRe
   *refusal = BURN_REFUSED_NO_ENTRY;
   void *symbol = dlsym(library, BURN_PLUGIN_SYMBOL);
   if (!symbol) {
-    dlclose(library);
     return BURN_FAIL(INCOMPATIBLE,
                      "has no symbol " BURN_PLUGIN_SYMBOL
                      ": not a Burn plugin, or one of another major version (this is %u)",
                      BURN_ABI_MAJOR);
   }
   if (!is_function(symbol)) {
-    dlclose(library);
     return BURN_FAIL(INCOMPATIBLE, "its " BURN_PLUGIN_SYMBOL " is not a function: define it with BURN_PLUGIN_ENTRY");
   }
   memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function pointer */

@@ -107,8 +107,7 @@ static HMODULE load_quietly(const WCHAR *path, DWORD *error) {
 static BurnStatus find_entry(HMODULE library, BurnPluginQuery *out) {
   const FARPROC symbol = GetProcAddress(library, BURN_PLUGIN_SYMBOL);
   HMODULE pinned;
-  if (!symbol) {
-    (void)FreeLibrary(library);
+  if (!symbol) { /* not unloaded either: threads that it started may be in its code */
     return BURN_FAIL(INCOMPATIBLE,
                      "has no symbol " BURN_PLUGIN_SYMBOL
                      ": not a Burn plugin, or one of another major version (this is %u)",

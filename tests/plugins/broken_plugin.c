@@ -8,6 +8,10 @@
 #include <burn/plugin/plugin.h>
 
 #include <string.h>
+#if defined(FAULT_NO_SYMBOL) && defined(__linux__)
+#include <pthread.h>
+#include <time.h>
+#endif
 
 #if defined(FAULT_WRONG_MAJOR)
 #define MAJOR (BURN_ABI_MAJOR + 1u)
@@ -139,4 +143,17 @@ BURN_PLUGIN_ENTRY(plugin)
 #else
 BURN_EXPORT int burn_no_entry_symbol_here;
 int burn_no_entry_symbol_here = 1;
+
+#if defined(__linux__)
+/* As of a runtime for threads that a plugin brings along: it is in this library's code when the plugin is refused. */
+static void *live_on(void *unused) {
+  const struct timespec moment = {.tv_nsec = 100000};
+  for (;;) (void)nanosleep(&moment, NULL);
+  return unused;
+}
+__attribute__((constructor)) static void start_a_thread(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, live_on, NULL) == 0) pthread_detach(thread);
+}
+#endif
 #endif

@@ -7,6 +7,7 @@
 
 #if !defined(_WIN32)
 #include <sys/statvfs.h>
+#include <time.h>
 #endif
 
 static const char broken_folder[] = BURN_BUILD_DIR "/tests/broken_plugins";
@@ -117,6 +118,25 @@ static void test_faults_one_by_one(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) forked(open_one, (void *)(uintptr_t)&faults[i]);
 }
+
+#if defined(__linux__)
+/* A thread that its constructor has started goes on in its code. */
+static void refuse_what_has_a_thread(void *context) {
+  (void)context;
+  search_in(broken_folder, false);
+  BurnDevice *device = burn_device_open("no_symbol");
+  check_contains(burn_status_message(burn_device_status(device)), "has no symbol");
+  burn_device_close(device);
+  const struct timespec moment = {.tv_nsec = 50000000};
+  nanosleep(&moment, NULL);
+  check_ndarray_works();
+}
+
+static void test_what_is_refused_stays_loaded(void **state) {
+  (void)state;
+  forked(refuse_what_has_a_thread, NULL);
+}
+#endif
 
 #if !defined(_WIN32)
 /* Whoever calls Burn before it is loaded is told so, and does not wait for itself. */
@@ -725,6 +745,7 @@ int main(void) {
     cmocka_unit_test(test_a_plugin_that_calls_burn_while_it_is_loaded),
 #endif
 #if defined(__linux__)
+    cmocka_unit_test(test_what_is_refused_stays_loaded),
     cmocka_unit_test(test_a_plugin_for_another_machine),
 #endif
     cmocka_unit_test(test_the_first_of_a_name_wins),
