@@ -128,14 +128,20 @@ static void complete_table(BurnInstance *instance, uint32_t owner) {
 }
 
 /* Ops and attributes that came after the version which the plugin targets are none that it has. */
-static void ask_support(BurnInstance *instance) {
+static BurnStatus ask_support(BurnInstance *instance) {
   const BurnBackend *backend = &instance->backend;
   for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
     const BurnOpInfo *info = burn__op_info(op);
     if (!info || info->since > instance->target) continue;
-    instance->support[op] = (uint8_t)backend->op_support(backend->self, op);
+    const uint32_t answer = backend->op_support(backend->self, op);
+    if (answer > BURN_SUPPORT_ASK) {
+      return BURN_FAIL(INCOMPATIBLE, "plugin '%s': op_support answers %u for '%s'; 0 is no, 1 yes and 2 ask",
+                       instance->plugin->name, answer, info->name);
+    }
+    instance->support[op] = (uint8_t)answer;
     if (burn_op_schema(info) > instance->target) instance->support[op] |= BURN__SUPPORT_OLDER;
   }
+  return BURN_OK;
 }
 
 /* Opens one part on top of `next`, whose reference it takes on success. */
@@ -167,12 +173,12 @@ static BurnStatus open_part(const BurnStackPart *part, const BurnHost *host, Bur
   complete_table(instance, owner);
   status = check_table(instance);
   if (status == BURN_OK) status = burn__options_check(&part->options, part->name);
+  if (status == BURN_OK) status = ask_support(instance);
   if (status != BURN_OK) {
     if (instance->backend.close) instance->backend.close(instance->backend.self);
     instance_free(instance);
     return status;
   }
-  ask_support(instance);
   *out = instance;
   return BURN_OK;
 }

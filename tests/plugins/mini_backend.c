@@ -176,6 +176,9 @@ static void run_matmul(const BurnOpCall *call, BurnPrimitive *out) {
 /* -- the table -------------------------------------------------------------------------------- */
 
 static uint32_t BURN_API_CALL mini_op_support(void *self, uint32_t op) {
+#if defined(ODD_SUPPORT)
+  if (op == BURN_OP_add) return ODD_SUPPORT;
+#endif
   static const uint32_t kernels[] = {
       BURN_OP_full,       BURN_OP_neg,       BURN_OP_exp,     BURN_OP_log,     BURN_OP_sqrt,       BURN_OP_recip,
       BURN_OP_add,        BURN_OP_sub,       BURN_OP_mul,     BURN_OP_div,     BURN_OP_add_scalar, BURN_OP_mul_scalar,

@@ -177,6 +177,22 @@ static void test_a_missing_function_is_found_by_opening(void **state) {
   forked(open_missing_function, NULL);
 }
 
+static void open_odd_support(void *context) {
+  (void)context;
+  search_in(broken_folder, false);
+  BurnDevice *device = burn_device_open("odd_support");
+  const BurnStatus status = burn_device_status(device);
+  CHECK(burn_status_code(status) == BURN_STATUS_INCOMPATIBLE, "%s", burn_status_message(status));
+  check_contains(burn_status_message(status), "plugin 'odd_support': op_support answers 257 for 'add'; 0 is no");
+  burn_device_close(device);
+  check_ndarray_works();
+}
+
+static void test_an_unknown_answer_of_op_support(void **state) {
+  (void)state;
+  forked(open_odd_support, NULL);
+}
+
 /* -- files that are not plugins ---------------------------------------------------------------- */
 
 static void list_files(void *context) {
@@ -732,6 +748,7 @@ int main(void) {
     cmocka_unit_test(test_every_fault_has_its_reason),
     cmocka_unit_test(test_faults_one_by_one),
     cmocka_unit_test(test_a_missing_function_is_found_by_opening),
+    cmocka_unit_test(test_an_unknown_answer_of_op_support),
     cmocka_unit_test(test_files_that_are_no_plugins),
     cmocka_unit_test(test_a_folder_that_anybody_can_write),
 #if !defined(_WIN32)

@@ -9,7 +9,7 @@
 
 #include <burn/plugin/host.h>
 
-/* Answers of op_support. */
+/* Answers of op_support; another one is refused when the plugin is opened. */
 enum BurnSupport {
   BURN_SUPPORT_NO = 0,  /* never: the host decomposes the op */
   BURN_SUPPORT_YES = 1, /* always */
