@@ -14,6 +14,11 @@ static void fail_outputs(BurnTensor **outputs, uint32_t count, BurnStatus status
   for (uint32_t i = 0; i < count; i++) outputs[i] = burn__tensor_failed(status);
 }
 
+static BurnStatus check_lists(BurnTensor *const *inputs, size_t input_count, const BurnAttr *attrs, size_t attr_count) {
+  if (input_count > 0 && !inputs) return BURN_REQUIRED_BY("op_call", inputs, "a list of input_count tensors");
+  return attr_count > 0 ? BURN_REQUIRED_BY("op_call", attrs, "a list of attr_count attributes") : BURN_OK;
+}
+
 void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *inputs, size_t input_count,
                   const BurnAttr *attrs, size_t attr_count, BurnTensor **outputs) {
   const uint32_t inputs_given = input_count > UINT32_MAX ? UINT32_MAX : (uint32_t)input_count;
@@ -25,6 +30,7 @@ void burn_op_call(BurnDevice *device, const BurnOpInfo *op, BurnTensor *const *i
     return;
   }
   BurnStatus status = device ? burn__device_status(device) : BURN_OK;
+  if (status == BURN_OK) status = check_lists(inputs, input_count, attrs, attr_count);
   if (status == BURN_OK) status = burn__complete_attrs(op, &call, &room);
   if (status != BURN_OK) {
     fail_outputs(outputs, op->output_count, status);

@@ -164,8 +164,25 @@ static void test_offer(void **state) {
   burn_device_close(plain);
 }
 
+/* A list that is not there, though it is counted. */
+static void expect_missing(BurnTensor *y, const char *message) {
+  assert_string_equal(burn_status_message(burn_tensor_status(y)), message);
+  burn_drop(y);
+}
+
+static void test_lists_that_are_missing(void **state) {
+  (void)state;
+  device = burn_device_open("ndarray");
+  BurnTensor *x = input(0, 0);
+  expect_missing(burn_op("add", NULL, 2, NULL, 0), "op_call: inputs is NULL: a list of input_count tensors expected");
+  expect_missing(burn_op("powf_scalar", &x, 1, NULL, 1),
+                 "op_call: attrs is NULL: a list of attr_count attributes expected");
+  burn_device_close(device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(adam_on_stacks), cmocka_unit_test(sgd_on_stacks),
-                                     cmocka_unit_test(failures_on_stacks), cmocka_unit_test(test_offer)};
+                                     cmocka_unit_test(failures_on_stacks), cmocka_unit_test(test_offer),
+                                     cmocka_unit_test(test_lists_that_are_missing)};
   return test_stacks_result(cmocka_run_group_tests_name("many calls of one op", tests, NULL, NULL));
 }
