@@ -1,5 +1,11 @@
 /* host.h - what the host lends to plugins. Plugins link to nothing of ours: everything comes through this table, handed
- * over when an instance is opened and valid for the life of the process. All functions are safe from any thread. */
+ * over when an instance is opened and valid for the life of the process. All functions are safe from any thread.
+ *
+ * A `const BurnBackend *` that the host takes is the pointer that it has given: `next`, `backend`, or `out` of open. A
+ * copy of that table, as a wrapper in C++ or Rust may keep it, is none: there is more behind the host's.
+ *
+ * A program may fork. The host knows which of the program's threads are in a call, not what threads of a plugin's own
+ * do: a plugin that has some and locks which they take keeps them still meanwhile, by pthread_atfork. */
 #ifndef BURN_PLUGIN_HOST_H
 #define BURN_PLUGIN_HOST_H
 

@@ -131,7 +131,9 @@ typedef struct BurnKernelsInterface {
   const BurnOpDefinition *const *ops;
   const BurnKernel *const *kernels;
   /* Optional. Tells the numbers that the host gave to the pack's ops, numbers[i] to ops[i], before any of them is
-   * called: for rules that call them. They stay the same for the life of the process. */
+   * called: for rules that call them. They stay the same for the life of the process. Where a process has two copies of
+   * libburn (two programs' bundles in one Python, say), both load the pack, which is there once, and each tells numbers
+   * of its own: a rule that is to be right there asks `host->op_find("pack.op")->op` instead. */
   void(BURN_API_CALL *registered)(const uint32_t *numbers);
   const BurnDeviceKernel *const *device_kernels; /* [device_kernel_count] */
   uint32_t device_kernel_count;

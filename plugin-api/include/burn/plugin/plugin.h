@@ -27,7 +27,7 @@ typedef struct BurnHostInfo {
 /* A device that a backend found: filled by probe. */
 typedef struct BurnDeviceInfo {
   uint32_t struct_size;
-  uint32_t index;       /* the number after the colon in "cuda:0" */
+  uint32_t index;       /* the number after the colon in "cuda:0": its place in the list, from 0 */
   int64_t memory_bytes; /* total; 0 if unknown */
   char name[128];       /* "AMD EPYC (2 cores, avx2)", UTF-8 */
 } BurnDeviceInfo;
