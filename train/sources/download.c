@@ -1,6 +1,8 @@
 /* download.c - files by libcurl. What has come lies in PATH.part, which is renamed once its checksum is right; so
  * nobody sees half of a file, and what was cut goes on where it ended. The folder is taken for one process
  * (burn_folder_lock). */
+#include "null_check.h"
+
 #include <burn/datasets.h>
 #include <burn/file.h>
 #include <burn/train/learner.h>
@@ -194,10 +196,12 @@ static BurnStatus folder_of(const char *path, char folder[PATH_BYTES]) {
 
 BurnStatus burn_download(const BurnDownload *download) {
   char folder[PATH_BYTES] = "/", sum[33] = "";
+  BurnStatus status = BURN_REQUIRED(download, "a BurnDownload");
+  if (status != BURN_OK) return status;
   if (download->path == NULL || download->url_count < 1)
     return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "download: no path or no address");
   if (size_of(download->path) > 0 && checksum_fits(download, download->path, sum)) return BURN_OK;
-  BurnStatus status = folder_of(download->path, folder);
+  status = folder_of(download->path, folder);
   if (status == BURN_OK) status = burn_folder_make(folder);
   if (status != BURN_OK) return burn_status_annotate(status, "download");
   BurnFolderLock *lock = burn_folder_lock(folder, &status);

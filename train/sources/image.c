@@ -4,6 +4,7 @@
  * triangle, which is as wide as a pixel of the result where it shrinks; first along rows, then along columns, each with
  * weights of 22 bits and rounding to a byte. */
 #include "image_private.h"
+#include "null_check.h"
 #include "path_check.h"
 
 #include <burn/file.h>
@@ -15,6 +16,8 @@
 enum { WEIGHT_BITS = 22, RED = 19595, GREEN = 38470, BLUE = 7471, GREY_BITS = 16 /* ITU-R 601, as Pillow has it */ };
 
 BurnStatus burn_image_init(BurnImage *image, uint32_t width, uint32_t height, uint32_t channels) {
+  const BurnStatus given = BURN_REQUIRED(image, "a BurnImage");
+  if (given != BURN_OK) return given;
   *image = (BurnImage){NULL, 0, 0, 0};
   if (width < 1 || height < 1 || width > BURN_IMAGE_SIDE_LIMIT || height > BURN_IMAGE_SIDE_LIMIT ||
       (channels != 1 && channels != 3) || (uint64_t)width * height * channels > BURN_IMAGE_BYTES_LIMIT)
@@ -46,6 +49,8 @@ void burn__image_grey(BurnImage *image) {
 
 BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channels, BurnImage *image) {
   static const uint8_t png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, jpeg[] = {0xff, 0xd8, 0xff};
+  const BurnStatus given = BURN_REQUIRED(image, "a BurnImage");
+  if (given != BURN_OK) return given;
   *image = (BurnImage){NULL, 0, 0, 0};
   if (bytes == NULL) count = 0;
   if (channels != 0 && channels != 1 && channels != 3)
@@ -62,8 +67,10 @@ BurnStatus burn_image_decode(const uint8_t *bytes, size_t count, uint32_t channe
 BurnStatus burn_image_read(const char *path, uint32_t channels, BurnImage *image) {
   uint8_t *bytes = NULL;
   size_t count = 0;
+  BurnStatus status = BURN_REQUIRED(image, "a BurnImage");
+  if (status != BURN_OK) return status;
   *image = (BurnImage){NULL, 0, 0, 0};
-  BurnStatus status = burn__path_check("image", path);
+  status = burn__path_check("image", path);
   if (status != BURN_OK) return status;
   status = burn_file_read(path, BURN_IMAGE_BYTES_LIMIT, &bytes, &count);
   if (status == BURN_OK) status = burn_image_decode(bytes, count, channels, image);
@@ -172,6 +179,9 @@ static void part_copy(const BurnImage *image, const BurnImageBox *box, BurnImage
 
 BurnStatus burn_image_resize(const BurnImage *image, const BurnImageBox *box, uint32_t width, uint32_t height,
                              BurnImage *out) {
+  BurnStatus status = BURN_REQUIRED(image, "a BurnImage");
+  if (status == BURN_OK) status = BURN_REQUIRED(out, "a BurnImage");
+  if (status != BURN_OK) return status;
   const BurnImageBox all = {0, 0, image->width, image->height};
   const BurnImageBox *part = box != NULL ? box : &all;
   if (part->width < 1 || part->height < 1 || part->left > image->width || part->top > image->height ||
@@ -179,7 +189,7 @@ BurnStatus burn_image_resize(const BurnImage *image, const BurnImageBox *box, ui
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "image: %u x %u pixels at %u, %u of %u x %u",
                             (unsigned)part->width, (unsigned)part->height, (unsigned)part->left, (unsigned)part->top,
                             (unsigned)image->width, (unsigned)image->height);
-  const BurnStatus status = burn_image_init(out, width, height, image->channels);
+  status = burn_image_init(out, width, height, image->channels);
   if (status != BURN_OK) return status;
   if (part->width == width && part->height == height) {
     part_copy(image, part, out);

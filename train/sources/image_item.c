@@ -1,6 +1,7 @@
 /* image_item.c - from a picture to an item: which part of it, resized, turned, as numbers. What is random is drawn from
  * the counter-based generator, by seed, epoch and index: so it is the same on every thread. */
 #include "image_private.h"
+#include "null_check.h"
 
 #include <burn/plugin/random.h>
 
@@ -116,10 +117,14 @@ static void numbers_put(const BurnImage *image, const BurnImageConfig *config, v
 
 BurnStatus burn_image_item(const BurnImage *image, const BurnImageConfig *config, size_t epoch, size_t index,
                            void *out) {
+  BurnStatus status = BURN_REQUIRED(image, "a BurnImage");
+  if (status == BURN_OK) status = BURN_REQUIRED(config, "a BurnImageConfig");
+  if (status == BURN_OK) status = BURN_REQUIRED(out, "room for the item");
+  if (status != BURN_OK) return status;
   Draw draw = draw_begin(config->seed, epoch, index);
   BurnImage item;
   const BurnImageBox part = part_choose(image, config, &draw);
-  const BurnStatus status = burn_image_resize(image, &part, config->width, config->height, &item);
+  status = burn_image_resize(image, &part, config->width, config->height, &item);
   if (status != BURN_OK) return status;
   if (config->flip > 0 && draw_next(&draw) < config->flip) burn_image_flip(&item);
   numbers_put(&item, config, out);

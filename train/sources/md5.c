@@ -1,4 +1,5 @@
 /* md5.c - the checksum that the data sets here are published with (RFC 1321). */
+#include "null_check.h"
 #include "path_check.h"
 
 #include <burn/datasets.h>
@@ -75,8 +76,10 @@ static void md5_end(Md5 *md5, char text[TEXT_BYTES]) {
 BurnStatus burn_file_md5(const char *path, char text[TEXT_BYTES]) {
   FILE *file = NULL;
   Md5 md5;
+  BurnStatus status = BURN_REQUIRED(text, "room for 33 characters");
+  if (status != BURN_OK) return status;
   text[0] = '\0';
-  BurnStatus status = burn__path_check("md5", path);
+  status = burn__path_check("md5", path);
   if (status != BURN_OK) return status;
   status = burn_file_open(path, &file, NULL);
   if (status != BURN_OK) return burn_status_annotate(status, "%s", path);

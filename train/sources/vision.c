@@ -1,5 +1,6 @@
 /* vision.c - MNIST, Fashion-MNIST and CIFAR: what their files are called, where they are, their checksums. */
 #include "dataset_private.h"
+#include "null_check.h"
 #include "privileged.h"
 
 #include <burn/datasets.h>
@@ -50,6 +51,9 @@ static const VisionSet cifar_sets[] = {
     CIFAR_SET("cifar-100", "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8")};
 
 BurnStatus burn_datasets_folder(const char *name, char *path, size_t bytes) {
+  BurnStatus status = BURN_REQUIRED(name, "that of a data set");
+  if (status == BURN_OK) status = BURN_REQUIRED(path, "room for the path");
+  if (status != BURN_OK) return status;
   const char *cache = burn__trusted_variable("XDG_CACHE_HOME"), *home = burn__trusted_variable("HOME");
   const bool has_cache = cache != NULL && cache[0] == '/', has_home = home != NULL && home[0] == '/';
   if (!has_cache && !has_home)

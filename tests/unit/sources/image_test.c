@@ -392,8 +392,14 @@ static void bad_configs_are_refused(void **state) {
   }
 }
 
+static void expect_null(BurnStatus status, const char *said) {
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status), said);
+}
+
 static void what_is_null_is_told(void **state) {
   (void)state;
+  char path[16];
   const char *const no_path[] = {NULL};
   const BurnImageConfig config = {.height = 1, .width = 1};
   BurnStatus status = BURN_OK;
@@ -412,6 +418,18 @@ static void what_is_null_is_told(void **state) {
   BurnImage image;
   assert_string_equal(burn_status_message(burn_image_decode(NULL, 9, 3, &image)),
                       "image: neither a PNG, a JPEG nor a PGM or PPM, of 0 bytes");
+  expect_null(burn_image_init(NULL, 1, 1, 1), "image_init: image is NULL: a BurnImage expected");
+  expect_null(burn_image_read("a.png", 1, NULL), "image_read: image is NULL: a BurnImage expected");
+  expect_null(burn_image_decode(png_rgb, 9, 3, NULL), "image_decode: image is NULL: a BurnImage expected");
+  expect_null(burn_image_resize(NULL, NULL, 1, 1, &image), "image_resize: image is NULL: a BurnImage expected");
+  expect_null(burn_image_resize(&image, NULL, 1, 1, NULL), "image_resize: out is NULL: a BurnImage expected");
+  expect_null(burn_image_item(NULL, &config, 0, 0, &image), "image_item: image is NULL: a BurnImage expected");
+  expect_null(burn_image_item(&image, NULL, 0, 0, &image), "image_item: config is NULL: a BurnImageConfig expected");
+  expect_null(burn_image_item(&image, &config, 0, 0, NULL), "image_item: out is NULL: room for the item expected");
+  expect_null(burn_file_md5(root, NULL), "file_md5: text is NULL: room for 33 characters expected");
+  expect_null(burn_datasets_folder("mnist", NULL, 9), "datasets_folder: path is NULL: room for the path expected");
+  expect_null(burn_datasets_folder(NULL, path, sizeof path),
+              "datasets_folder: name is NULL: that of a data set expected");
 }
 
 static void texts_of_folders_are_items(void **state) {
