@@ -205,6 +205,7 @@ void burn__probe_stage(BurnProbeStage stage) {
 }
 
 int burn_plugin_answer(const char *path) {
+  if (!path) return 1;
   BurnPluginEntry entry = {.path = (char *)(uintptr_t)path, .file_name = burn__plugin_name_of_file(path)};
   if (!entry.file_name) return 1;
   is_child = true;

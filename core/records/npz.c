@@ -86,6 +86,7 @@ const char *burn_npz_name(const BurnNpz *npz, size_t index) {
 
 size_t burn_npz_find(const BurnNpz *npz, const char *name) {
   size_t index = 0;
+  if (!name) return burn_npz_count(npz);
   while (index < burn_npz_count(npz) && strcmp(npz->arrays[index].name, name) != 0) index++;
   return index;
 }

@@ -1,6 +1,7 @@
 /* onnx_graph.c - instances of graphs: their inputs, runs and weights. */
 #include "onnx_graph.h"
 
+#include "null_check.h"
 #include "onnx_narrow.h"
 #include "onnx_strings.h"
 
@@ -103,7 +104,12 @@ BurnStatus burn_graph_set_tensor(BurnGraph *graph, const char *name, BurnTensor 
   }
   const OnnxProgram *program = graph->program;
   BurnGuess guess = burn_guess(name);
-  const BurnStatus status = burn_tensor_status(value);
+  BurnStatus status = BURN_REQUIRED(name, "that of a tensor");
+  if (status != BURN_OK) {
+    burn_drop(value);
+    return status;
+  }
+  status = burn_tensor_status(value);
   if (status != BURN_OK) {
     burn_drop(value);
     return burn_status_annotate(status, "%s: tensor '%s'", program->label, name);
@@ -302,8 +308,11 @@ static BurnStatus refuse_run(BurnTensor *const *inputs, size_t input_count, Burn
 
 BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t input_count, BurnTensor **outputs,
                           size_t output_count) {
-  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
-  if (!graph) return refuse_run(inputs, input_count, onnx_no_graph());
+  BurnStatus given = input_count > 0 ? BURN_REQUIRED(inputs, "a list of BurnTensor *") : BURN_OK;
+  if (given == BURN_OK && output_count > 0) given = BURN_REQUIRED(outputs, "room for BurnTensor *");
+  for (size_t i = 0; i < output_count && outputs; i++) outputs[i] = NULL;
+  if (given == BURN_OK && !graph) given = onnx_no_graph();
+  if (given != BURN_OK) return refuse_run(inputs, inputs ? input_count : 0, given);
   const OnnxBody *body = graph->program->body;
   onnx_graph_forget_strings(graph);
   BurnStatus status = BURN_OK;
@@ -327,7 +336,7 @@ BurnStatus burn_graph_run(BurnGraph *graph, BurnTensor *const *inputs, size_t in
 }
 
 uint32_t onnx_find_slot(const OnnxBody *body, const uint32_t *slots, uint32_t count, const char *name) {
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count && name; i++) {
     if (strcmp(body->slots[slots[i]], name) == 0) return i;
   }
   return ONNX_NONE;
@@ -339,7 +348,7 @@ BurnStatus onnx_no_such_slot(const BurnGraph *graph, const char *what, const uin
   for (uint32_t i = 0; i < count; i++) burn_guess_add(&guess, graph->program->body->slots[slots[i]]);
   const SlotNames names = names_of(graph->program->body, slots, count);
   return burn_status_make(BURN_STATUS_NOT_FOUND, "%s: there is no %s '%s'.%s There are: %s", graph->program->label,
-                          what, name, burn_guess_text(&guess), count ? names.text : "none");
+                          what, name ? name : "NULL", burn_guess_text(&guess), count ? names.text : "none");
 }
 
 /* Puts inputs into the order of the graph; each must be given once. `given` has room for all. */
@@ -360,16 +369,29 @@ static BurnStatus sort_inputs(const BurnGraph *graph, const char *const *names, 
   return BURN_OK;
 }
 
+static BurnStatus named_given(const char *const *input_names, BurnTensor *const *inputs, size_t input_count,
+                              const char *const *output_names, BurnTensor **outputs, size_t output_count) {
+  const char *function = "graph_run_named";
+  BurnStatus status = BURN_OK;
+  if (input_count > 0) status = BURN_REQUIRED_BY(function, input_names, "a list of names");
+  if (input_count > 0 && status == BURN_OK) status = BURN_REQUIRED_BY(function, inputs, "a list of BurnTensor *");
+  if (output_count > 0 && status == BURN_OK) status = BURN_REQUIRED_BY(function, output_names, "a list of names");
+  if (output_count > 0 && status == BURN_OK) status = BURN_REQUIRED_BY(function, outputs, "room for BurnTensor *");
+  return status;
+}
+
 BurnStatus burn_graph_run_named(BurnGraph *graph, const char *const *input_names, BurnTensor *const *inputs,
                                 size_t input_count, const char *const *output_names, BurnTensor **outputs,
                                 size_t output_count) {
-  for (size_t i = 0; i < output_count; i++) outputs[i] = NULL;
-  if (!graph) return refuse_run(inputs, input_count, onnx_no_graph());
+  BurnStatus status = named_given(input_names, inputs, input_count, output_names, outputs, output_count);
+  for (size_t i = 0; i < output_count && outputs; i++) outputs[i] = NULL;
+  if (status == BURN_OK && !graph) status = onnx_no_graph();
+  if (status != BURN_OK) return refuse_run(inputs, inputs ? input_count : 0, status);
   const OnnxBody *body = graph->program->body;
   BurnTensor **sorted = calloc(body->input_count + 1, sizeof *sorted),
              **all = calloc(body->output_count + 1, sizeof *all);
   bool *given = calloc(body->input_count + 1, sizeof *given);
-  BurnStatus status = sorted && all && given ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
+  status = sorted && all && given ? BURN_OK : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory");
   for (size_t i = 0; i < output_count && status == BURN_OK; i++) {
     if (onnx_find_slot(body, body->outputs, body->output_count, output_names[i]) == ONNX_NONE) {
       status = onnx_no_such_slot(graph, "output", body->outputs, body->output_count, output_names[i]);

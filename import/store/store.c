@@ -1,4 +1,5 @@
 /* store.c - files of tensors, opened by the format that their content shows, and looked into. */
+#include "null_check.h"
 #include "path_check.h"
 #include "store_format.h"
 
@@ -109,7 +110,7 @@ static BurnStatus sort_names(BurnStore *store) {
 }
 
 size_t burn_store_find(const BurnStore *store, const char *name) {
-  size_t low = 0, high = burn_store_count(store);
+  size_t low = 0, high = name ? burn_store_count(store) : 0;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
     const int order = strcmp(store->slots[store->order[middle]].seen.name, name);
@@ -302,13 +303,15 @@ static BurnTensor *no_tensor(const BurnStore *store, const char *name) {
 
 BurnTensor *burn_store_tensor(const BurnStore *store, const char *name, BurnDevice *device) {
   if (!store) return burn_tensor_failed(burn__no_store());
+  BurnStatus status = BURN_REQUIRED(name, "that of a tensor");
+  if (status != BURN_OK) return burn_tensor_failed(status);
   const size_t index = burn_store_find(store, name);
   if (index == store->count) return no_tensor(store, name);
   const BurnStoreSlot *slot = &store->slots[index];
   const size_t bytes = slot->refusal ? 0 : burn__store_value_bytes(slot);
   void *values = malloc(bytes ? bytes : 1);
-  BurnStatus status = values ? burn_store_read(store, index, values, bytes)
-                             : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "store: no memory for %zu bytes", bytes);
+  status = values ? burn_store_read(store, index, values, bytes)
+                  : burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "store: no memory for %zu bytes", bytes);
   BurnTensor *x = status == BURN_OK ? burn_tensor_from(device, values, slot->seen.dtype, slot->seen.shape)
                                     : burn_tensor_failed(status);
   free(values);

@@ -1,6 +1,8 @@
 /* store_names.c - names of tensors: renamed, filtered, renumbered. */
 #include "store_names.h"
 
+#include "null_check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,7 +221,10 @@ const BurnStoreNamed *burn__store_name_find(const BurnStoreNameList *list, const
 
 BurnStatus burn_store_select(const BurnStore *store, const BurnStoreNames *names, bool *chosen) {
   BurnStoreRules rules;
-  BurnStatus status = burn__store_rules(names, &rules);
+  BurnStatus status = BURN_REQUIRED(names, "a BurnStoreNames");
+  if (status == BURN_OK && burn_store_count(store) > 0) status = BURN_REQUIRED(chosen, "room for each tensor");
+  if (status != BURN_OK) return status;
+  status = burn__store_rules(names, &rules);
   const size_t length = names->top_level ? strlen(names->top_level) : 0;
   for (size_t i = 0; i < burn_store_count(store) && status == BURN_OK; i++) {
     const char *name = burn_store_entry(store, i)->name;

@@ -1,4 +1,5 @@
 /* text_tokenizer.c - opening by content, and what a tokenizer tells of itself. */
+#include "null_check.h"
 #include "path_check.h"
 #include "store_format.h"
 #include "store_json.h"
@@ -33,10 +34,11 @@ static BurnStatus read_bytes(BurnTextTokenizer *tokenizer, const uint8_t *bytes,
 BurnTextTokenizer *burn_text_tokenizer_read(const void *bytes, size_t count, const char *label, BurnStatus *status) {
   BurnStatus result = burn__entry_status(status);
   if (result != BURN_OK) return NULL;
-  BurnTextTokenizer *tokenizer = calloc(1, sizeof *tokenizer);
-  if (tokenizer == NULL)
+  if (count > 0) result = BURN_REQUIRED(bytes, "those of a tokenizer");
+  BurnTextTokenizer *tokenizer = result == BURN_OK ? calloc(1, sizeof *tokenizer) : NULL;
+  if (result == BURN_OK && tokenizer == NULL)
     result = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "no memory for a tokenizer");
-  else
+  if (result == BURN_OK)
     result = burn_status_annotate(read_bytes(tokenizer, bytes, count), "%s", label != NULL ? label : "tokenizer");
   if (result == BURN_OK) return tokenizer;
   burn_text_tokenizer_destroy(tokenizer);
@@ -94,7 +96,7 @@ size_t burn_text_tokenizer_vocabulary(const BurnTextTokenizer *tokenizer) {
 }
 
 int64_t burn_text_tokenizer_id(const BurnTextTokenizer *tokenizer, const char *token, size_t length) {
-  if (tokenizer == NULL) return -1;
+  if (tokenizer == NULL || token == NULL) return -1;
   const int64_t added = burn__vocabulary_find(&tokenizer->names, token, length);
   return added >= 0 ? added : burn__vocabulary_find(&tokenizer->model.vocabulary, token, length);
 }

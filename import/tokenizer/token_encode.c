@@ -2,6 +2,7 @@
  * stands around the texts. */
 #include "tokenizer_private.h"
 
+#include "null_check.h"
 #include "token_unicode.h"
 
 #include <stdlib.h>
@@ -202,9 +203,12 @@ BurnStatus burn_text_tokenizer_encode(const BurnTextTokenizer *tokenizer, const 
   const BurnEncodeOptions defaults = {.no_special = false};
   BurnEncoding texts[2] = {{.count = 0}, {.count = 0}};
   if (options == NULL) options = &defaults;
+  BurnStatus status = BURN_REQUIRED(encoding, "a BurnEncoding");
+  if (status != BURN_OK) return status;
   encoding->count = 0;
   if (tokenizer == NULL) return burn__no_tokenizer();
-  BurnStatus status = encode_text(tokenizer, text, length, &texts[0]);
+  if (length > 0) status = BURN_REQUIRED(text, "a text");
+  if (status == BURN_OK) status = encode_text(tokenizer, text, length, &texts[0]);
   if (status == BURN_OK && options->pair != NULL)
     status = encode_text(tokenizer, options->pair, options->pair_length, &texts[1]);
   for (size_t i = 0; i < 2 && tokenizer->trims_offsets && status == BURN_OK; i++)
@@ -253,8 +257,13 @@ static BurnStatus batch_fill(const BurnTextTokenizer *tokenizer, const BurnEncod
 
 BurnStatus burn_text_tokenizer_encode_batch(const BurnTextTokenizer *tokenizer, const char *const *texts, size_t count,
                                             const BurnEncodeOptions *options, BurnEncodedBatch *batch) {
+  BurnStatus status = BURN_REQUIRED(batch, "a BurnEncodedBatch");
+  if (status == BURN_OK && count > 0) status = BURN_REQUIRED(texts, "a list of texts");
+  for (size_t i = 0; i < count && status == BURN_OK; i++)
+    status = BURN_REQUIRED_BY("text_tokenizer_encode_batch", texts[i], "a text");
+  if (status != BURN_OK) return status;
   BurnEncoding *rows = calloc(count + 1, sizeof *rows);
-  BurnStatus status = tokenizer != NULL ? BURN_OK : burn__no_tokenizer();
+  status = tokenizer != NULL ? BURN_OK : burn__no_tokenizer();
   *batch = (BurnEncodedBatch){NULL, NULL, NULL, count, 0};
   if (status == BURN_OK && rows == NULL)
     status = burn_status_make(BURN_STATUS_OUT_OF_MEMORY, "tokenizer: no memory for %zu texts", count);

@@ -336,6 +336,30 @@ static void any_beginning_is_survived(void **state) {
   free(bytes);
 }
 
+static void expect_null(BurnStatus status, const char *said) {
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status), said);
+}
+
+/* Of a graph with an input x: what is NULL beside it. */
+static void nulls_are_told(BurnGraph *graph) {
+  const char *const in[] = {"x"}, *const none[] = {NULL};
+  BurnTensor *x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32), *y = NULL;
+  expect_null(burn_graph_run(graph, NULL, 1, &y, 1), "graph_run: inputs is NULL: a list of BurnTensor * expected");
+  expect_null(burn_graph_run(graph, &x, 1, NULL, 1), "graph_run: outputs is NULL: room for BurnTensor * expected");
+  expect_null(burn_graph_run_named(graph, in, NULL, 1, in, &y, 1),
+              "graph_run_named: inputs is NULL: a list of BurnTensor * expected");
+  x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  expect_null(burn_graph_run_named(graph, NULL, &x, 1, in, &y, 1),
+              "graph_run_named: input_names is NULL: a list of names expected");
+  x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  const BurnStatus status = burn_graph_run_named(graph, none, &x, 1, none, &y, 1);
+  assert_non_null(strstr(burn_status_message(status), "there is no output 'NULL'."));
+  x = burn_zeros(device, BURN_SHAPE(2, 2), BURN_DTYPE_F32);
+  expect_null(burn_graph_set_tensor(graph, NULL, x), "graph_set_tensor: name is NULL: that of a tensor expected");
+  assert_null(burn_graph_strings(graph, NULL, NULL));
+}
+
 static void inputs_are_checked(void **state) {
   BurnStatus status = BURN_OK;
   BurnTensor *y = NULL;
@@ -361,6 +385,7 @@ static void inputs_are_checked(void **state) {
   status = burn_graph_run_named(graph, (const char *[]){"X"}, &x, 1, (const char *[]){"y"}, &y, 1);
   assert_int_equal(burn_status_code(status), BURN_STATUS_NOT_FOUND);
   assert_non_null(strstr(burn_status_message(status), "there is no input 'X'. There are: 'x'"));
+  nulls_are_told(graph);
   const BurnGraphValue value = burn_graph_input(graph, 0);
   assert_string_equal(value.axes[1], "n");
   assert_int_equal(value.dims[0], 2);

@@ -158,6 +158,16 @@ static void damaged_archives_are_refused(void **state) {
   }
 }
 
+static void no_name_is_found(void **state) {
+  (void)state;
+  BurnStatus status = BURN_OK;
+  file_write(npz, npz_deflated, sizeof npz_deflated);
+  BurnNpz *archive = burn_npz_open(npz, &status);
+  assert_int_equal(status, BURN_OK);
+  assert_int_equal(burn_npz_find(archive, NULL), burn_npz_count(archive));
+  burn_npz_close(archive);
+}
+
 static BurnTensor *halves(BurnDType dtype) {
   const float values[] = {0, 0.5f, 1, 1.5f, 2, 2.5f};
   return burn_cast(burn_tensor_f32(device, values, BURN_SHAPE(2, 3)), dtype);
@@ -204,11 +214,9 @@ static void archives_go_both_ways(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_numpy_saved_is_read),
-      cmocka_unit_test(archives_are_read),
-      cmocka_unit_test(bad_files_are_refused),
-      cmocka_unit_test(damaged_archives_are_refused),
-      cmocka_unit_test(what_is_written_is_what_numpy_writes),
+      cmocka_unit_test(what_numpy_saved_is_read), cmocka_unit_test(archives_are_read),
+      cmocka_unit_test(bad_files_are_refused),    cmocka_unit_test(damaged_archives_are_refused),
+      cmocka_unit_test(no_name_is_found),         cmocka_unit_test(what_is_written_is_what_numpy_writes),
       cmocka_unit_test(archives_go_both_ways),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

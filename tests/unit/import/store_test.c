@@ -133,6 +133,28 @@ static void test_no_path_is_told(void **state) {
   burn_param_release(&param);
 }
 
+static void expect_null(BurnStatus status, const char *said) {
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status), said);
+}
+
+static void test_no_name_is_found(void **state) {
+  const Fixture *fixture = *state;
+  const BurnStoreNames names = {.top_level = NULL};
+  bool chosen[8];
+  BurnStatus status = BURN_OK;
+  BurnStore *store = burn_store_open_bytes(golden, GOLDEN_BYTES, &status);
+  check_status(status);
+  assert_int_equal(burn_store_find(store, NULL), burn_store_count(store));
+  BurnTensor *x = burn_store_tensor(store, NULL, fixture->device);
+  expect_null(burn_tensor_status(x), "store_tensor: name is NULL: that of a tensor expected");
+  burn_drop(x);
+  expect_null(burn_store_select(store, NULL, chosen), "store_select: names is NULL: a BurnStoreNames expected");
+  expect_null(burn_store_select(store, &names, NULL), "store_select: chosen is NULL: room for each tensor expected");
+  check_status(burn_store_select(NULL, &names, NULL));
+  burn_store_close(store);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list),
@@ -141,6 +163,7 @@ int main(void) {
       cmocka_unit_test(test_indices_have_an_end),
       cmocka_unit_test(test_no_store_is_told),
       cmocka_unit_test(test_no_path_is_told),
+      cmocka_unit_test(test_no_name_is_found),
   };
   return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }

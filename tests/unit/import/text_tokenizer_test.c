@@ -343,6 +343,38 @@ static void long_words_end(void **state) {
   free(text);
 }
 
+static void expect_null(BurnStatus status, const char *said) {
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status), said);
+}
+
+static void what_is_null_is_told(void **state) {
+  static const char *const texts[] = {"a", NULL};
+  BurnEncoding encoding = {.count = 0};
+  BurnEncodedBatch batch = {.count = 0};
+  BurnStatus status = BURN_OK;
+  (void)state;
+  assert_null(burn_text_tokenizer_read(NULL, 9, NULL, &status));
+  expect_null(status, "text_tokenizer_read: bytes is NULL: those of a tokenizer expected");
+  status = BURN_OK;
+  BurnTextTokenizer *tokenizer = burn_text_tokenizer_read("[UNK]\na\n", 8, NULL, &status);
+  check_status(status);
+  assert_int_equal(burn_text_tokenizer_id(tokenizer, NULL, 1), -1);
+  expect_null(burn_text_tokenizer_encode(tokenizer, NULL, 1, NULL, &encoding),
+              "text_tokenizer_encode: text is NULL: a text expected");
+  check_status(burn_text_tokenizer_encode(tokenizer, NULL, 0, NULL, &encoding));
+  expect_null(burn_text_tokenizer_encode(tokenizer, "a", 1, NULL, NULL),
+              "text_tokenizer_encode: encoding is NULL: a BurnEncoding expected");
+  expect_null(burn_text_tokenizer_encode_batch(tokenizer, texts, 1, NULL, NULL),
+              "text_tokenizer_encode_batch: batch is NULL: a BurnEncodedBatch expected");
+  expect_null(burn_text_tokenizer_encode_batch(tokenizer, NULL, 1, NULL, &batch),
+              "text_tokenizer_encode_batch: texts is NULL: a list of texts expected");
+  expect_null(burn_text_tokenizer_encode_batch(tokenizer, texts, 2, NULL, &batch),
+              "text_tokenizer_encode_batch: texts[i] is NULL: a text expected");
+  burn_encoding_release(&encoding);
+  burn_text_tokenizer_destroy(tokenizer);
+}
+
 static void no_tokenizer_is_told(void **state) {
   static const char said[] = "tokenizer: there is none; the status of the call that should have opened it says why";
   static const char *const texts[] = {"a"};
@@ -382,6 +414,7 @@ int main(void) {
       cmocka_unit_test(cut_files_are_refused),
       cmocka_unit_test(long_words_end),
       cmocka_unit_test(no_tokenizer_is_told),
+      cmocka_unit_test(what_is_null_is_told),
       cmocka_unit_test(nothing_is_ended),
   };
   return cmocka_run_group_tests_name("text_tokenizer", tests, NULL, NULL);
