@@ -20,6 +20,7 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = ROOT / "sdk/api/burn.json"
 FOLDERS = [ROOT / name / "include" for name in ("core", "nn", "train", "train/sources", "train/dashboard", "import")]
+ERROR_H = FOLDERS[0] / "burn/error.h"
 INCLUDES = FOLDERS + [ROOT / "plugin-api/include"]
 MARKS = """
 #undef BURN_TAKES
@@ -57,6 +58,8 @@ TAKES = {
 HOLDERS = {"BurnQuantTensor", "BurnQuantParameters", "BurnMhaInput", "BurnTransformerEncoderInput", "BurnTransformerDecoderInput", "BurnStepOutput",
            "BurnLstmState", "BurnMeasured", "BurnMhaOutput", "BurnPaddingMask", "BurnParam", "BurnBuffer", "BurnConstant"}
 ENDS = re.compile(r"_(drop|destroy|close|cancel)$")  # these take what they end
+RELEASES = re.compile(r"_(drop|destroy|close|cancel|release)$")  # these do nothing with NULL
+LEAVES = {"BurnParam", "BurnBuffer", "BurnConstant"}  # a forward pass asks for their values
 # Parameters that are neither input nor one output: what is behind the pointer is read and replaced, or has room for several.
 ROLES = {("burn_write", "x"): "inout", ("burn_gradients_accumulate", "sum"): "inout", ("burn_split", "parts"): "room",
          ("burn_chunk", "parts"): "room", ("burn_meshgrid", "grids"): "room", ("burn_op_call", "outputs"): "room",
@@ -81,13 +84,19 @@ def main_text(headers):
     return "".join(lines)
 
 
-def parse(headers):
-    error_h = FOLDERS[0] / "burn/error.h"
-    text = error_h.read_text()
+def text_of_header(path):
+    """What is parsed: the file, and error.h with marks of ours."""
+    text = path.read_text()
+    if path != ERROR_H:
+        return text
     end = "#define BURN_TAKES(...)\n#define BURN_GIVES BURN_USE_RESULT\n#endif\n"
     if text.count(end) != 1:
-        sys.exit("make_api: error.h has no longer the lines that end the marks of ownership; see parse()")
-    unsaved = [(str(error_h), text.replace(end, end + MARKS)), ("api.c", main_text(headers))]
+        sys.exit("make_api: error.h has no longer the lines that end the marks of ownership; see text_of_header()")
+    return text.replace(end, end + MARKS)
+
+
+def parse(headers):
+    unsaved = [(str(ERROR_H), text_of_header(ERROR_H)), ("api.c", main_text(headers))]
     arguments = ["-std=c11", "-D_POSIX_C_SOURCE=200809L"] + [f"-I{folder}" for folder in INCLUDES]
     unit = Index.create().parse("api.c", arguments, unsaved, TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     errors = [str(d) for d in unit.diagnostics if d.severity >= 3]
@@ -100,8 +109,7 @@ class Comments:
     """The comments of a header, by line: before a declaration, after it on its last line, or shared by a block of declarations."""
 
     def __init__(self, unit, path):
-        text = path.read_text()
-        self.lines = text.split("\n")
+        self.lines = text_of_header(path).split("\n")
         self.before, self.after = {}, {}
         extent = unit.get_extent(str(path), ((1, 1), (len(self.lines) + 1, 1)))
         for token in unit.get_tokens(extent=extent):
@@ -126,6 +134,15 @@ class Comments:
             found = ""
         trailing = self.after.get(last, "")
         return "\n".join(part for part in (found, trailing) if part)
+
+    def of_section(self, first):
+        """What stands alone below the line that begins a section: it is said of all in it."""
+        line, found = min(first - 1, len(self.lines) - 1), []
+        while line > 0 and not self.before.get(line, "").startswith("-- "):
+            if line in self.before and not self.lines[line].strip():
+                found.append(self.before[line])
+            line -= 1
+        return "\n".join(found) if line else ""
 
     def own(self, first, last):
         """Of a member: the comment on its lines, or the one that ends right above."""
@@ -285,7 +302,7 @@ class Api:
         self.public = names
         self.made = {name: (kind.lower(), rows) for path in self.paths for kind, name, rows, _ in MACRO.findall(path.read_text())
                      if kind != "LAYER"}
-        self.rows, self.functions, self.types = {}, {}, {}
+        self.rows, self.functions, self.types, self.sections = {}, {}, {}, {}
         self.collect()
 
     def collect(self):
@@ -303,6 +320,7 @@ class Api:
                 old = self.functions.get(cursor.spelling)
                 if not old or not old["doc"]:
                     self.functions[cursor.spelling] = function_of(cursor, header, doc)
+                    self.sections[cursor.spelling] = comments.of_section(cursor.extent.start.line)
             elif cursor.kind in (CursorKind.STRUCT_DECL, CursorKind.ENUM_DECL, CursorKind.TYPEDEF_DECL):
                 self.type(cursor, header, doc, comments)
 
@@ -382,11 +400,54 @@ class Api:
 
     def data(self):
         used = self.used()
+        trust = Trust(self.types, self.sections)
+        for function in self.functions.values():
+            trust.mark(function)
         version = re.search(r"project\(burn VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
         entries = sorted((t for t in self.types.values() if t["name"] in used), key=lambda t: t["name"])
         constants = constants_of(self.unit, self.public, self.headers)
         return {"version": version, "functions": sorted(self.functions.values(), key=lambda f: f["name"]),
                 "types": entries, "constants": sorted(constants, key=lambda c: c["name"])}
+
+
+class Trust:
+    """Which pointers a function looks behind without looking at them first, as the head of burn/error.h says."""
+
+    def __init__(self, types, sections):
+        self.sections = sections
+        self.kinds = {name: entry["kind"] for name, entry in types.items()}
+
+    def mark(self, function):
+        tells = self.tells(function)
+        for parameter in function["parameters"]:
+            if self.needed(function, parameter) and (not tells or self.is_asked(function, parameter)):
+                parameter["trusted"] = True
+
+    def tells(self, function):
+        """Whether there is a way to say that an argument is NULL: a status, a tensor, or what has tensors, whose use fails then."""
+        result = function["result"]["type"]
+        by_value = not result.get("pointers") and (result["base"] in HOLDERS or self.kinds.get(result["base"], "").startswith("module"))
+        return result["c"] in ("BurnStatus", "BurnTensor *") or by_value or any(p.get("role") == "status" for p in function["parameters"])
+
+    @staticmethod
+    def is_asked(function, parameter):
+        return parameter["type"]["base"] in LEAVES and function["result"]["type"]["c"] != "BurnStatus"
+
+    def needed(self, function, parameter):
+        """Whether it is a pointer for which NULL has no meaning."""
+        kind, name = parameter["type"], parameter["name"]
+        is_pointer = kind.get("pointers") or "array" in kind or kind["base"] == "function" or self.kinds.get(kind["base"]) == "callback"
+        is_handle = kind.get("pointers") == 1 and "array" not in kind and self.kinds.get(kind["base"]) == "handle"
+        is_name = kind["c"] == "const char *" and name != "text"  # which is found nowhere
+        if not is_pointer or is_handle or is_name or name == "context" or parameter.get("role", "in") != "in":
+            return False
+        said = function["doc"] + "\n\n" + self.sections[function["name"]]
+        return not RELEASES.search(function["name"]) and not allows_null(said, name)
+
+
+def allows_null(doc, name):
+    """Whether a comment says what NULL means: "`config` NULL means the defaults", "settings (NULL: defaults)", "a group that is NULL has all"."""
+    return bool(re.search(rf"\b{name}`?(?:\s+may\s+be|\s+that\s+is|\s+is)?\s+\(?NULL\b", doc))
 
 
 def complaints(data):

@@ -106,7 +106,7 @@ BURN_API BurnStatus burn_status_annotate(BurnStatus status, const char *format, 
  * found it (of this library, of a plugin, or of your call of burn_status_make; "" and 0 from other languages). The
  * texts are valid during the call. Neither a failure that travels in tensors nor a prefix put before its message calls
  * it again. A breakpoint in the hook stops there; the lines of your program are further up its stack, and in the
- * message with BURN_BACKTRACE=1. NULL removes the hook. */
+ * message with BURN_BACKTRACE=1. A `hook` that is NULL removes the one before. */
 typedef void (*BurnErrorHook)(void *context, BurnStatus status, const char *file, int line, const char *message);
 BURN_API void burn_error_hook(BurnErrorHook hook, void *context);
 

@@ -154,8 +154,8 @@ BURN_API BURN_GIVES BurnTensor *burn_transformer_decoder_layer_forward(const Bur
 
 /* -- step by step ----------------------------------------------------------------------------- */
 
-/* What an encoder or a decoder keeps between steps: projected keys and values of every layer, and its output. NULL for
- * no model or when out of memory, which the forward pass says. */
+/* What an encoder or a decoder keeps between steps: projected keys and values of every layer, and its output. NULL
+ * where m is NULL or when out of memory, which the forward pass says. */
 typedef struct BurnTransformerCache BurnTransformerCache;
 BURN_API BURN_USE_RESULT BurnTransformerCache *burn_transformer_encoder_new_autoregressive_cache(
     const BurnTransformerEncoder *m);

@@ -15,7 +15,7 @@ typedef struct BurnCheckpointStrategy {
   const void *context;
 } BurnCheckpointStrategy;
 
-/* The newest `*count` epochs that are finite; NULL: two. */
+/* The newest `*count` epochs that are finite; `count` NULL: two. */
 BURN_API BurnCheckpointStrategy burn_keep_last(const size_t *count);
 
 /* The config of burn_keep_best; it must outlive the run. */
@@ -29,7 +29,8 @@ typedef struct BurnKeepBest {
  * split, is refused. */
 BURN_API BurnCheckpointStrategy burn_keep_best(const BurnKeepBest *config);
 
-/* Every `*interval`-th epoch: `interval`, 2 * `interval` and so on; 0 counts as 1, and so does NULL. */
+/* Every `*interval`-th epoch: `interval`, 2 * `interval` and so on; 0 counts as 1, and so does an `interval` that
+ * is NULL. */
 BURN_API BurnCheckpointStrategy burn_keep_every(const size_t *interval);
 
 /* The config of burn_keep_any; the strategies, [count], must outlive the run. */

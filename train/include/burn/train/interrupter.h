@@ -22,7 +22,7 @@ enum { BURN_INTERRUPTED = -1 };
 
 /* Asks for the end of the run. Safe in a signal handler and from any thread. */
 BURN_API void burn_interrupter_stop(BurnInterrupter *interrupter);
-/* Whether somebody has asked; false for NULL. */
+/* Whether somebody has asked; false where `interrupter` is NULL. */
 BURN_API bool burn_interrupter_stopped(const BurnInterrupter *interrupter);
 /* The signal that asked: SIGINT or SIGTERM; 0 if it was burn_interrupter_stop, or nobody. */
 BURN_API int burn_interrupter_signal(const BurnInterrupter *interrupter);

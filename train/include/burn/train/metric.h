@@ -73,7 +73,7 @@ typedef struct BurnMetricList {
 
 /* -- metrics that ship with the framework ----------------------------------------------------- */
 
-/* Configs outlive the run; NULL is one with the defaults of all its rows. */
+/* Configs outlive the run; a config that is NULL is one with the defaults of all its rows. */
 
 /* "Loss": the mean of "loss" over the items. It is the first metric of every run and need not be listed. */
 BURN_API BurnMetric burn_metric_loss(void);

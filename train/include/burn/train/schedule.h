@@ -36,14 +36,14 @@ typedef struct BurnSchedule {
 /* INVALID_ARGUMENT without a table or its rate; else what the schedule's own check says of the config, then those of
  * its parts. */
 BURN_API BURN_USE_RESULT BurnStatus burn_schedule_check(const BurnSchedule *schedule);
-/* For loops of one's own. 0 for a schedule of zeros, and for NULL; of a config that burn_schedule_check refuses it is
+/* For loops of one's own. 0 for a schedule that is NULL or zeros; of a config that burn_schedule_check refuses it is
  * any number, or NaN, which no optimizer steps with. */
 BURN_API double burn_schedule_rate(const BurnSchedule *schedule, uint64_t iteration);
 
 /* -- schedules that ship with the framework --------------------------------------------------- */
 
-/* Each takes a pointer to its config, which must outlive the run; NULL makes a schedule of zeros, which
- * burn_schedule_check refuses. Iteration i counts from 0. */
+/* Each takes a pointer to its config, which must outlive the run; a config that is NULL makes a schedule of zeros,
+ * which burn_schedule_check refuses. Iteration i counts from 0. */
 
 /* lr, always; at least 0. */
 #define BURN_CONSTANT_RATE_CONFIG(REQ, OPT) REQ(BurnF64, lr, "rate of every iteration")
