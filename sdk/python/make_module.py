@@ -48,6 +48,8 @@ class Wrapper:
                 self.passed.append(f"({parameter['type']['c']}){parameters[i - 1]['name']}_count")
             else:
                 self.parameter(parameter)
+            if parameter.get("trusted") and not self.counted(parameter):  # of no items C looks at none
+                self.required(parameter)
 
     def count(self, parameters, i):
         """Of the list before it; two lists before it have it in common, where NULL has any."""
@@ -170,6 +172,7 @@ class Wrapper:
                 self.taking.append(f"{name} = {take};")
         elif depth == 1 and base == "char" and const:
             self.before.append(f"const char *{name} = argument_text(call, {i});")
+            self.sized(p, i, "1")
         elif depth == 1 and struct and not self.counted(p):
             argument = "argument_struct" if type_.get("const") else "argument_written"
             self.before.append(f"{base} *{name} = {argument}(call, {i}, &burn_python_structs[STRUCT_{struct}]);")
@@ -189,13 +192,23 @@ class Wrapper:
         """Of memory whose items are counted by the parameter after it, or by a shape."""
         parameters = self.function["parameters"]
         after = parameters[parameters.index(p) + 1:][:2]
+        if p["type"].get("array"):
+            self.alone.append(f"argument_fits(call, {i}, {p['type']['array']}, {'sizeof(void *)' if p['type'].get('pointers') else bytes_});")
         types = [other["type"]["c"] for other in after]
-        if types[:1] == ["size_t"] and re.search("count$|bytes$", after[0]["name"]):
+        if types[:1] == ["size_t"] and re.search("count$|bytes$|length$", after[0]["name"]):
             self.alone.append(f"argument_fits(call, {i}, {after[0]['name']}, {bytes_});")
         elif types[:1] == ["BurnShape"]:
             self.alone.append(f"argument_fits_shape(call, {i}, &{after[0]['name']}, {bytes_});")
         elif types == ["BurnDType", "BurnShape"]:
             self.alone.append(f"argument_fits_shape(call, {i}, &{after[1]['name']}, burn_dtype_bytes({after[0]['name']}));")
+
+    def required(self, p):
+        """None is refused where C would look behind it."""
+        type_, name = p["type"], p["name"]
+        base = type_["base"]
+        expected = self.api.struct(base) or ("a str" if type_["c"] == "const char *" else "a list" if self.is_list(type_) else
+                                             "a function" if base == "function" or self.api.kind(base) == "callback" else "memory")
+        self.before.append(f'argument_required(call, {self.names.index(name)}, (const void *){name}, "{expected}");')
 
     def counted(self, p):
         parameters = self.function["parameters"]

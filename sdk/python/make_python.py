@@ -179,8 +179,8 @@ class Stub:
         return "str" if base == "char" and depth == 1 else "Any"
 
     def parameters(self, wrapper):
-        types = {p["name"]: p["type"] for p in wrapper.function["parameters"]}
-        return [f"{named(n)}: {self.given(types[n])}" for n in wrapper.names]
+        given = {p["name"]: self.given(p["type"]).removesuffix(" | None" * p.get("trusted", False)) for p in wrapper.function["parameters"]}
+        return [f"{named(n)}: {given[n]}" for n in wrapper.names]
 
     def text(self, wrappers):
         lines = ['"""All functions of Burn\'s C API. Written by sdk/python/make_module.py."""', "from typing import Any", "", "from .module import Module", "", "callbacks: dict[str, int]",

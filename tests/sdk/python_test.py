@@ -3,7 +3,6 @@
 last line of the C program mnist with --json, which has trained in FOLDER on 640 and 128 digits for 2 epochs."""
 import array
 import ast
-import base64
 import contextlib
 import copy
 import gc
@@ -20,6 +19,8 @@ import unittest
 
 import burn
 from burn import _c, nn
+
+from onnx_files import STRINGS, TINY
 
 JSON, EXAMPLES, RESULT, FOLDER = sys.argv[1:5]
 INCLUDE = pathlib.Path(JSON).resolve().parents[2] / "include"
@@ -827,17 +828,6 @@ class Weights(unittest.TestCase):
             burn.store.save(layer, folder / "half.safetensors")
 
 
-TINY = base64.b64decode(  # y = relu(x w + b); the model of the guide's page onnx.md
-    "CAg6uQEKJAoBeAoJZmMud2VpZ2h0CgdmYy5iaWFzEgFoGgJmYyIER2VtbQoRCgFoEgF5GgNhY3QiBFJlbHUSBHRpbnkqKwgDCAIQAUIJZmMud2VpZ2h0ShgAAIA/AACAvwAAAEAA"
-    "AAA/AAAAAAAAgD8qFwgCEAFCB2ZjLmJpYXNKCAAAAD8AAADAWhgKAXgSEwoRCAESDQoHEgViYXRjaAoCCANiGAoBeRITChEIARINCgcSBWJhdGNoCgIIAkIECgAQEQ==")
-
-
-STRINGS = base64.b64decode(  # y = x + "!", B = x == "b", I: the number of x, c: that as a string; strings of tests/fuzz/corpus/onnx
-    "CAo6oAIKFwoBeAoBcxIBeSIMU3RyaW5nQ29uY2F0ChAKAXgKAXcSAUIiBUVxdWFsCmcKAXgSAUkiDExhYmVsRW5jb2RlcioXCgxrZXlzX3N0cmluZ3NKAWFKAWKgAQgqFgoNdmFsdWVz"
-    "X2ludDY0c0AKQBSgAQcqFAoNZGVmYXVsdF9pbnQ2NBgAoAECOgphaS5vbm54Lm1sChcKAUkSAWMiBENhc3QqCQoCdG8YCKABAhIBZyoKCAEQCDIBIUIBcyoIEAgyAWJCAXdaEAoBeBIL"
-    "CgkICBIFCgMSAW5iEAoBeRILCgkICBIFCgMSAW5iEAoBQhILCgkICRIFCgMSAW5iEAoBSRILCgkIBxIFCgMSAW5iEAoBYxILCgkICBIFCgMSAW5CBAoAEBRCDgoKYWkub25ueC5tbBAE")
-
-
 @unittest.skipUnless(hasattr(_c, "burn_onnx_load"), "Burn was built without protobuf-c")
 class Onnx(unittest.TestCase):
     def test_a_graph_runs_on_values_by_name_and_by_place(self):
@@ -1066,6 +1056,8 @@ class Hostile(unittest.TestCase):
                                     (lambda: _c.burn_read(burn.ones(1), bytes(4), 4), TypeError, "C writes to this memory, which is read-only"),
                                     (lambda: _c.copy_to(shape._address, b"123", -1), ValueError, "^-1 bytes are wanted, there are 3$"),
                                     (lambda: _c.copy_to(shape._address, short, 40), ValueError, "^40 bytes are wanted, there are 4$"),
+                                    (lambda: _c.burn_param_id_text(1, bytearray(13)), ValueError, "14 items of 1 bytes are wanted, in memory of 13 bytes"),
+                                    (lambda: _c.burn_tokenizer_characters("abc", 4), ValueError, "^burn_tokenizer_characters: text: 4 items of 1 bytes are wanted, in memory of 3"),
                                     (lambda: setattr(shape, "dims", [1] * 9), ValueError, "9 items are more than the 8"),
                                     (lambda: setattr(_c.BurnColumn(), "shape", [1] * 9), ValueError, "9 items are more than the 8")):
             with self.assertRaisesRegex(kind, message):
@@ -1089,6 +1081,15 @@ class Hostile(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "is no subclass of|a type of structs is expected"):
                 call()
         self.assertEqual(repr(_c.BurnMetric(table=4096)), "BurnMetric(table=4096, config=None, name=None)")
+
+    def test_an_address_is_no_struct(self):
+        for address in (1, True):
+            with self.assertRaisesRegex(TypeError, "^burn_lstm_forward: state: BurnLstmState is expected, or its members as a dict or tuple, not <class '(int|bool)'>$"):
+                nn.Lstm(4, 5, True).forward(burn.ones(2, 3, 4), address)
+
+    def test_a_callback_has_a_context(self):
+        with self.assertRaisesRegex(TypeError, "^a function of Python is called, but its context is None$"):
+            _c.burn_module_visit(nn.Linear(1, 1)._module(), _c.callbacks["BurnModuleVisitor"], None)
 
     def test_exceptions_are_those_that_were_raised(self):
         class Mine(Exception):

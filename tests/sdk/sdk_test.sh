@@ -315,6 +315,7 @@ python_part() {
   fresh/bin/python "$source/sdk/python/examples/mnist.py" 128 64 1 ndarray || fail "training in a fresh environment"
   GUIDE_PYTHON=$PWD/fresh/bin/python page python
   beside/bin/python "$source/tests/sdk/python_test.py" "$prefix/share/burn/burn.json" "$source/sdk/python/examples" result run || fail "its tests"
+  fresh/bin/python "$source/tests/sdk/python_none_test.py" "$prefix/share/burn/burn.json" || fail "None"
 }
 
 # same_as_c PROGRAM: its losses are those of C, to all digits that C prints.

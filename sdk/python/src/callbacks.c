@@ -36,6 +36,10 @@ PyObject *call_back(const void *context, const char *field, int count, ...) {
   }
   va_end(list);
   PyObject *function = NULL;
+  if (!bad && !object) {
+    PyErr_SetString(PyExc_TypeError, "a function of Python is called, but its context is None");
+    bad = true;
+  }
   if (!bad && field) function = PyObject_GetAttrString(object, field);
   PyObject *result = bad || (field && !function) ? NULL : PyObject_CallObject(field ? function : object, arguments);
   Py_XDECREF(function);

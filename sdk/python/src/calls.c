@@ -142,6 +142,7 @@ const char *argument_text(Call *call, int index) {
   if (call->failed) return NULL;
   PyObject *keep = keeper(call);
   if (!keep || !write_item(KIND_STRING, NULL, &text, call->arguments[index], keep)) argument_failed(call, index);
+  call->bytes[index] = text ? strlen(text) : SIZE_MAX;
   return text;
 }
 
@@ -154,6 +155,12 @@ void *argument_handle(Call *call, int index, const HandleInfo *info) {
     call->used[index] = true;
   }
   return pointer;
+}
+
+void argument_required(Call *call, int index, const void *pointer, const char *expected) {
+  if (call->failed || pointer) return;
+  PyErr_Format(PyExc_TypeError, "%s is expected, not %R", expected, call->arguments[index]);
+  argument_failed(call, index);
 }
 
 void argument_alone(Call *call, int index) {
@@ -219,7 +226,6 @@ void *argument_struct(Call *call, int index, const StructInfo *info) {
     if (!struct_data(value, &data)) argument_failed(call, index);
     return data;
   }
-  if (PyLong_Check(value)) return argument_address(call, index);
   void *out = room(call, info->bytes);
   PyObject *keep = keeper(call);
   if (out && keep && !write_struct(info, out, value, keep)) argument_failed(call, index);

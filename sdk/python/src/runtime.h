@@ -124,6 +124,8 @@ double argument_double(Call *call, int index);
 bool argument_bool(Call *call, int index);
 const char *argument_text(Call *call, int index);
 void *argument_handle(Call *call, int index, const HandleInfo *info);
+/* What C would look behind, if `pointer` is NULL: fails, saying that something else is `expected`. */
+void argument_required(Call *call, int index, const void *pointer, const char *expected);
 /* Takes the handle away from all others: it is refused while somebody else uses it, also in this call. */
 void argument_alone(Call *call, int index);
 void *argument_address(Call *call, int index);
