@@ -163,7 +163,7 @@ class Wrapper:
         const = "const" in type_["c"]
         if depth == 1 and handle:
             self.before.append(f"{base} *{name} = argument_handle(call, {i}, &burn_python_handles[HANDLE_{base}]);"
-                               if not base.startswith("DL") else f"struct {base} *{name} = argument_address(call, {i});")
+                               if not base.startswith("DL") else f"struct {base} *{name} = argument_number_address(call, {i});")
             if p["ownership"] == "take" and not base.startswith("DL"):
                 if ENDS.search(self.function["name"]) or not self.api.clone(base):
                     self.alone.append(f"argument_alone(call, {i});")
@@ -197,10 +197,18 @@ class Wrapper:
         types = [other["type"]["c"] for other in after]
         if types[:1] == ["size_t"] and re.search("count$|bytes$|length$", after[0]["name"]):
             self.alone.append(f"argument_fits(call, {i}, {after[0]['name']}, {bytes_});")
+        elif p["type"]["c"] == "void *" and p["name"] == "out" and self.module():  # an object of its type
+            module = self.module()
+            self.alone.append(f"argument_fits(call, {i}, {module}.type ? {module}.type->bytes : 0, 1);")
         elif types[:1] == ["BurnShape"]:
             self.alone.append(f"argument_fits_shape(call, {i}, &{after[0]['name']}, {bytes_});")
         elif types == ["BurnDType", "BurnShape"]:
             self.alone.append(f"argument_fits_shape(call, {i}, &{after[1]['name']}, burn_dtype_bytes({after[0]['name']}));")
+        elif self.api.scalar(p["type"]["base"]) and p["type"].get("pointers") and not p["type"].get("const"):
+            self.alone.append(f"argument_fits(call, {i}, 1, {bytes_});")
+
+    def module(self):
+        return next((p["name"] for p in self.function["parameters"] if p["type"]["c"] == "BurnModule"), None)
 
     def required(self, p):
         """None is refused where C would look behind it."""

@@ -1057,6 +1057,8 @@ class Hostile(unittest.TestCase):
                                     (lambda: _c.copy_to(shape._address, b"123", -1), ValueError, "^-1 bytes are wanted, there are 3$"),
                                     (lambda: _c.copy_to(shape._address, short, 40), ValueError, "^40 bytes are wanted, there are 4$"),
                                     (lambda: _c.burn_param_id_text(1, bytearray(13)), ValueError, "14 items of 1 bytes are wanted, in memory of 13 bytes"),
+                                    (lambda: _c.burn_module_clone(nn.Linear(1, 1)._module(), bytearray(9)), ValueError, "^burn_module_clone: out: [0-9]+ items of 1 bytes are wanted, in memory of 9"),
+                                    (lambda: _c.burn_value_elements(_c.burn_value_map(), bytearray(3), shape), ValueError, "^burn_value_elements: dtype: 1 items of 4 bytes"),
                                     (lambda: _c.burn_tokenizer_characters("abc", 4), ValueError, "^burn_tokenizer_characters: text: 4 items of 1 bytes are wanted, in memory of 3"),
                                     (lambda: setattr(shape, "dims", [1] * 9), ValueError, "9 items are more than the 8"),
                                     (lambda: setattr(_c.BurnColumn(), "shape", [1] * 9), ValueError, "9 items are more than the 8")):
@@ -1083,6 +1085,10 @@ class Hostile(unittest.TestCase):
         self.assertEqual(repr(_c.BurnMetric(table=4096)), "BurnMetric(table=4096, config=None, name=None)")
 
     def test_an_address_is_no_struct(self):
+        with self.assertRaisesRegex(TypeError, r"^burn_from_dlpack: tensor: an address is expected \(int or None\), not <class 'burn.tensor.Tensor'>$"):
+            _c.burn_from_dlpack(burn.ones(1), None)
+        with self.assertRaisesRegex(TypeError, "^burn_graph_run_named: output_names: "):
+            _c.burn_graph_run_named(None, [], [], b"x", 1)
         for address in (1, True):
             with self.assertRaisesRegex(TypeError, "^burn_lstm_forward: state: BurnLstmState is expected, or its members as a dict or tuple, not <class '(int|bool)'>$"):
                 nn.Lstm(4, 5, True).forward(burn.ones(2, 3, 4), address)

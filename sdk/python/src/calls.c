@@ -191,6 +191,14 @@ static void *memory_argument(Call *call, int index, bool written) {
 void *argument_address(Call *call, int index) { return memory_argument(call, index, false); }
 void *argument_writable(Call *call, int index) { return memory_argument(call, index, true); }
 
+void *argument_number_address(Call *call, int index) {
+  PyObject *value = call->arguments[index];
+  if (call->failed || value == Py_None || PyLong_Check(value)) return argument_address(call, index);
+  PyErr_Format(PyExc_TypeError, "an address is expected (int or None), not %R", (PyObject *)Py_TYPE(value));
+  argument_failed(call, index);
+  return NULL;
+}
+
 void argument_fits(Call *call, int index, uint64_t count, size_t bytes) {
   const size_t there = call->bytes[index];
   if (call->failed || there == SIZE_MAX || (count <= SIZE_MAX / bytes && count * bytes <= there)) return;
@@ -291,7 +299,8 @@ void *argument_uncounted(Call *call, int index, Kind kind, const void *what, siz
   PyObject *value = call->arguments[index];
   *count = 0;
   call->bytes[index] = SIZE_MAX;
-  const bool is_address = value != Py_None && !PyList_Check(value) && !PyTuple_Check(value) && !PyLong_Check(value);
+  const bool is_list = value == Py_None || PyList_Check(value) || PyTuple_Check(value) || PyLong_Check(value);
+  const bool is_address = !is_list && kind != KIND_STRING && kind != KIND_HANDLE && kind != KIND_POINTER;
   return is_address ? argument_address(call, index) : argument_list(call, index, kind, what, bytes, count);
 }
 
@@ -517,7 +526,7 @@ PyObject *result_with(PyObject *first, int count, PyObject **outputs) {
   return all;
 }
 
-/* -- memory for Python ------------------------------------------------------------------------ */
+/* -- functions of the module itself ------------------------------------------------------------ */
 
 /* register(name, class): objects of a handle type are made as `class`, a subclass of it, from now on. */
 static PyObject *register_class(PyObject *module, PyObject *arguments) {
@@ -549,39 +558,6 @@ static PyObject *view(PyObject *module, PyObject *arguments) {
   return PyErr_Occurred() ? NULL : result_view(info, address, owner);
 }
 
-/* bytes_at(address, count) */
-static PyObject *bytes_at(PyObject *module, PyObject *arguments) {
-  (void)module;
-  unsigned long long address;
-  Py_ssize_t count;
-  if (!PyArg_ParseTuple(arguments, "Kn", &address, &count)) return NULL;
-  return PyBytes_FromStringAndSize((const char *)(uintptr_t)address, count);
-}
-
-/* copy_to(address, what has an address, count) */
-static PyObject *copy_to(PyObject *module, PyObject *arguments) {
-  (void)module;
-  unsigned long long address;
-  PyObject *source;
-  Py_ssize_t count;
-  Memory from;
-  if (!PyArg_ParseTuple(arguments, "KOn", &address, &source, &count) || !memory_of(source, &from, NULL)) return NULL;
-  if (count < 0 || from.bytes < (size_t)count) {
-    return PyErr_Format(PyExc_ValueError, "%zd bytes are wanted, there are %zu", count, from.bytes);
-  }
-  if (count) memcpy((void *)(uintptr_t)address, from.address, (size_t)count);
-  Py_RETURN_NONE;
-}
-
-/* free(address): what C gives as memory of malloc. */
-static PyObject *free_memory(PyObject *module, PyObject *arguments) {
-  (void)module;
-  unsigned long long address;
-  if (!PyArg_ParseTuple(arguments, "K", &address)) return NULL;
-  free((void *)(uintptr_t)address);
-  Py_RETURN_NONE;
-}
-
 /* in_main_interpreter(): C calls Python back in that one, and types and devices are there once for all. */
 static PyObject *in_main_interpreter(PyObject *module, PyObject *nothing) {
   (void)module;
@@ -593,9 +569,6 @@ static PyMethodDef own_methods[] = {
     {"in_main_interpreter", in_main_interpreter, METH_NOARGS, "in_main_interpreter(): whether burn can be used here"},
     {"register", register_class, METH_VARARGS, "register(name, class): objects of a handle type are made as class"},
     {"view", view, METH_VARARGS, "view(type, address, owner): a struct that lies at an address"},
-    {"bytes_at", bytes_at, METH_VARARGS, "bytes_at(address, count): a copy of memory"},
-    {"copy_to", copy_to, METH_VARARGS, "copy_to(address, source, count): writes memory"},
-    {"free", free_memory, METH_VARARGS, "free(address): frees what C gave as memory of malloc"},
     {NULL, NULL, 0, NULL}};
 
 /* -- the module ------------------------------------------------------------------------------- */
@@ -627,7 +600,7 @@ static bool add_numbers(PyObject *module) {
 PyMODINIT_FUNC PyInit__c(void) {
   PyObject *module = PyModule_Create(&definition);
   if (!module || !add_types(module) || !add_numbers(module) || PyModule_AddFunctions(module, own_methods) != 0 ||
-      PyModule_AddFunctions(module, dlpack_methods) != 0)
+      PyModule_AddFunctions(module, memory_methods) != 0 || PyModule_AddFunctions(module, dlpack_methods) != 0)
     return NULL;
   error_type = PyErr_NewExceptionWithDoc("burn.BurnError", "A failure in Burn: its message; .code is a BURN_STATUS_*.",
                                          PyExc_RuntimeError, NULL);

@@ -154,3 +154,44 @@ bool memory_of(PyObject *value, Memory *out, PyObject *keep) {
   if (handle_check(value)) out->address = ((Handle *)value)->pointer;
   return out->address || array_memory(value, out);
 }
+
+/* -- memory for Python ------------------------------------------------------------------------ */
+
+/* bytes_at(address, count) */
+static PyObject *bytes_at(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  Py_ssize_t count;
+  if (!PyArg_ParseTuple(arguments, "Kn", &address, &count)) return NULL;
+  return PyBytes_FromStringAndSize((const char *)(uintptr_t)address, count);
+}
+
+/* copy_to(address, what has an address, count) */
+static PyObject *copy_to(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  PyObject *source;
+  Py_ssize_t count;
+  Memory from;
+  if (!PyArg_ParseTuple(arguments, "KOn", &address, &source, &count) || !memory_of(source, &from, NULL)) return NULL;
+  if (count < 0 || from.bytes < (size_t)count) {
+    return PyErr_Format(PyExc_ValueError, "%zd bytes are wanted, there are %zu", count, from.bytes);
+  }
+  if (count) memcpy((void *)(uintptr_t)address, from.address, (size_t)count);
+  Py_RETURN_NONE;
+}
+
+/* free(address): what C gives as memory of malloc. */
+static PyObject *free_memory(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "K", &address)) return NULL;
+  free((void *)(uintptr_t)address);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef memory_methods[] = {
+    {"bytes_at", bytes_at, METH_VARARGS, "bytes_at(address, count): a copy of memory"},
+    {"copy_to", copy_to, METH_VARARGS, "copy_to(address, source, count): writes memory"},
+    {"free", free_memory, METH_VARARGS, "free(address): frees what C gave as memory of malloc"},
+    {NULL, NULL, 0, NULL}};

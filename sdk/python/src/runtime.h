@@ -129,6 +129,8 @@ void argument_required(Call *call, int index, const void *pointer, const char *e
 /* Takes the handle away from all others: it is refused while somebody else uses it, also in this call. */
 void argument_alone(Call *call, int index);
 void *argument_address(Call *call, int index);
+/* The same of what Python has no object for. */
+void *argument_number_address(Call *call, int index);
 /* Memory that C writes to, which that of bytes is not. */
 void *argument_writable(Call *call, int index);
 /* Memory that C reads or writes `count` items of: fails if it is known to have fewer. */
@@ -140,7 +142,7 @@ void *argument_written(Call *call, int index, const StructInfo *info);
 void argument_value(Call *call, int index, const StructInfo *info, void *out);
 /* A list, or what has items in order, as an array that lives as long as the call. */
 void *argument_list(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
-/* The same where C takes no count; here an array of NumPy is an address. */
+/* The same where C takes no count; here an array of NumPy is an address, if the items are not pointers. */
 void *argument_uncounted(Call *call, int index, Kind kind, const void *what, size_t bytes, size_t *count);
 /* A list of so many numbers, where C's parameter has a size of its own: an address is not taken. */
 void *argument_array(Call *call, int index, Kind kind, size_t bytes, size_t wanted);

@@ -41,6 +41,6 @@ void raise_pending(void);
 
 bool add_types(PyObject *module);
 
-extern PyMethodDef dlpack_methods[]; /* capsules.c */
+extern PyMethodDef memory_methods[], dlpack_methods[]; /* of memory.c, capsules.c */
 
 #endif
