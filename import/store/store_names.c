@@ -17,9 +17,23 @@ static const char *pattern_text(const BurnStoreNames *names, size_t index) {
   return index < names->include_count ? names->include[index] : names->exclude[index - names->include_count];
 }
 
+static BurnStatus list_given(const char *name, const void *list, size_t count) {
+  if (list || count == 0) return BURN_OK;
+  return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "%s is NULL: a list of %zu expected", name, count);
+}
+
+static BurnStatus lists_given(const BurnStoreNames *names) {
+  BurnStatus status = list_given("renames", names->renames, names->rename_count);
+  if (status == BURN_OK) status = list_given("include", names->include, names->include_count);
+  if (status == BURN_OK) status = list_given("exclude", names->exclude, names->exclude_count);
+  return status;
+}
+
 BurnStatus burn__store_rules(const BurnStoreNames *names, BurnStoreRules *out) {
   const size_t count = names->rename_count + names->include_count + names->exclude_count;
-  BurnStatus status = BURN_OK;
+  BurnStatus status = lists_given(names);
+  *out = (BurnStoreRules){.names = names, .status = status};
+  if (status != BURN_OK) return status;
   *out = (BurnStoreRules){.names = names, .patterns = calloc(count + 1, sizeof *out->patterns), .status = BURN_OK};
   if (!out->patterns) return no_memory();
   for (; out->count < count && status == BURN_OK; out->count++)

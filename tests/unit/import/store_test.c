@@ -152,6 +152,10 @@ static void test_no_name_is_found(void **state) {
   expect_null(burn_store_select(store, NULL, chosen), "store_select: names is NULL: a BurnStoreNames expected");
   expect_null(burn_store_select(store, &names, NULL), "store_select: chosen is NULL: room for each tensor expected");
   check_status(burn_store_select(NULL, &names, NULL));
+  const BurnStoreNames renames = {.rename_count = 1}, include = {.include_count = 2}, exclude = {.exclude_count = 1};
+  expect_null(burn_store_select(store, &renames, chosen), "store: renames is NULL: a list of 1 expected");
+  expect_null(burn_store_select(store, &include, chosen), "store: include is NULL: a list of 2 expected");
+  expect_null(burn_store_select(store, &exclude, chosen), "store: exclude is NULL: a list of 1 expected");
   burn_store_close(store);
 }
 
