@@ -176,6 +176,8 @@ class Wrapper:
         elif depth == 1 and struct and not self.counted(p):
             argument = "argument_struct" if type_.get("const") else "argument_written"
             self.before.append(f"{base} *{name} = {argument}(call, {i}, &burn_python_structs[STRUCT_{struct}]);")
+            if not type_.get("const"):
+                self.sized(p, i, f"sizeof({base})")
             if p["ownership"] == "take":
                 self.before.append(f"{base} {name}_taken;")
                 self.taking.append(f"if ({name}) {{ {name}_taken = *{name}; {name} = &{name}_taken; take_value(&burn_python_structs[STRUCT_{struct}], {name}); }}")
@@ -183,7 +185,7 @@ class Wrapper:
             self.list(p, i, scalar, struct, handle, depth)
             return
         else:
-            written = "argument_address" if const or base != "void" and scalar is None or name in ("context", "config") else "argument_writable"
+            written = "argument_number_address" if base == "FILE" else "argument_address" if const or base != "void" and scalar is None or name in ("context", "config") else "argument_writable"
             self.before.append(f"void *{name} = {written}(call, {i});")
             self.sized(p, i, f"sizeof({base})" if scalar else "1")
         self.passed.append(name)
@@ -195,7 +197,7 @@ class Wrapper:
         if p["type"].get("array"):
             self.alone.append(f"argument_fits(call, {i}, {p['type']['array']}, {'sizeof(void *)' if p['type'].get('pointers') else bytes_});")
         types = [other["type"]["c"] for other in after]
-        if types[:1] == ["size_t"] and re.search("count$|bytes$|length$", after[0]["name"]):
+        if types[:1] == ["size_t"] and re.search("count$|bytes$|length$|capacity$", after[0]["name"]):
             self.alone.append(f"argument_fits(call, {i}, {after[0]['name']}, {bytes_});")
         elif p["type"]["c"] == "void *" and p["name"] == "out" and self.module():  # an object of its type
             module = self.module()

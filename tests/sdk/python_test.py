@@ -1059,6 +1059,8 @@ class Hostile(unittest.TestCase):
                                     (lambda: _c.burn_param_id_text(1, bytearray(13)), ValueError, "14 items of 1 bytes are wanted, in memory of 13 bytes"),
                                     (lambda: _c.burn_module_clone(nn.Linear(1, 1)._module(), bytearray(9)), ValueError, "^burn_module_clone: out: [0-9]+ items of 1 bytes are wanted, in memory of 9"),
                                     (lambda: _c.burn_value_elements(_c.burn_value_map(), bytearray(3), shape), ValueError, "^burn_value_elements: dtype: 1 items of 4 bytes"),
+                                    (lambda: _c.burn_settings_files(_c.BurnSettingsInfo(), 2), ValueError, "^burn_settings_files: out: 2 items of [0-9]+ bytes"),
+                                    (lambda: _c.burn_print_to(bytearray(9), x), TypeError, "^burn_print_to: file: an address is expected .int or None., not <class 'bytearray'>$"),
                                     (lambda: _c.burn_tokenizer_characters("abc", 4), ValueError, "^burn_tokenizer_characters: text: 4 items of 1 bytes are wanted, in memory of 3"),
                                     (lambda: setattr(shape, "dims", [1] * 9), ValueError, "9 items are more than the 8"),
                                     (lambda: setattr(_c.BurnColumn(), "shape", [1] * 9), ValueError, "9 items are more than the 8")):

@@ -229,6 +229,7 @@ void *argument_written(Call *call, int index, const StructInfo *info) {
 void *argument_struct(Call *call, int index, const StructInfo *info) {
   PyObject *value = call->arguments[index];
   if (value == Py_None || call->failed) return NULL;
+  call->bytes[index] = info->bytes;
   if (struct_check(value) && ((Struct *)value)->info == info) {
     void *data;
     if (!struct_data(value, &data)) argument_failed(call, index);
