@@ -162,8 +162,9 @@ static void test_metrics_of_the_framework() {
   learner.metrics({train::Accuracy(), train::TopKAccuracy(train::TopKAccuracyConfig(1)), train::Perplexity(),
                    train::Precision(train::ConfusionConfig().micro(true)), train::Recall(), train::Auroc(),
                    train::Auroc(train::AurocConfig().micro(true)).named("Micro"), train::IterationSpeed(),
-                   train::CpuUse(), train::CpuMemory()});
+                   train::CpuUse(), train::CpuMemory(), train::TokenAccuracy().named("Tokens")});
   const train::EpochResult last = learner.fit(s.device, s.data, s.test).last;
+  EXPECT(last.valid("Tokens") == last.valid("Accuracy"));
   EXPECT(last.valid("TopKAccuracy") == last.valid("Accuracy") && last.valid("Precision") == last.valid("Accuracy"));
   EXPECT(std::fabs(last.valid("Perplexity") - std::exp(last.valid("Loss"))) < 1e-5);
   EXPECT(last.valid("Recall") > 0 && last.valid("AUROC") >= 0 && last.valid("AUROC") <= 1 && last.valid("Micro") > 0);

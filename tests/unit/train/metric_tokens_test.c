@@ -1,6 +1,36 @@
-/* metric_tokens_test.c - metrics of targets of which some are pads: the cases of Burn's TopKAccuracyMetric,
- * PerplexityMetric, CharErrorRate and WordErrorRate (burn-train, metric), and some more by their definitions. */
+/* metric_tokens_test.c - metrics of targets of which some are pads: the cases of Burn's AccuracyMetric,
+ * TopKAccuracyMetric, PerplexityMetric, CharErrorRate and WordErrorRate (burn-train, metric), and some more by their
+ * definitions. */
 #include "metric_evaluate.h"
+
+/* -- accuracy --------------------------------------------------------------------------------- */
+
+static void accuracy_of_burn(void **state) {
+  const float output[7 * 4] = {0.0f, 0.2f, 0.8f, 0.0f, 1.0f, 2.0f, 0.5f, 0.0f, 0.4f, 0.1f, 0.2f, 0.0f, 0.6f, 0.7f,
+                               0.2f, 0.0f, 0.0f, 0.1f, 0.2f, 5.0f, 0.0f, 0.1f, 0.2f, 0.0f, 0.6f, 0.0f, 0.2f, 0.0f};
+  const int64_t targets[7] = {2, 2, 1, 1, 3, 3, 3};
+  const MetricData data = {output, {1, {4}}, targets, ONE_NUMBER, 4},
+                   padded = {output, {1, {4}}, targets, ONE_NUMBER, 7};
+  const BurnTokenConfig without = {3};
+  assert_metric(*state, &data, false, burn_metric_token_accuracy(NULL), 0.5, 0);
+  assert_metric(*state, &padded, false, burn_metric_token_accuracy(&without), 0.5, 0);
+  assert_metric(*state, &padded, false, burn_metric_token_accuracy(NULL), 3.0 / 7, 1e-15);
+}
+
+/* Two sequences of two tokens, two of them pads: one of the others is right, and a pad that is right is no hit. */
+static void accuracy_of_sequences(void **state) {
+  const float output[2 * 2 * 3] = {1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1};
+  const int64_t targets[4] = {0, 2, 0, -100}, pad_is_class[4] = {0, 2, 0, 2};
+  const BurnTokenConfig without = {2};
+  MetricData data = {output, {2, {2, 3}}, pad_is_class, {1, {2}}, 2};
+  assert_metric(*state, &data, false, burn_metric_token_accuracy(&without), 0.5, 0);
+  data.targets = targets; /* beyond the classes: never a hit */
+  assert_metric(*state, &data, false, burn_metric_token_accuracy(NULL), 0.25, 0);
+  data.targets_shape = (BurnShape){0, {0}};
+  assert_metric_refused(*state, &data, false, burn_metric_token_accuracy(NULL), BURN_STATUS_INVALID_SHAPE,
+                        "accuracy: output [1,2,3] and targets [1]: [.., classes] and [..] expected");
+  assert_string_equal(burn_metric_token_accuracy(NULL).table->name, burn_metric_accuracy().table->name);
+}
 
 /* -- top-k ------------------------------------------------------------------------------------ */
 
@@ -163,6 +193,8 @@ static void rouge_l_of_burn(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(accuracy_of_burn),
+      cmocka_unit_test(accuracy_of_sequences),
       cmocka_unit_test(top_k_of_burn),
       cmocka_unit_test(perplexity_is_of_all_tokens),
       cmocka_unit_test(edits_of_burn),

@@ -250,6 +250,7 @@ BURN_INTERNAL_CPP_METRIC_OPTIONAL(RougeL, TokenConfig, burn_metric_rouge_l);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuUse, GpuConfig, burn_metric_gpu_use);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuMemory, GpuConfig, burn_metric_gpu_memory);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(GpuPower, GpuConfig, burn_metric_gpu_power);
+BURN_INTERNAL_CPP_METRIC_OPTIONAL(TokenAccuracy, TokenConfig, burn_metric_token_accuracy);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(Perplexity, TokenConfig, burn_metric_perplexity);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(CharErrorRate, TokenConfig, burn_metric_cer);
 BURN_INTERNAL_CPP_METRIC_OPTIONAL(WordErrorRate, TokenConfig, burn_metric_wer);

@@ -143,6 +143,9 @@ BURN_API BurnMetric burn_metric_hamming_score(const BurnHammingScoreConfig *conf
 
 #define BURN_TOKEN_CONFIG(REQ, OPT) OPT(BurnI64, pad_token, -1, "targets that do not count; below 0: all do")
 BURN_CONFIG_OPTIONAL(BurnTokenConfig, BURN_TOKEN_CONFIG);
+/* "Accuracy" of sequences, in the place of burn_metric_accuracy: the share of targets [..] at which their row of
+ * "output" [.., classes] is largest; pads count on neither side. NaN for a step of nothing but pads. */
+BURN_API BurnMetric burn_metric_token_accuracy(const BurnTokenConfig *config);
 /* "Perplexity": exp of the mean of -log_softmax("output") [.., classes] at "targets" [..], over the targets of an
  * epoch. */
 BURN_API BurnMetric burn_metric_perplexity(const BurnTokenConfig *config);
