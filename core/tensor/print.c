@@ -1,13 +1,29 @@
 /* print.c - tensors as Burn prints them: nested brackets from the first column on, then shape, device, kind and dtype.
- */
+ * Options are those of the process; who sets them while another thread prints may see some of the old ones there. */
 #include "core_internal.h"
 #include "null_check.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUMMARY_THRESHOLD = 1000, EDGE_ITEMS = 3 };
+enum { MAX_PRECISION = 30 };
+
+static atomic_size_t threshold = 1000, edge_items = 3;
+static atomic_int precision = -1;
+
+BurnStatus burn_set_print_options(BurnPrintOptions options) {
+  if (options.edge_items < 1 || options.precision < -1 || options.precision > MAX_PRECISION) {
+    return BURN_FAIL(INVALID_ARGUMENT,
+                     "print options: edge_items %zu and precision %d; 1 or more and -1 .. %d are possible",
+                     options.edge_items, options.precision, MAX_PRECISION);
+  }
+  threshold = options.threshold;
+  edge_items = options.edge_items;
+  precision = options.precision;
+  return BURN_OK;
+}
 
 typedef struct Printer {
   FILE *file;
@@ -15,7 +31,8 @@ typedef struct Printer {
   const int64_t *integers; /* of int tensors */
   BurnShape shape;
   BurnDType dtype;
-  bool summary;
+  uint64_t edge_items; /* UINT64_MAX: nothing is left out */
+  int precision;
 } Printer;
 
 /* -- numbers as Rust writes them: the fewest digits that read back as the same number, whatever the locale -- */
@@ -78,12 +95,24 @@ static void print_plain(FILE *file, const Decimal *decimal) {
   fputs(whole < decimal->count ? decimal->digits + (whole > 0 ? whole : 0) : "0", file);
 }
 
-/* Below 1e-4 and from 1e16 on with an exponent. Halves are written as the f32 they are. */
-static void print_float(FILE *file, double value, bool is_f32) {
+/* magnitude, which is finite, with so many digits after the point; what stands for the point is the locale's. */
+static void print_rounded(FILE *file, double magnitude, int digits) {
+  char text[DBL_MAX_10_EXP + MAX_PRECISION + 16];
+  (void)snprintf(text, sizeof text, "%.*f", digits, magnitude);
+  fprintf(file, "%.*s", (int)strspn(text, "0123456789"), text);
+  if (digits > 0) fprintf(file, ".%s", text + strlen(text) - digits);
+}
+
+/* Without a precision below 1e-4 and from 1e16 on with an exponent. Halves are written as the f32 they are. */
+static void print_float(FILE *file, double value, bool is_f32, int digits) {
   const double magnitude = fabs(value);
   if (signbit(value) && !isnan(value)) fputc('-', file);
   if (!isfinite(value)) {
     fputs(isnan(value) ? "NaN" : "inf", file);
+    return;
+  }
+  if (digits >= 0) {
+    print_rounded(file, magnitude, digits);
     return;
   }
   const Decimal decimal = shortest(magnitude, is_f32);
@@ -101,7 +130,7 @@ static void print_value(const Printer *p, int64_t index) {
   } else if (burn_dtype_kind(p->dtype) == BURN_KIND_BOOL) {
     fputs(p->values[index] != 0 ? "true" : "false", p->file);
   } else {
-    print_float(p->file, p->values[index], p->dtype != BURN_DTYPE_F64);
+    print_float(p->file, p->values[index], p->dtype != BURN_DTYPE_F64, p->precision);
   }
 }
 
@@ -112,14 +141,14 @@ static void print_axis(const Printer *p, uint32_t axis, int64_t offset) {
   const int64_t size = p->shape.dims[axis];
   int64_t step = 1;
   for (uint32_t i = axis + 1; i < p->shape.rank; i++) step *= p->shape.dims[i];
-  const bool last = axis + 1 == p->shape.rank, shortened = p->summary && size > 2 * EDGE_ITEMS;
+  const bool last = axis + 1 == p->shape.rank, shortened = p->edge_items < ((uint64_t)size + 1) / 2;
   const int indent = last ? 0 : (int)axis + 1;
   fputc('[', p->file);
   for (int64_t i = 0; i < size; i++) {
     if (i > 0) fprintf(p->file, last ? ", " : ",\n%*s", indent, "");
-    if (shortened && i == EDGE_ITEMS) {
+    if (shortened && i == (int64_t)p->edge_items) {
       fprintf(p->file, last ? "..., " : "...\n%*s", indent, "");
-      i = size - EDGE_ITEMS;
+      i = size - (int64_t)p->edge_items;
     }
     if (last) {
       print_value(p, offset + i);
@@ -156,7 +185,8 @@ static BurnStatus print(FILE *file, const BurnTensor *x) {
                              .integers = is_int ? values : NULL,
                              .shape = burn_shape(x),
                              .dtype = burn_dtype(x),
-                             .summary = count > SUMMARY_THRESHOLD};
+                             .edge_items = count > threshold ? edge_items : UINT64_MAX,
+                             .precision = precision};
     fputs("Tensor {\n  data:\n", file);
     if (count > 0) {
       print_axis(&printer, 0, 0);

@@ -180,7 +180,7 @@ BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data,
 
 /* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Floats have the
  * fewest digits that read back as the same number, in every locale. Big tensors are shortened to 3 items at either end
- * of an axis once they have more than 1000 elements. */
+ * of an axis once they have more than 1000 elements; burn_set_print_options changes both. */
 BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
 /* The same for a tensor that stays: for a look in between. (burn_print takes, as all functions do where data leaves.)
  */
@@ -188,6 +188,17 @@ BURN_API void burn_show(const BurnTensor *x);
 BURN_API BURN_TAKES(2) void burn_print_to(FILE *file, BurnTensor *x);
 /* The same, but of a tensor that cannot be printed nothing is: the status says why. */
 BURN_API BURN_USE_RESULT BURN_TAKES(2) BurnStatus burn_print_or_fail(FILE *file, BurnTensor *x);
+
+/* How tensors are printed; start from BURN_PRINT_OPTIONS, Burn's defaults. */
+typedef struct BurnPrintOptions {
+  size_t threshold;  /* tensors with more elements are shortened: to */
+  size_t edge_items; /* so many items at either end of an axis, 1 or more */
+  int precision;     /* digits of floats after the point, at most 30, without an exponent; -1: the fewest that read
+                        back */
+} BurnPrintOptions;
+#define BURN_PRINT_OPTIONS BURN_INTERNAL_VALUE(BurnPrintOptions, 1000, 3, -1)
+/* From now on, in the whole process: Burn's set_print_options. INVALID_ARGUMENT changes nothing. */
+BURN_API BURN_USE_RESULT BurnStatus burn_set_print_options(BurnPrintOptions options);
 
 /* x on another device: itself if it is there already, a move between a device and its inner one, else a copy: from
  * device to device where both belong to one backend that can do it, otherwise through the host, which the log says once

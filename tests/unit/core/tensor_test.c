@@ -225,6 +225,38 @@ static void test_printed_in_another_locale(void **state) {
   free(text);
 }
 
+/* The first is a test of Burn's ("{:.3}"). Halves to even, as both Rust and C round what a binary number holds. */
+static void test_print_options(void **state) {
+  (void)state;
+  BurnPrintOptions options = BURN_PRINT_OPTIONS;
+  options.precision = 3;
+  check_status(burn_set_print_options(options));
+  check_printed(burn_full(device, BURN_SHAPE(3, 2), BURN_DTYPE_F32, 0.123456789),
+                PRINTED("[[0.123, 0.123],\n [0.123, 0.123],\n [0.123, 0.123]]", "[3, 2]", "Float", "f32"));
+  options = (BurnPrintOptions){5, 2, 0};
+  check_status(burn_set_print_options(options));
+  const double values[] = {-0.5, 1.5, 2.5, 1e22, NAN, -INFINITY};
+  check_printed(burn_tensor_f64(device, values, BURN_SHAPE(6)),
+                PRINTED("[-0, 2, ..., NaN, -inf]", "[6]", "Float", "f64"));
+  check_printed(burn_tensor_f64(device, values, BURN_SHAPE(5)),
+                PRINTED("[-0, 2, 2, 10000000000000000000000, NaN]", "[5]", "Float", "f64"));
+  check_printed(burn_arange(device, 0, 6, 1), PRINTED("[0, 1, ..., 4, 5]", "[6]", "Int", "i64"));
+  options.threshold = 0; /* four items are both ends */
+  check_status(burn_set_print_options(options));
+  check_printed(burn_arange(device, 0, 4, 1), PRINTED("[0, 1, 2, 3]", "[4]", "Int", "i64"));
+  options.edge_items = SIZE_MAX;
+  check_status(burn_set_print_options(options));
+  check_printed(burn_arange(device, 0, 5, 1), PRINTED("[0, 1, 2, 3, 4]", "[5]", "Int", "i64"));
+  options = (BurnPrintOptions){1, 0, 31};
+  const BurnStatus status = burn_set_print_options(options);
+  assert_int_equal(burn_status_code(status), BURN_STATUS_INVALID_ARGUMENT);
+  assert_string_equal(burn_status_message(status),
+                      "print options: edge_items 0 and precision 31; 1 or more and -1 .. 30 are possible");
+  check_status(burn_set_print_options(BURN_PRINT_OPTIONS));
+  test_print_shortened(NULL);
+  test_printed_digits(NULL);
+}
+
 /* -- devices ---------------------------------------------------------------------------------- */
 
 static void test_to_device(void **state) {
@@ -345,6 +377,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_print_shortened, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_printed_digits, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_printed_in_another_locale, open_device, close_device),
+      cmocka_unit_test_setup_teardown(test_print_options, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_to_device, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_memory, open_device, close_device),
       cmocka_unit_test_setup_teardown(test_tensors_are_shared_by_threads, open_device, close_device),

@@ -90,9 +90,13 @@ static void tensors_print_with_points(void **state) {
   BurnDevice *device = burn_device_open("ndarray");
   FILE *file = fopen(file_in(&folder, "printed"), "w");
   burn_print_to(file, burn_tensor_f32(device, (const float[]){1.5f, 2.25f}, BURN_SHAPE(2)));
+  check_status(burn_set_print_options((BurnPrintOptions){1000, 3, 3}));
+  burn_print_to(file, burn_tensor_f32(device, (const float[]){1.5f, 2.25f}, BURN_SHAPE(2)));
+  check_status(burn_set_print_options(BURN_PRINT_OPTIONS));
   fclose(file);
   const char *text = content_of(file_in(&folder, "printed"));
-  assert_non_null(strstr(text, "1.5, 2.25"));
+  assert_non_null(strstr(text, "[1.5, 2.25]"));
+  assert_non_null(strstr(text, "[1.500, 2.250]"));
   burn_device_close(device);
   folder_remove(folder.path);
 }
