@@ -199,6 +199,10 @@ class Tensors(unittest.TestCase):
         self.assertEqual(burn.zeros(2, 3, dtype=burn.bf16).tolist(), [[0, 0, 0], [0, 0, 0]])
         self.assertEqual(burn.arange(6).reshape(2, -1).shape, (2, 3))
         self.assertEqual([part.tolist() for part in burn.arange(5).split(2)], [[0, 1], [2, 3], [4]])
+        self.assertEqual([part.tolist() for part in burn.arange(5).split_with_sizes(iter([2, 0, 3]))], [[0, 1], [2, 3, 4]])
+        self.assertEqual([part.tolist() for part in burn.arange(4).reshape(2, 2).iter_dim(-1)], [[[0], [2]], [[1], [3]]])
+        self.assertEqual([axis.tolist() for axis in (burn.eye(2) > 0).nonzero()], [[0, 1], [0, 1]])
+        self.assertEqual((burn.zeros(2, 2) > 0).nonzero(), [])
         for make in burn.zeros, burn.ones, burn.uniform, burn.normal:
             self.assertEqual([make(2, 3).shape, make((2, 3)).shape, make([2, 3]).shape, make(4).shape], [(2, 3)] * 3 + [(4,)])
         self.assertIn("shape=[2], dtype=f32", repr(burn.tensor([1.0, 2.0])))
@@ -228,16 +232,17 @@ class Tensors(unittest.TestCase):
             _c.burn_dim(burn.zeros(2))
         with self.assertRaisesRegex(OverflowError, "^burn_dim: dim: "):
             _c.burn_dim(burn.zeros(2), 1 << 40)
-        for parts in (lambda: burn.zeros(2).split(1, 5), lambda: burn.zeros(2).chunk(1, 5)):
+        for parts in (lambda: burn.zeros(2).split(1, 5), lambda: burn.zeros(2).chunk(1, 5), lambda: burn.zeros(2).iter_dim(5),
+                      lambda: burn.zeros(2).split_with_sizes([2], 5)):
             with self.assertRaisesRegex(burn.BurnError, "dim 5 is outside -1..0 of shape"):
                 parts()
 
     def test_room_is_what_c_is_told(self):
         """One number is both how many results C may write and the memory for them."""
-        parts, count = burn.arange(4).iter_dim(0, 4)
+        parts, count = _c.burn_iter_dim(burn.arange(4), 0, 4)
         self.assertEqual(([part.tolist() for part in parts], count), ([[0], [1], [2], [3]], 4))
         with self.assertRaises(burn.BurnError):
-            burn.arange(4).iter_dim(0, 1)
+            _c.burn_iter_dim(burn.arange(4), 0, 1)
         with self.assertRaisesRegex(ValueError, "^burn_meshgrid: grids: 1 items, and the list before it has 2$"):
             _c.burn_meshgrid([burn.arange(2), burn.arange(3)], 0, 0, 1)
         self.assertEqual([grid.shape for grid in _c.burn_meshgrid([burn.arange(2), burn.arange(3)], 0, 0, 2)], [(2, 3), (2, 3)])

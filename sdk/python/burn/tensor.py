@@ -198,6 +198,17 @@ class Tensor(_c.BurnTensor):
     def chunk(self, chunks, dim=0):
         return self._parts(_c.burn_chunk, (chunks, dim), dim)
 
+    def split_with_sizes(self, sizes, dim=0):
+        return self._parts(_c.burn_split_with_sizes, (tuple(sizes), dim), dim)
+
+    def iter_dim(self, dim=0):
+        return self._parts(_c.burn_iter_dim, (dim,), dim)
+
+    def nonzero(self):
+        """Where a tensor of bools is true: a tensor of indices per axis; no tensors where nothing is."""
+        indices, count = _c.burn_nonzero(self, self.ndim)
+        return indices[:count]
+
     def _parts(self, function, arguments, dim):
         room = max(_c.burn_dim(self, dim), 0)  # -1 where there is no such axis, which C tells
         parts, count = function(self, *arguments, room)
