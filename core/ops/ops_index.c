@@ -187,15 +187,16 @@ BurnTensor *burn_mask_select(BurnTensor *x, BurnTensor *mask) {
   return burn_select(burn__reshape_to(x, BURN_SHAPE(burn_element_count(x))), 0, indices);
 }
 
-BurnTensor *burn_argwhere(BurnTensor *x) {
+/* What argwhere gives, for the function of that name or another. */
+static BurnTensor *true_tuples(BurnTensor *x, const char *user) {
   BurnDevice *device = burn_tensor_device(x);
   const BurnShape shape = burn_shape(x);
   int64_t *positions = NULL, count = 0;
   if (device) burn__device_retain(device); /* x may hold the last reference */
-  BurnStatus status = true_positions(x, "argwhere", &positions, &count);
+  BurnStatus status = true_positions(x, user, &positions, &count);
   const size_t entries = (size_t)count * shape.rank;
   int64_t *tuples = status == BURN_OK ? malloc((entries + 1) * sizeof *tuples) : NULL;
-  if (status == BURN_OK && !tuples) status = BURN_FAIL(OUT_OF_MEMORY, "argwhere: no memory for %zu numbers", entries);
+  if (status == BURN_OK && !tuples) status = BURN_FAIL(OUT_OF_MEMORY, "%s: no memory for %zu numbers", user, entries);
   for (int64_t i = 0; status == BURN_OK && i < count; i++) {
     int64_t rest = positions[i];
     for (uint32_t axis = shape.rank; axis-- > 0; rest /= shape.dims[axis])
@@ -210,6 +211,8 @@ BurnTensor *burn_argwhere(BurnTensor *x) {
   return result;
 }
 
+BurnTensor *burn_argwhere(BurnTensor *x) { return true_tuples(x, "argwhere"); }
+
 BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, size_t *count) {
   BurnStatus status = burn__tensor_check(x, "nonzero");
   const uint32_t rank = burn_rank(x);
@@ -219,7 +222,7 @@ BurnStatus burn_nonzero(BurnTensor *x, BurnTensor **indices, size_t capacity, si
     burn__tensor_take(x, "nonzero");
     return status;
   }
-  BurnTensor *tuples = burn_argwhere(x);
+  BurnTensor *tuples = true_tuples(x, "nonzero");
   status = burn__tensor_check(tuples, "nonzero");
   const bool none = status != BURN_OK || burn_dim(tuples, 0) == 0;
   if (none && count) *count = 0;

@@ -144,7 +144,7 @@ static BurnTensor *topk_indices(BurnTensor *x, int64_t k, int dim) {
   ROW(burn_mask_select(F(2), I(2)), INVALID_DTYPE, "mask_select: a bool tensor is needed, not i64")                    \
   ROW(burn_argwhere(F(2)), INVALID_DTYPE, "argwhere: a bool tensor is needed, not f32")                                \
   ROW(nonzero_status(B(2, 2), 1), INVALID_ARGUMENT, "nonzero: 2 parts come out, the list holds 1")                     \
-  ROW(nonzero_status(I(2), 4), INVALID_DTYPE, "argwhere: a bool tensor is needed, not i64")                            \
+  ROW(nonzero_status(I(2), 4), INVALID_DTYPE, "nonzero: a bool tensor is needed, not i64")                             \
   ROW(burn_one_hot(I(2), 1), INVALID_ARGUMENT, "one_hot: 1 classes; 2 or more expected")                               \
   ROW(burn_one_hot(CLASSES(0, 3), 3), OUT_OF_RANGE, "scatter: index 3 at position 1 is outside 0..2 (axis 1)")         \
   ROW(burn_one_hot(CLASSES(-4), 3), OUT_OF_RANGE, "scatter: index -1 at position 0 is outside 0..2 (axis 1)")          \
