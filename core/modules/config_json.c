@@ -154,6 +154,19 @@ static BurnStatus write_variant(BurnTextBuilder *out, const Place *place, const 
   return status;
 }
 
+static void write_option(BurnTextBuilder *out, const BurnType *type, const void *data) {
+  const BurnOptionF64 *number = data;
+  const BurnOptionSize *size = data;
+  const bool is_size = type->kind == BURN_TYPE_OPTION_SIZE;
+  if (!(is_size ? size->present : number->present)) {
+    burn__text_add(out, "null");
+  } else if (is_size) {
+    write_integer(out, false, size->value);
+  } else {
+    write_double(out, number->value);
+  }
+}
+
 static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const BurnType *type, const void *data,
                               unsigned level) {
   switch (type->kind) {
@@ -177,15 +190,10 @@ static BurnStatus write_value(BurnTextBuilder *out, const Place *place, const Bu
     case BURN_TYPE_SIZES:
       write_sizes(out, data, type->count);
       return BURN_OK;
-    case BURN_TYPE_OPTION_F64: {
-      const BurnOptionF64 *option = data;
-      if (option->present) {
-        write_double(out, option->value);
-      } else {
-        burn__text_add(out, "null");
-      }
+    case BURN_TYPE_OPTION_F64:
+    case BURN_TYPE_OPTION_SIZE:
+      write_option(out, type, data);
       return BURN_OK;
-    }
     case BURN_TYPE_VARIANT:
       return write_variant(out, place, type, data, level);
     case BURN_TYPE_CONFIG:
@@ -410,6 +418,11 @@ static BurnStatus read_value(const Place *place, const cJSON *json, const BurnTy
       BurnOptionF64 *option = out;
       *option = (BurnOptionF64){!cJSON_IsNull(json), 0};
       return option->present ? read_double(place, json, &option->value) : BURN_OK;
+    }
+    case BURN_TYPE_OPTION_SIZE: {
+      BurnOptionSize *option = out;
+      *option = (BurnOptionSize){!cJSON_IsNull(json), 0};
+      return option->present ? read_size(place, json, &option->value) : BURN_OK;
     }
     case BURN_TYPE_VARIANT:
       return read_variant(place, json, type, out);

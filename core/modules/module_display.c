@@ -133,6 +133,11 @@ static void put_option(BurnTextBuilder *out, const BurnOptionF64 *option) {
   burn__text_add(out, ")");
 }
 
+static void put_size_option(BurnTextBuilder *out, const BurnOptionSize *option) {
+  if (option->present) burn__text_addf(out, "Some(%zu)", option->value);
+  if (!option->present) burn__text_add(out, "None");
+}
+
 /* Takes the tensor. */
 static void put_constant_tensor(BurnTextBuilder *out, BurnTensor *x) {
   if (!x) {
@@ -377,6 +382,9 @@ static void show(Display *display, const BurnType *type, const void *member, uns
       break;
     case BURN_TYPE_OPTION_F64:
       put_option(&display->out, member);
+      break;
+    case BURN_TYPE_OPTION_SIZE:
+      put_size_option(&display->out, member);
       break;
     case BURN_TYPE_TEXT:
       burn__text_addf(&display->out, "\"%.*s\"", (int)sizeof(BurnText), (const char *)member);

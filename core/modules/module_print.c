@@ -107,6 +107,15 @@ static void print_constant(BurnTextBuilder *out, const BurnType *type, const voi
       }
       break;
     }
+    case BURN_TYPE_OPTION_SIZE: {
+      const BurnOptionSize *option = data;
+      if (option->present) {
+        burn__text_addf(out, "%zu", option->value);
+      } else {
+        burn__text_add(out, "none");
+      }
+      break;
+    }
     default:
       burn__text_add(out, "?");
       break;

@@ -19,6 +19,7 @@
   OPT(BurnText, name, {"curve"}, "of the run")                                          \
   OPT(BurnSize2, kernel, BURN_PAIR_OF_ONES, "a pair")                                   \
   OPT(BurnOptionF64, decay, BURN_ABSENT, "may be absent")                               \
+  OPT(BurnOptionSize, limit, BURN_ABSENT_SIZE, "so may this")                           \
   OPT(BurnPadding1d, margin, BURN_PADDING_1D(1, 2), "explicit")                         \
   OPT(BurnPadding2d, padding, BURN_PADDING_SAME, "by name")                             \
   OPT(BurnInitializer, initializer, BURN_NORMAL(0, 0.5), "first values of the weights") \
@@ -64,12 +65,14 @@ static void test_config() {
   CurveConfig config = CurveConfig_defaults(16);
   EXPECT(config.hidden == 16 && config.rate == 0.05 && config.seed == -7 && config.shuffle &&
          std::string(config.name.text) == "curve");
-  EXPECT(config.kernel.at[1] == 1 && !config.decay.present && config.margin.right == 2 && config.adam.beta_2 == 0.999);
+  EXPECT(config.kernel.at[1] == 1 && !config.decay.present && !config.limit.present && config.margin.right == 2 &&
+         config.adam.beta_2 == 0.999);
   EXPECT(config.padding.kind == BURN_PADDING_KIND_SAME && config.initializer.kind == BURN_INITIALIZER_NORMAL &&
          config.initializer.std == 0.5);
-  EXPECT(burn_config_parse(burn_config(CurveConfig, &config), "{\"hidden\": 24, \"decay\": 0.5}") == BURN_OK);
-  EXPECT(config.hidden == 24 && config.decay.present && config.decay.value == 0.5 && config.margin.left == 1 &&
-         config.seed == -7);
+  EXPECT(burn_config_parse(burn_config(CurveConfig, &config), "{\"hidden\": 24, \"decay\": 0.5, \"limit\": 9}") ==
+         BURN_OK);
+  EXPECT(config.hidden == 24 && config.decay.present && config.decay.value == 0.5 && config.limit.present &&
+         config.limit.value == 9 && config.margin.left == 1 && config.seed == -7);
   EXPECT(burn_config_parse(burn_config(CurveConfig, &config), "{}") != BURN_OK); /* hidden is required */
   char *text = burn_config_text(burn_config(CurveConfig, &config));
   CurveConfig again = CurveConfig_defaults(1);

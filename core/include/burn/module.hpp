@@ -18,8 +18,9 @@
  *
  * The struct is a module of burn/module.h: its records are those of a C module with the same rows. Members are layers,
  * other such structs, Param, Buffer, ModuleList, and constants (std::size_t, std::int64_t, double, bool, BurnSize2,
- * BurnSize3, BurnOptionF64). The macro line is the last of the struct and lists every member in its order: what it does
- * not list does not compile. Modules move and do not copy; clone() copies. A moved-from module is empty.
+ * BurnSize3, BurnOptionF64, BurnOptionSize). The macro line is the last of the struct and lists every member in its
+ * order: what it does not list does not compile. Modules move and do not copy; clone() copies. A moved-from module is
+ * empty.
  *
  * A failure in a layer begins with the path from the struct that was made last, "blocks.2.up: linear: ...". */
 #ifndef BURN_MODULE_HPP
@@ -58,6 +59,7 @@ BURN_CPP_ROW(BurnBool, BurnBool)
 BURN_CPP_ROW(BurnSize2, BurnSize2)
 BURN_CPP_ROW(BurnSize3, BurnSize3)
 BURN_CPP_ROW(BurnOptionF64, BurnOptionF64)
+BURN_CPP_ROW(BurnOptionSize, BurnOptionSize)
 #undef BURN_CPP_ROW
 
 }  // namespace detail
@@ -392,6 +394,13 @@ struct Setting<BurnOptionF64> {
   struct Type : BurnOptionF64 {
     Type(double given) : BurnOptionF64{true, given} {}
     Type(BurnOptionF64 given) : BurnOptionF64(given) {}
+  };
+};
+template <>
+struct Setting<BurnOptionSize> {
+  struct Type : BurnOptionSize {
+    Type(std::size_t given) : BurnOptionSize{true, given} {}
+    Type(BurnOptionSize given) : BurnOptionSize(given) {}
   };
 };
 template <>

@@ -13,22 +13,23 @@ BURN_EXTERN_C_BEGIN
 
 /* What a type is. */
 enum {
-  BURN_TYPE_SIZE = 1,      /* BurnSize: JSON integer */
-  BURN_TYPE_I64,           /* BurnI64: JSON integer, as text beyond 2^53 */
-  BURN_TYPE_F64,           /* BurnF64: JSON number */
-  BURN_TYPE_BOOL,          /* BurnBool */
-  BURN_TYPE_TEXT,          /* BurnText: JSON string, at most 255 bytes */
-  BURN_TYPE_SIZES,         /* BurnSize2, BurnSize3: JSON array; `count` entries */
-  BURN_TYPE_OPTION_F64,    /* BurnOptionF64: JSON number or null */
-  BURN_TYPE_VARIANT,       /* one of several named cases, see BurnVariant */
-  BURN_TYPE_CONFIG,        /* made by BURN_CONFIG */
-  BURN_TYPE_PARAM,         /* BurnParam */
-  BURN_TYPE_BUFFER,        /* BurnBuffer */
-  BURN_TYPE_MODULE,        /* made by BURN_MODULE */
-  BURN_TYPE_MODULE_LIST,   /* BurnModuleList */
-  BURN_TYPE_CONSTANT,      /* BurnConstant */
-  BURN_TYPE_MODULE_OPTION, /* BurnModuleOption */
-  BURN_TYPE_MODULE_VARIANT /* made by BURN_MODULE_VARIANT: a field per case, first in the object the case's index */
+  BURN_TYPE_SIZE = 1,       /* BurnSize: JSON integer */
+  BURN_TYPE_I64,            /* BurnI64: JSON integer, as text beyond 2^53 */
+  BURN_TYPE_F64,            /* BurnF64: JSON number */
+  BURN_TYPE_BOOL,           /* BurnBool */
+  BURN_TYPE_TEXT,           /* BurnText: JSON string, at most 255 bytes */
+  BURN_TYPE_SIZES,          /* BurnSize2, BurnSize3: JSON array; `count` entries */
+  BURN_TYPE_OPTION_F64,     /* BurnOptionF64: JSON number or null */
+  BURN_TYPE_VARIANT,        /* one of several named cases, see BurnVariant */
+  BURN_TYPE_CONFIG,         /* made by BURN_CONFIG */
+  BURN_TYPE_PARAM,          /* BurnParam */
+  BURN_TYPE_BUFFER,         /* BurnBuffer */
+  BURN_TYPE_MODULE,         /* made by BURN_MODULE */
+  BURN_TYPE_MODULE_LIST,    /* BurnModuleList */
+  BURN_TYPE_CONSTANT,       /* BurnConstant */
+  BURN_TYPE_MODULE_OPTION,  /* BurnModuleOption */
+  BURN_TYPE_MODULE_VARIANT, /* made by BURN_MODULE_VARIANT: a field per case, first in the object the case's index */
+  BURN_TYPE_OPTION_SIZE     /* BurnOptionSize: JSON integer or null */
 };
 
 typedef struct BurnType BurnType;
@@ -95,6 +96,12 @@ typedef struct BurnOptionF64 {
   double value;
 } BurnOptionF64;
 #define BURN_ABSENT BURN_INTERNAL_ROW_VALUE(BurnOptionF64, false, 0)
+/* The same for sizes: config.max_steps = (BurnOptionSize){true, 100}; */
+typedef struct BurnOptionSize {
+  bool present;
+  size_t value;
+} BurnOptionSize;
+#define BURN_ABSENT_SIZE BURN_INTERNAL_ROW_VALUE(BurnOptionSize, false, 0)
 
 BURN_API const BurnType *BurnSize_type(void);
 BURN_API const BurnType *BurnI64_type(void);
@@ -104,6 +111,7 @@ BURN_API const BurnType *BurnText_type(void);
 BURN_API const BurnType *BurnSize2_type(void);
 BURN_API const BurnType *BurnSize3_type(void);
 BURN_API const BurnType *BurnOptionF64_type(void);
+BURN_API const BurnType *BurnOptionSize_type(void);
 
 /* Details of the row macros.
  *

@@ -48,6 +48,7 @@ static const BurnType *Start_type(void) {
 #define OPTIMIZER_CONFIG(REQ, OPT)               \
   OPT(BurnF64, beta_1, 0.9, "first decay")       \
   OPT(BurnOptionF64, decay, BURN_ABSENT, "none") \
+  OPT(BurnOptionSize, steps, BURN_ABSENT_SIZE, "none") \
   OPT(BurnI64, seed, -3, "any integer")
 BURN_CONFIG_OPTIONAL(OptimizerConfig, OPTIMIZER_CONFIG);
 
@@ -76,6 +77,7 @@ static const char defaults_text[] =
     "  \"optimizer\": {\n"
     "    \"beta_1\": 0.5,\n"
     "    \"decay\": null,\n"
+    "    \"steps\": null,\n"
     "    \"seed\": 0\n"
     "  }\n"
     "}";
@@ -103,7 +105,7 @@ static void test_defaults(void **state) {
   assert_true(config.dropout == 0.25 && config.bias && config.kernel.at[1] == 5);
   assert_string_equal(config.name.text, "net");
   OptimizerConfig optimizer = OptimizerConfig_defaults();
-  assert_true(optimizer.beta_1 == 0.9 && !optimizer.decay.present && optimizer.seed == -3);
+  assert_true(optimizer.beta_1 == 0.9 && !optimizer.decay.present && !optimizer.steps.present && optimizer.seed == -3);
 }
 
 /* A config in one expression: fields one by one, values in braces too; what is not named keeps its default. */
@@ -141,8 +143,23 @@ static void test_round_trips(void **state) {
   assert_round_trip(&config);
   config.start = (Start){4, {.pair = {1, 2}}};
   config.optimizer.decay = (BurnOptionF64){true, -0.0};
+  config.optimizer.steps = (BurnOptionSize){true, SIZE_MAX};
   (void)snprintf(config.name.text, sizeof config.name.text, "a \"quoted\" \\ tab\t line\n \xc3\xa9");
   assert_round_trip(&config);
+}
+
+/* 0 is a size; null is none, and takes the place of one. */
+static void test_sizes_may_be_absent(void **state) {
+  (void)state;
+  OptimizerConfig config = OptimizerConfig_defaults();
+  check_status(burn_config_parse(burn_config(OptimizerConfig, &config), "{\"steps\": 0}"));
+  assert_true(config.steps.present && config.steps.value == 0);
+  config.steps.value = 20;
+  char *text = burn_config_text(burn_config(OptimizerConfig, &config));
+  assert_non_null(strstr(text, "\"steps\": 20,"));
+  free(text);
+  check_status(burn_config_parse(burn_config(OptimizerConfig, &config), "{\"steps\": null}"));
+  assert_true(!config.steps.present && config.steps.value == 0);
 }
 
 static void test_doubles_survive_exactly(void **state) {
@@ -224,6 +241,8 @@ static void test_refused_documents(void **state) {
       {"{" NEED ", \"optimizer\": {\"beta_1\": \"x\"}}", "optimizer.beta_1: number expected, found string"},
       {"{" NEED ", \"optimizer\": {\"beta_1\": 1e999}}", "optimizer.beta_1: number is beyond the range of doubles"},
       {"{" NEED ", \"optimizer\": {\"decay\": []}}", "optimizer.decay: number expected, found array"},
+      {"{" NEED ", \"optimizer\": {\"steps\": -1}}", "optimizer.steps: 0 or more expected, found -1"},
+      {"{" NEED ", \"optimizer\": {\"steps\": \"all\"}}", "optimizer.steps: integer expected, found string \"all\""},
       {"{" NEED ", \"optimizer\": 5}", "optimizer: object expected, found number"},
       {"{" NEED ", \"optimizer\": {\"seed\": 9007199254740993}}",
        "optimizer.seed: integer 9007199254740992 is not exact; from 2^53 on they are written as text"},
@@ -328,6 +347,7 @@ int main(void) {
       cmocka_unit_test(test_in_one_expression),
       cmocka_unit_test(test_text_has_required_fields_first),
       cmocka_unit_test(test_round_trips),
+      cmocka_unit_test(test_sizes_may_be_absent),
       cmocka_unit_test(test_doubles_survive_exactly),
       cmocka_unit_test(test_integers_beyond_doubles_are_text),
       cmocka_unit_test(test_variants_look_as_in_burn),

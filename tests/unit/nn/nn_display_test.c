@@ -83,6 +83,7 @@ BURN_MODULE_VARIANT(Head, HEAD_CASES);
   X(BurnParam, scale, "[2]")             \
   X(BurnF64, rate, "a constant")         \
   X(BurnF64, small, "another")           \
+  X(BurnOptionSize, limit, "perhaps")    \
   X(BurnSize2, size, "two")
 BURN_MODULE(Model, MODEL_FIELDS);
 
@@ -94,15 +95,28 @@ static Model model_make(BurnDevice *device) {
                  .scale = scale,
                  .rate = 1,
                  .small = 1e-5,
+                 .limit = {true, 4},
                  .size = {{2, 3}}};
   *(BurnLinear *)burn_module_list_at(&model.layers, 0) = burn_linear_new(2, 3, device);
   return model;
+}
+
+/* What burn_module_text says of the row. */
+static void assert_limit(const Model *model, const char *line) {
+  char *text = burn_module_text(burn_module(Model, (Model *)(uintptr_t)model));
+  assert_non_null(text);
+  if (!strstr(text, line)) fail_msg("no '%s' in %s", line, text);
+  free(text);
 }
 
 /* A derived module: fields in order, one per line, values by Debug. */
 static void test_module(void **state) {
   BurnDevice *device = ((NnDevices *)*state)->plain;
   Model model = model_make(device);
+  model.limit.present = false;
+  assert_limit(&model, "  limit: none\n");
+  model.limit.present = true;
+  assert_limit(&model, "  limit: 4\n");
   assert_display(burn_module(Model, &model), NULL,
                  "Model {\n"
                  "  layers: Vec<0..1> {\n"
@@ -117,6 +131,7 @@ static void test_module(void **state) {
                  "  scale: ParamTensor {rank: 1, shape: [2], kind: float}\n"
                  "  rate: 1.0\n"
                  "  small: 1e-5\n"
+                 "  limit: Some(4)\n"
                  "  size: [2, 3]\n"
                  "  params: 31\n"
                  "}");
@@ -135,7 +150,7 @@ static void test_settings(void **state) {
       "Model {layers: Vec<0..1> {0: Linear {d_input: 2, d_output: 3, bias: true, params: 9}, params: 9}, "
       "head: Dense {_0: Linear {d_input: 3, d_output: 5, bias: true, params: 20}, params: 20}, absent: None, "
       "scale: ParamTensor {rank: 1, shape: [2], kind: float, id: 0400000000000}, rate: 1.0, small: 1e-5, "
-      "size: [2, 3], params: 31}");
+      "limit: Some(4), size: [2, 3], params: 31}");
   BurnLinear linear = burn_linear_new(3, 5, device);
   assert_display(burn_module(BurnLinear, &linear), &all,
                  "Linear {\n  weight: ParamTensor {rank: 2, shape: [3, 5], kind: float}\n"
