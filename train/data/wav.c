@@ -220,6 +220,8 @@ static BurnStatus sound_check(const char *path, const BurnWav *sound, uint64_t *
   if (frame > UINT16_MAX || sound->frames > (UINT32_MAX - HEADER_BYTES) / frame)
     return burn_status_make(BURN_STATUS_OUT_OF_RANGE, "wav: %s: %zu frames of %u channels are more than a file holds",
                             path, sound->frames, (unsigned)sound->channels);
+  if (sound->frames > 0 && sound->samples == NULL)
+    return burn_status_make(BURN_STATUS_INVALID_ARGUMENT, "wav: %s: %zu frames without samples", path, sound->frames);
   *bytes = sound->frames * frame;
   for (size_t i = 0; i < sound->frames * sound->channels && formats[sound->format].code == FORMAT_PCM; i++) {
     if (isnan(sound->samples[i]))

@@ -139,6 +139,7 @@ static void bad_sounds_are_not_written(void **state) {
       {{samples, 1, 1, 8000, (BurnWavFormat)6}, BURN_STATUS_INVALID_ARGUMENT, "format 6"},
       {{samples, SIZE_MAX, 1, 8000, BURN_WAV_PCM_16}, BURN_STATUS_OUT_OF_RANGE, "more than a file holds"},
       {{samples, 1, 65535, 8000, BURN_WAV_PCM_16}, BURN_STATUS_OUT_OF_RANGE, "65535 channels"},
+      {{NULL, 1, 1, 8000, BURN_WAV_PCM_16}, BURN_STATUS_INVALID_ARGUMENT, "1 frames without samples"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const BurnStatus status = burn_wav_write(path, &cases[i].sound);
