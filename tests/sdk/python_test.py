@@ -386,6 +386,8 @@ class Modules(unittest.TestCase):
         layer.weight = burn.tensor([[8.0]])
         burn.train.average(average, layer, 0.75)
         self.assertEqual((average.weight.item(), layer.weight.item()), (2, 8))
+        with self.assertRaisesRegex(AttributeError, "_module"):
+            burn.train.average((1, 2), layer, 0.75)  # which would be addresses
 
     def test_an_optimizer_goes_on_from_its_record(self):
         path, x = str(pathlib.Path(FOLDER) / "python_adam"), burn.normal(8, 4)

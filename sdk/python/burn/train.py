@@ -130,7 +130,7 @@ class Learner:
 
 def average(average, model, decay):
     """average = decay * average + (1 - decay) * model, of all weights: a moving average (EMA). It begins as model.valid()."""
-    _c.burn_module_average(average, model, decay)
+    _c.burn_module_average(average._module(), model._module(), decay)
 
 
 __all__ = ["Batch", "Dataset", "Epoch", "Learner", "Loader", "NoImprovement", "Result", "average"]
