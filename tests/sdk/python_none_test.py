@@ -355,4 +355,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as own:
         os.chdir(own)
         begin()
-        unittest.main(argv=sys.argv[:1])
+        unittest.main(argv=sys.argv[:1], failfast=True)  # before a call ends this process, too
