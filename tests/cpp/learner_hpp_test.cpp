@@ -251,6 +251,8 @@ static void test_strategies() {
   learner.schedule(train::OwnSchedule("halves", [](std::uint64_t) { return 0.02; }));
   learner.checkpoints(train::CheckpointStrategy::keep_last(2));
   EXPECT(learner.fit(s.device, s.data, s.test).epochs_resumed == 4 && learner.result().epochs_done == 5);
+  learner.resume_epoch(4);
+  EXPECT(learner.fit(s.device, s.data, s.test).epochs_resumed == 4 && learner.result().epochs_done == 5);
   EXPECT(!saved(2) && saved(4) && saved(5));
   std::filesystem::remove_all(folder);
 

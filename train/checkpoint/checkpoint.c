@@ -245,12 +245,15 @@ BurnStatus burn__checkpoint_clear(const char *artifact_dir) {
   return prune((PruneContext){.folder = folder});
 }
 
-BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir,
+BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, bool later_stay,
                                   const BurnCheckpointStrategy *strategy) {
   char folder[BURN_PATH_BYTES];
   folder_path(artifact_dir, folder);
-  return prune((PruneContext){
-      .folder = folder, .history = &run->history, .at = position_of(run), .strategy = strategy, .later_stay = true});
+  return prune((PruneContext){.folder = folder,
+                              .history = &run->history,
+                              .at = position_of(run),
+                              .strategy = strategy,
+                              .later_stay = later_stay});
 }
 
 BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir, const BurnCheckpointStrategy *strategy) {
@@ -493,6 +496,7 @@ BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *confi
   char folder[BURN_PATH_BYTES];
   Found found = {NULL, 0, 0};
   folder_path(config->artifact_dir, folder);
+  if (config->resume_epoch) return restore_one(run, config, folder, (Position){config->resume_epoch, 0});
   BurnStatus status = burn__folder_list(folder, note_position, &found);
   if (status == BURN_OK && found.count) qsort(found.positions, found.count, sizeof *found.positions, newest_first);
   if (status == BURN_OK) status = restore_newest(run, config, folder, &found);

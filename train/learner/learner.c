@@ -425,6 +425,7 @@ static BurnStatus check_config(const BurnLearnerConfig *config) {
   if (config->artifact_dir && strlen(config->artifact_dir) >= BURN_ARTIFACT_BYTES)
     return invalid("artifact_dir is too long");
   if (config->resume && !config->artifact_dir) return invalid("resume needs an artifact_dir");
+  if (config->resume_epoch && !config->resume) return invalid("resume_epoch needs resume");
   const BurnModuleLearningRate rates = {.groups = config->rate_groups, .group_count = config->rate_group_count};
   BurnStatus status = burn_module_learning_rate_check(&rates);
   if (status == BURN_OK && config->schedule.table) status = burn_schedule_check(&config->schedule);
@@ -494,7 +495,7 @@ static BurnStatus prepare_artifacts(Learner *learner) {
   if (status == BURN_OK)
     status = config->resume ? burn__checkpoint_restore(run, config) : burn__checkpoint_clear(folder);
   if (status != BURN_OK) return status;
-  if (config->resume) status = burn__checkpoint_prune(run, folder, &learner->strategy);
+  if (config->resume) status = burn__checkpoint_prune(run, folder, config->resume_epoch == 0, &learner->strategy);
   if (status != BURN_OK) return status;
   const size_t next = run->history.count + 1;
   status = burn__file_log_clear(folder, run->partial.batches ? next + 1 : next, next);

@@ -83,10 +83,11 @@ typedef struct BurnRun {
 BURN_USE_RESULT BurnStatus burn__checkpoint_save(const BurnRun *run, const char *artifact_dir,
                                                  const BurnCheckpointStrategy *strategy);
 /* Removes what a run that was killed may not have come to remove: the older checkpoints that burn__checkpoint_save
- * would. */
-BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir,
+ * would; and the later ones, if they do not stay. */
+BURN_USE_RESULT BurnStatus burn__checkpoint_prune(const BurnRun *run, const char *artifact_dir, bool later_stay,
                                                   const BurnCheckpointStrategy *strategy);
-/* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. */
+/* Restores the newest whole checkpoint into a run without history; leaves it as it is if there has never been one. Or
+ * that of config->resume_epoch, which has to be there. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_restore(BurnRun *run, const BurnLearnerConfig *config);
 /* Removes all checkpoints of an earlier run. */
 BURN_USE_RESULT BurnStatus burn__checkpoint_clear(const char *artifact_dir);

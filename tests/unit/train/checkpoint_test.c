@@ -138,6 +138,37 @@ static void killed_after_an_interrupt(void **state) {
   folder_remove(folder.path);
 }
 
+/* Epochs 3 and 4 are done anew, as they were; what they had left is gone before that. */
+static void goes_on_after_an_epoch_of_choice(void **state) {
+  (void)state;
+  Folder straight = folder_make(), folder = folder_make();
+  const BurnLearnerConfig config = {.epochs = 4, .keep_checkpoints = 4};
+  Plan whole = {.config = config}, first = {.config = config}, rest = {.config = config};
+  whole.config.artifact_dir = straight.path;
+  first.config.artifact_dir = rest.config.artifact_dir = folder.path;
+  rest.config.resume_epoch = 2;
+  const Run uninterrupted = train(&whole);
+  check_status(train(&first).status);
+  check_refused(train(&rest).status, BURN_STATUS_INVALID_ARGUMENT, "resume_epoch needs resume");
+  rest.config.resume = true;
+  Run ended = train(&rest);
+  check_status(ended.status);
+  assert_int_equal(ended.result.epochs_resumed, 2);
+  same_from(&uninterrupted, &ended, 2);
+  same_logs(&straight, &folder, 4);
+  rest.config.epochs = 2; /* nothing is left to do */
+  ended = train(&rest);
+  check_status(ended.status);
+  assert_int_equal(ended.result.epochs_done, 2);
+  assert_true(exists(&folder, "checkpoint/learner-1.mpk") && exists(&folder, "checkpoint/model-2.mpk"));
+  assert_false(exists(&folder, "checkpoint/learner-3.mpk") || exists(&folder, "checkpoint/model-4.mpk"));
+  assert_false(exists(&folder, "train/epoch-3/Loss.log") || exists(&folder, "valid/epoch-4/Loss.log"));
+  rest.config.resume_epoch = 3;
+  check_refused(train(&rest).status, BURN_STATUS_NOT_FOUND, "checkpoint of epoch 3: ");
+  folder_remove(straight.path);
+  folder_remove(folder.path);
+}
+
 static void a_log_that_lost_lines_is_told(void **state) {
   (void)state;
   Folder folder = folder_make();
@@ -554,6 +585,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(interrupted_runs_go_on_bit_for_bit),
     cmocka_unit_test(killed_after_an_interrupt),
+    cmocka_unit_test(goes_on_after_an_epoch_of_choice),
     cmocka_unit_test(a_log_that_lost_lines_is_told),
     cmocka_unit_test(interrupted_between_epochs),
     cmocka_unit_test(another_run_is_refused),

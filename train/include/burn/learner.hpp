@@ -420,6 +420,7 @@ class Learner {
     return config_.early_stopping = strategy.get(), *this;
   }
   Learner &resume(bool yes = true) { return config_.resume = yes, *this; }
+  Learner &resume_epoch(std::size_t epoch) { return config_.resume = true, config_.resume_epoch = epoch, *this; }
   Learner &config(BurnConfig config) { return config_.config = config, *this; } /* burn_config(MyConfig, &config) */
   Learner &free_fields(const std::string &names) { return free_fields_ = names, *this; }
   Learner &accept_changes(bool yes = true) { return config_.accept_changes = yes, *this; }

@@ -75,8 +75,10 @@ typedef struct BurnLearnerConfig {
   size_t keep_checkpoints;      /* newest checkpoints of finite epochs to keep; 0 means 2. Or, instead, */
   BurnCheckpointStrategy checkpoints; /* which of them to keep */
   BurnEarlyStopping early_stopping;   /* ends the run before its last epoch; zero: nothing does */
-  bool resume; /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
+  bool resume;         /* go on after the newest whole checkpoint; from the start if there is none. Refused where none
                   of them can be read, or where the run is another one (below) */
+  size_t resume_epoch; /* with resume: go on after the checkpoint of this epoch, which must be there and whole; the
+                          checkpoints and logs of what the run did after it are removed. 0: after the newest */
   /* What the run is made from: written to {artifact_dir}/config.json, and into the checkpoints. A resumed run with
    * another config, learning rate, optimizer (its rule, numbers and clipping), gradient_accumulation or data (order,
    * seed, items) is refused with both values; epochs may grow. NULL type: no config; the rest is compared all the
