@@ -3,6 +3,7 @@
 #include "command.h"
 #include "system.h"
 
+#include <burn/op_call.h>
 #include <burn/plugin/backend.h>
 #include <burn/transfer.h>
 
@@ -26,6 +27,24 @@ static void describe(BurnDevice *device, char *text, size_t bytes) {
   }
 }
 
+/* Every backend has the primitive ops: nothing else takes their place, and other ops are made of them. */
+static void look_for_ops(const BurnBackend *top, char *problem, size_t bytes) {
+  const BurnBackend *lowest = top;
+  const char *first = NULL;
+  unsigned missing = 0;
+  while (burn_backend_below(lowest)) lowest = burn_backend_below(lowest);
+  for (uint32_t op = 0; op < BURN_OP_LIMIT; op++) {
+    const BurnOpInfo *info = burn_op_info(op);
+    if (!info || burn_backend_op_routes(lowest, op) != 0) continue;
+    if (!first) first = info->name;
+    missing++;
+  }
+  if (missing > 0) {
+    snprintf(problem, bytes, "%s lacks %u primitive op%s, '%s' among them: 'burn ops --stack %s' shows what is MISSING",
+             lowest->name, missing, missing == 1 ? "" : "s", first, burn_backend_label(lowest));
+  }
+}
+
 static void open_here(const void *context, void *result) {
   const Wish *wish = context;
   Opened *out = result;
@@ -44,6 +63,7 @@ static void open_here(const void *context, void *result) {
     snprintf(out->problem, sizeof out->problem, "%s cannot compute in %s", burn_device_name(device),
              burn_dtype_name(wish->need->dtypes[i]));
   }
+  if (top && !out->problem[0]) look_for_ops(top, out->problem, sizeof out->problem);
   burn_device_close(device);
 }
 

@@ -115,6 +115,8 @@ static void test_doctor_fails_when_the_need_is_not_met(void **state) {
   expect_run("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins BURN_BACKEND=mini burn doctor --need f64", 1,
              "PROBLEM: mini cannot compute in f64");
   assert_non_null(strstr(output, "stack 'mini', chosen by BURN_BACKEND"));
+  expect_run("BURN_PLUGIN_PATH=" BURN_BUILD_DIR "/tests/broken_plugins burn doctor --stack autodiff+mini", 1,
+             "primitive ops, 'arange' among them: 'burn ops --stack mini' shows what is MISSING");
   expect_run("burn doctor --stack nosuch", 1, "PROBLEM: there is no backend 'nosuch'");
   expect_run("burn doctor --need speed", 2, "the need 'speed' is unknown; it is train, infer, or a dtype such as f16");
 }
