@@ -56,7 +56,22 @@ BurnStatus burn__complete_attrs(const BurnOpInfo *info, BurnOpCall *call, BurnAt
   return BURN_OK;
 }
 
-static BurnStatus check_owners(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call) {
+static BURN__COLD BurnStatus missing_list(const BurnOpInfo *info, const BurnOpCall *call) {
+  const bool inputs = call->input_count > 0 && !call->inputs, outputs = call->output_count > 0 && !call->outputs;
+  return BURN_FAIL(INVALID_ARGUMENT, "%s: the call has %u %s, but the list of them is NULL", info->name,
+                   inputs    ? call->input_count
+                   : outputs ? call->output_count
+                             : call->attr_count,
+                   inputs    ? "inputs"
+                   : outputs ? "outputs"
+                             : "attributes");
+}
+
+/* What a plugin may have put into its call: lists that are not there, tensors of others. */
+static BurnStatus check_call(const BurnBackend *backend, const BurnOpInfo *info, const BurnOpCall *call) {
+  if ((call->input_count > 0 && !call->inputs) || (call->output_count > 0 && !call->outputs) ||
+      (call->attr_count > 0 && !call->attrs))
+    return missing_list(info, call);
   for (uint32_t i = 0; i < call->input_count; i++) {
     const BurnPrimitive *x = call->inputs[i];
     if (!x || x->owner == backend->owner) continue;
@@ -191,7 +206,7 @@ BurnStatus burn__invoke(const BurnBackend *backend, const BurnOpCall *call) {
   const BurnInstance *instance = (const BurnInstance *)(const void *)backend;
   const BurnOpInfo *info = burn__op_info(call->op);
   if (!info) return BURN_FAIL(NOT_FOUND, "there is no op number %u", call->op);
-  BurnStatus status = check_owners(backend, info, call);
+  BurnStatus status = check_call(backend, info, call);
   if (status != BURN_OK) return status;
   if (nested == MAX_NESTED) return nested_too_deep(backend, call);
   if (nested++ == 0) outermost = call->op;

@@ -10,6 +10,7 @@
  *   again                             makes the call on itself
  *   code                              returns a status that host->fail did not make
  *   number                            returns an error number of a driver's
+ *   inputs outputs attributes         the call that it passes on lacks the list
  *   write                             writes into input 0 whoever holds it
  *   donated                           writes into input 0 if it is donated, without looking who holds it
  *   storage                           likewise, but not while somebody else holds the primitive itself
@@ -178,6 +179,15 @@ static BurnStatus pass_other_input(const Faulty *faulty, const BurnOpCall *call)
   return status;
 }
 
+/* The call of the op as it goes on. */
+static BurnOpCall call_below(const Faulty *faulty, const BurnOpCall *call) {
+  BurnOpCall below = burn_call_copy(call);
+  if (is(faulty, "inputs")) below.inputs = NULL;
+  if (is(faulty, "outputs")) below.outputs = NULL;
+  if (is(faulty, "attributes")) below.attrs = NULL, below.attr_count = 2;
+  return below;
+}
+
 static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call) {
   Faulty *faulty = self;
   const int passes_other = is(faulty, "described") || is(faulty, "rank");
@@ -185,7 +195,8 @@ static BurnStatus BURN_API_CALL faulty_submit(void *self, const BurnOpCall *call
   if (is(faulty, "again") && call->op == faulty->op) return faulty->host->invoke(faulty->own, call);
   if (is(faulty, "code") && call->op == faulty->op) return (BurnStatus)7 << 8;
   if (is(faulty, "number") && call->op == faulty->op) return 700;
-  const BurnStatus status = faulty->host->invoke(faulty->next, call);
+  const BurnOpCall below = call_below(faulty, call);
+  const BurnStatus status = faulty->host->invoke(faulty->next, call->op == faulty->op ? &below : call);
   const BurnStatus spoiled = status == BURN_OK && call->op == faulty->op ? spoil(faulty, call) : status;
   faulty->previous = call->op;
   return spoiled;

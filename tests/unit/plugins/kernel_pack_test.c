@@ -386,6 +386,9 @@ static void test_layers_that_are_wrong(void **state) {
   expect_of_layer("code", "exp: 'faulty': a plugin returned a status with a serial number but without a code");
   for (int i = 0; i < 4; i++) assert_int_not_equal(burn_status_make(BURN_STATUS_IO, "of somebody else"), BURN_OK);
   expect_of_layer("number", "exp: 'faulty': unknown failure");
+  expect_of_layer("inputs", "exp: the call has 1 inputs, but the list of them is NULL");
+  expect_of_layer("outputs", "exp: the call has 1 outputs, but the list of them is NULL");
+  expect_of_layer("attributes", "exp: the call has 2 attributes, but the list of them is NULL");
 }
 
 static int open_device(void **state) {
