@@ -235,7 +235,7 @@ static void test_print_options(void **state) {
                 PRINTED("[[0.123, 0.123],\n [0.123, 0.123],\n [0.123, 0.123]]", "[3, 2]", "Float", "f32"));
   options = (BurnPrintOptions){5, 2, 0};
   check_status(burn_set_print_options(options));
-  const double values[] = {-0.5, 1.5, 2.5, 1e22, NAN, -INFINITY};
+  const double values[] = {-0.5, 1.5, 2.5, 1e22, (double)NAN, -(double)INFINITY};
   check_printed(burn_tensor_f64(device, values, BURN_SHAPE(6)),
                 PRINTED("[-0, 2, ..., NaN, -inf]", "[6]", "Float", "f64"));
   check_printed(burn_tensor_f64(device, values, BURN_SHAPE(5)),
