@@ -15,6 +15,7 @@ import re
 import sqlite3
 import struct
 import sys
+import types
 import unittest
 
 import burn
@@ -533,6 +534,11 @@ class Modules(unittest.TestCase):
             self.assertAlmostEqual(value, wanted, 3)
         del others, variant
         self.assertEqual(device.memory().live_tensors, before)
+
+    def test_a_row_that_may_be_absent_takes_a_number(self):
+        for option, value in ((_c.BurnOptionF64, 0.5), (_c.BurnOptionSize, 4)):
+            row = burn.config.configured(types.SimpleNamespace(row=option()), row=value).row
+            self.assertEqual((row.present, row.value), (True, value))
 
     def test_a_config_that_c_refuses_says_why(self):
         with self.assertRaisesRegex(burn.BurnError, "groups"):

@@ -178,9 +178,9 @@ BURN_API BURN_USE_RESULT BurnStatus burn_read_all(BurnTensor *const *tensors, vo
  * was. */
 BURN_API BURN_USE_RESULT BurnStatus burn_write(BurnTensor **x, const void *data, size_t bytes);
 
-/* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Floats have the
- * fewest digits that read back as the same number, in every locale. Big tensors are shortened to 3 items at either end
- * of an axis once they have more than 1000 elements; burn_set_print_options changes both. */
+/* Prints values, shape, device, kind and dtype in Burn's layout; a failed tensor prints its message. Unless
+ * burn_set_print_options says otherwise, floats have the fewest digits that read back as the same number, in every
+ * locale, and tensors of more than 1000 elements are shortened to 3 items at either end of an axis. */
 BURN_API BURN_TAKES(1) void burn_print(BurnTensor *x);
 /* The same for a tensor that stays: for a look in between. (burn_print takes, as all functions do where data leaves.)
  */

@@ -43,7 +43,7 @@ def _c_value(struct, value):
         return value
     if struct in (_c.BurnSize2, _c.BurnSize3) and isinstance(value, int):
         return struct(*(value,) * (2 if struct is _c.BurnSize2 else 3))
-    if struct is _c.BurnOptionF64:
+    if struct in (_c.BurnOptionF64, _c.BurnOptionSize):
         return struct(True, value)
     if struct is _c.BurnText:
         return struct(text=value)
